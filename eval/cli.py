@@ -1,4 +1,7 @@
-"""``hybrid-pageindex eval``: its actions with their arguments. An action imports its handler only when it runs."""
+"""``hybrid-pageindex eval``: its actions with their arguments.
+
+The handler of an action is imported only when it runs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _SHOWN_SAMPLE, _FIT_SAMPLE = 60, 150
 class Command:
     """An action of ``eval``.
 
-    ``handler`` is ``module:function``; it prints on stdout, returns the exit code and may raise PageIndexError.
+    ``handler`` is ``module:function``. It prints to stdout, returns the exit code and may raise PageIndexError.
     """
 
     help: str
@@ -29,7 +32,7 @@ class Command:
     handler: str
 
     def run(self, options: argparse.Namespace) -> int:
-        """Import the handler and run it."""
+        """Import the handler, run it and return its exit code."""
         module, _, function = self.handler.partition(":")
         code: int = getattr(import_module(module), function)(options)
         return code
@@ -57,7 +60,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """Print the data sets, and whether they are in the data folder."""
+    """Print the data sets and whether they are in the data folder. Return the exit code."""
     from eval.datasets.registry import SOURCES, VARIABLE, data_folder, sets_of
     from hybrid_core.errors import NotFoundError
     from hybrid_pageindex.cli.output import dump
@@ -487,7 +490,7 @@ COMMANDS = {
 
 
 class EvalCommand:
-    """The command ``eval``, whose actions are ``COMMANDS``."""
+    """The command ``eval``. Its actions are ``COMMANDS``."""
 
     help = "evaluate retrieval: run question sets, compare runs, write reports"
 

@@ -64,12 +64,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names on first access, so that ``--help`` does not load the engine."""
+    """Import a public name on first access, so that ``--help`` does not load the engine."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return the public names even before they are imported, for completion in notebooks."""
+    """Return all public names, also before they are imported, for completion in notebooks."""
     return sorted(__all__)

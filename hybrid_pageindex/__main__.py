@@ -1,4 +1,4 @@
-"""``python -m hybrid_pageindex`` is the console script."""
+"""Run the command line: ``python -m hybrid_pageindex`` is the same as the command ``hybrid-pageindex``."""
 
 import sys
 

@@ -26,13 +26,13 @@ from hybrid_pageindex.config.settings import load_settings
 celery: Any = require("celery", "celery")
 _beat: Any = require("celery.beat", "celery")
 _signals: Any = require("celery.signals", "celery")
-EVERY = 5.0  # seconds after which what still waits is sent anew
-_MAX_OFFERS = 200  # numbers of a kind sent at once: a worker that can do none of them is through before the next
+EVERY = 5.0  # seconds after which waiting jobs are sent again
+_MAX_OFFERS = 200  # maximum job numbers of a kind sent at once; a worker skips those that it cannot do
 _KINDS = ("index", "embed")
 _ALL = "pageindex"
 _settings = load_settings()
-_engines: list[Engine] = []  # of this process, once it has a job
-_workers: list[Any] = []  # of Celery, in their main process
+_engines: list[Engine] = []  # the engine of this process, created for its first job
+_workers: list[Any] = []  # Celery's workers, in the main process
 if not _settings.redis_url:
     raise UsageError(
         "No message broker is configured.", "Set PAGEINDEX_REDIS_URL, for example to redis://localhost:6379/0."
@@ -40,7 +40,7 @@ if not _settings.redis_url:
 app: Any = celery.Celery("pageindex", broker=_settings.redis_url)
 app.conf.update(
     task_ignore_result=True,
-    task_acks_late=False,  # leases tell of a worker that died, not the broker
+    task_acks_late=False,  # leases detect a dead worker, not the broker
     worker_prefetch_multiplier=1,
     broker_connection_retry_on_startup=True,
     task_default_queue=_ALL,
@@ -50,9 +50,9 @@ app.conf.update(
 
 
 class Leaving:
-    """Cancel the job of a process that must end, so that it returns to the queue.
+    """Cancellation of the running job when its process must end, so that the job returns to the queue.
 
-    ``tell`` may be called by a signal handler.
+    A signal handler may call ``tell``.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,10 @@ _leaving = Leaving()
 
 
 def _engine() -> Engine:
-    """Return the engine of this process: an index must not be open where another process is forked."""
+    """Return the engine of this process, created at the first call.
+
+    It is not created earlier, because no index may be open when another process is forked.
+    """
     if not _engines:
         _engines.append(Engine(settings=_settings))
     return _engines[0]
@@ -106,10 +109,13 @@ def _close(**_: Any) -> None:
 
 
 class Beat(_beat.Scheduler):  # type: ignore[misc]
-    """Send job numbers by a timer of this process: a message to a worker would wait behind its work."""
+    """A scheduler that sends job numbers from its own process.
+
+    A message to a worker would wait until the worker's current job ends.
+    """
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """Send the numbers of waiting jobs. Return the seconds until the next tick."""
+        """Send the numbers of the waiting jobs. Return the seconds until the next tick."""
         try:
             _send()
         except Exception:
@@ -118,9 +124,9 @@ class Beat(_beat.Scheduler):  # type: ignore[misc]
 
 
 def _send() -> None:
-    """Replace the messages of each queue by the jobs that wait now.
+    """Replace the messages in each queue by the numbers of the jobs that wait now.
 
-    So a queue that nobody reads does not grow, urgent jobs come first, and no clock of another machine is needed.
+    A queue without readers therefore does not grow, urgent jobs come first, and clocks of other machines do not matter.
     """
     offers = run(_engine().jobs.offers(_MAX_OFFERS))
     with app.connection_for_write() as connection, connection.channel() as channel:
@@ -143,12 +149,12 @@ def _begin(sender: Any, **_: Any) -> None:
 
 
 def _listen(**_: Any) -> None:
-    """Listen for the end in a process of the pool, by a signal that Celery leaves free."""
+    """Cancel the job of this pool process on SIGUSR2, a signal that Celery does not use."""
     signal.signal(signal.SIGUSR2, lambda *_: _leaving.tell())
 
 
 def _leave(**_: Any) -> None:
-    """Pass the end on from the main process, which would wait for all that runs."""
+    """Tell all pool processes to cancel their jobs. The main process would otherwise wait until all jobs end."""
     _leaving.tell()
     for worker in _workers:
         for process in set(worker.pool.info.get("processes", ())) - {os.getpid()}:

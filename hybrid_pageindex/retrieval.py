@@ -1,4 +1,4 @@
-"""Search results with whole pages, for other frameworks: text, score and location."""
+"""Search results with full page texts, for other frameworks: text, score and location."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hybrid_pageindex.engine.documents.reading import PageRead
 
 
 class Source(Protocol):
-    """A source of pages: an ``Engine``, or a ``client.Client`` of a server."""
+    """The methods that ``retrieve`` needs, which ``Engine`` and ``client.Client`` have."""
 
     async def search(self, question: str, **options: Unpack[SearchFields]) -> SearchResult: ...
 
@@ -21,10 +21,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPage:
-    """A page for other frameworks. ``id`` is stable across searches.
+    """A page in a search result for other frameworks. ``id`` is stable across searches.
 
-    ``score`` is from 0 to 1: for the first page the calibrated probability that it answers, for later pages that value
-    scaled down by their own scores.
+    ``score`` is from 0 to 1. For the first page it is the calibrated probability that the page answers the question.
+    For later pages this value is reduced in proportion to their own scores.
     """
 
     id: str
@@ -36,7 +36,7 @@ class RetrievedPage:
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the search options unchanged. Raise UsageError for an unknown option or an invalid value.
 
-    Adapters call it at construction, so that errors appear before the first question.
+    Adapters call this at construction, so that errors appear before the first question.
     """
     search_request("any question", SearchFields(**options))  # type: ignore[typeddict-item]
     return dict(options)
@@ -59,7 +59,7 @@ async def retrieve(source: Source, question: str, **options: Unpack[SearchFields
 
 
 def relevances(result: SearchResult) -> list[float]:
-    """Return a score from 0 to 1 for each page of a result, never increasing down the list."""
+    """Return a score from 0 to 1 for each page of a result. Scores never increase down the list."""
     best = max((page.score for page in result.results), default=0.0)
     scores, highest = list[float](), min(max(result.sureness, 0.0), 1.0)
     for page in result.results:

@@ -41,7 +41,7 @@ SAMPLE_QUESTIONS = (
     SampleQuestion("Which quarterly dividend did the Board declare in October 2025?", 24, "$0.11 per share"),
 )
 
-_TEXT = "sample_report.txt"  # its pages in a small markup, between lines "~~~"; _PageWriter.write says what signs mean
+_TEXT = "sample_report.txt"  # page texts in a small markup, separated by lines "~~~"; _PageWriter.write explains it
 
 
 def write_sample_report(path: Path) -> Path:
@@ -82,7 +82,7 @@ def _read_page_texts() -> list[str]:
 
 
 def _parse_blocks(markup: str) -> Iterator[tuple[str, str]]:
-    """The blocks of a page: (sign, text); lines of a paragraph are joined."""
+    """Yield the blocks of a page as (sign, text). The lines of a paragraph are joined."""
     paragraph: list[str] = []
     for line in [*markup.strip().split("\n"), ""]:
         sign, _, text = line.partition(" ")
@@ -98,22 +98,24 @@ def _parse_blocks(markup: str) -> Iterator[tuple[str, str]]:
 
 
 class _PageWriter:
-    """Writes the blocks of one page from top to bottom."""
+    """Writer of the blocks of one PDF page, from top to bottom."""
 
     def __init__(self, page: Any) -> None:
         self._page = page
         self._y = _TOP
 
     def frame(self, label: str) -> None:
-        """The running head and the printed page label."""
+        """Draw the running head and the printed page label."""
         self._text(_LEFT, 46, COMPANY, 8.5, "tiit")
         self._right(_RIGHT, 46, "2025 Annual Report", 8.5, "tiit")
         self._right(_WIDTH / 2 + self._length(label, 9, "tiro") / 2, 760, label, 9, "tiro")
 
     def write(self, sign: str, text: str) -> None:
-        """A block by its sign: "# ", "## ", "### " headings by level; "- " an item of a list; "|" a row of a table with
-        its cells ("|^" the head, "|=" a total); ">" a line of the printed contents, by its depth; "!12" a centred line
-        of the cover in that size; "gap" some space; anything else a paragraph.
+        """Write a block according to its sign.
+
+        "#", "##" and "###" are headings by level. "-" is a list item. "|" is a table row with its cells, "|^" the
+        header row and "|=" a total. ">" is a line of the printed contents; its length is the depth. "!12" is a centred
+        cover line in size 12. "gap" is space. Any other text is a paragraph.
         """
         if sign.startswith("#"):
             self._heading(text, len(sign))
@@ -148,7 +150,7 @@ class _PageWriter:
         self._y += leading * (len(lines) - 1) + 6
 
     def _row(self, sign: str, cells: list[str]) -> None:
-        """A row: its label at the left margin, its figures right-aligned in even columns."""
+        """Draw a table row with its label at the left margin and right-aligned figures in even columns."""
         head, total = sign == "|^", sign == "|="
         font = "hebo" if head or total else "helv"
         columns = len(cells) - 1

@@ -1,4 +1,4 @@
-"""A synchronous engine for scripts and notebooks."""
+"""The synchronous engine, for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def _whole(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _waiting(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A method that waits for the call of a coroutine method of the same name, and lists the items of a stream."""
+    """Return a blocking version of a coroutine method of the wrapped object. A streaming method returns an iterator."""
 
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -96,7 +96,10 @@ def _items(stream: Any, loop: Loop) -> Iterator[Any]:
 
 
 def synchronous(kind: type[Any]) -> Callable[[type[T]], type[T]]:
-    """Give a class the public methods of another one, each of which waits for its result, and its sub-engines."""
+    """Return a class decorator that adds blocking versions of the public methods of ``kind``.
+
+    It also adds the sub-engines of ``kind`` as properties.
+    """
 
     def filled(wrapped: type[T]) -> type[T]:
         for name, member in vars(kind).items():
@@ -125,7 +128,7 @@ def _sub_engine(name: str, own: Any) -> Any:
 
 @functools.cache
 def _sub_engine_class(kind: type[Any]) -> type[Any]:
-    """Return the class whose calls wait for those of a sub-engine."""
+    """Return the class of blocking methods for a sub-engine class."""
     return synchronous(kind)(type(f"Sync{kind.__name__}", (_SyncSubEngine,), {"__doc__": kind.__doc__}))
 
 
@@ -148,11 +151,11 @@ class SyncConversations:
 
 @synchronous(Engine)
 class SyncEngine:
-    """An ``Engine`` of which each call waits for its result: ``engine.search("…").results``.
+    """A synchronous ``Engine``, whose calls block until their result is ready: ``engine.search("…").results``.
 
-    Its methods and sub-engines, their arguments, results and errors are those of ``Engine``. One event loop in the
-    background makes all of its calls, so it works in scripts, threads and notebooks. Callbacks are called from that
-    thread or others.
+    The methods, sub-engines, arguments, results and errors are those of ``Engine``. All calls run in one event loop in
+    a background thread, so the engine works in scripts, threads and notebooks. Callbacks run in that thread or in other
+    threads.
     """
 
     def __init__(
@@ -181,6 +184,6 @@ class SyncEngine:
     def __repr__(self) -> str:
         return f"Sync{self._inner!r}"
 
-    if TYPE_CHECKING:  # the methods of Engine, as the decorator makes them
+    if TYPE_CHECKING:  # the decorator adds the methods of Engine
 
         def __getattr__(self, name: str) -> Any: ...

@@ -19,14 +19,14 @@ from eval.records.questions import EvalQuestion, Gold
 from hybrid_core.types.documents import Document, Section
 from hybrid_pageindex import Engine, run
 
-_END = 40  # letters of a text's beginning and end that tell its place where the middle is broken
-_SHORT = 20  # letters below which a text must stand as words of its own: "ip" is not in "recipient"
-_SLACK = 600  # letters that page headers and footers may put between them
-_ALIKE = 0.85  # share of a text's words, weighted by rarity, that a page must hold to count as its place
-_FEWEST = 8  # distinct words below which likeness says nothing
-_HALF = 0.5  # share of a text's letter runs that a page must hold where half of the text is enough
-_GRAM = 12  # letters of one such run
-_WHOLE = 40  # letters up to which a text must stand on the page as a whole
+_END = 40  # letters of a text's beginning and end that locate it if its middle differs
+_SHORT = 20  # texts with fewer letters must match whole words: "ip" does not match in "recipient"
+_SLACK = 600  # letters of page headers and footers allowed between them
+_ALIKE = 0.85  # share of a text's words, weighted by rarity, that a page must contain to count as its place
+_FEWEST = 8  # with fewer distinct words the similarity is unreliable
+_HALF = 0.5  # share of a text's letter n-grams that a page must contain if half of the text suffices
+_GRAM = 12  # letters of an n-gram
+_WHOLE = 40  # texts up to this number of letters must be on the page as a whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def place(
 
 
 class PageTexts:
-    """A document's pages as one run of letters and digits, in which texts are found."""
+    """A document's pages as one sequence of letters and digits, in which texts are searched."""
 
     def __init__(self, pages: Sequence[str]) -> None:
         self._pages = pages
@@ -164,14 +164,15 @@ class PageTexts:
         return ("fuzzy", (page,)) if page else ("unplaced", ())
 
     def turns(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the pages, from 1, that hold the beginning "[n] " of one of these turns."""
+        """Return the pages, from 1, that contain the beginning "[n] " of one of these turns."""
         marks = [f"[{number}] " for number in numbers]
         return tuple(n for n, page in enumerate(self._pages, 1) if any(mark in page for mark in marks))
 
     def halves(self, text: str) -> tuple[str, tuple[int, ...]]:
-        """Return ("exact", "fuzzy" or "unplaced", the pages from 1 that hold at least half of the text).
+        """Return ("exact", "fuzzy" or "unplaced", the pages from 1 that contain at least half of the text).
 
-        Half means runs of 12 letters: a page holds at least half of the distinct ones. A short text must stand whole.
+        A page contains half of a text if it has at least half of the distinct 12-letter sequences. A short text must be
+        on the page as a whole.
         """
         sought = letters(text)
         if not sought:
@@ -189,7 +190,7 @@ class PageTexts:
         return next((n for n, page in enumerate(self._pages, 1) if spread.search(_folded(page))), None)
 
     def _span(self, start: int, end: int) -> tuple[int, ...]:
-        """Pages from 1 that hold the letters ``start`` to ``end`` (exclusive)."""
+        """Return the pages from 1 that contain the letters ``start`` to ``end`` (exclusive)."""
         return tuple(range(bisect_right(self._starts, start), bisect_right(self._starts, end - 1) + 1))
 
     def _by_ends(self, sought: str) -> tuple[int, int] | None:
@@ -205,7 +206,7 @@ class PageTexts:
         return None
 
     def _by_words(self, text: str) -> int | None:
-        """The page that holds most of the words, if it holds enough of them."""
+        """Return the page that contains most of the words, if it contains enough of them."""
         sought = _word_set(text)
         if len(sought) < _FEWEST:
             return None
@@ -241,7 +242,7 @@ def _is_text(gold: Gold) -> bool:
 
 
 _AT_ONCE = 500  # pages read in one call
-_BEGINNING = 40  # letters that tell where a text begins
+_BEGINNING = 40  # letters that locate the beginning of a text
 
 
 class Corpus:
@@ -300,14 +301,14 @@ class Corpus:
         return next((s.start_page, s.end_page) for s in self.sections(name) if s.node_id == node_id)
 
     def _stretches(self, name: str, page: int) -> list[tuple[int, int, str]]:
-        """A page cut where sections begin and end: (start, end, node_id of the deepest section), by characters."""
+        """Return the page split at section boundaries: (start, end, node_id of the deepest section), in characters."""
         if name not in self.documents or not 1 <= page <= self.documents[name].pages:
             return []
         return stretches(self.sections(name), page, len(self.texts(name)[page - 1]))
 
 
 def offset(page: str, text: str) -> int | None:
-    """Return where a text begins on a page, by its first letters, spaces and signs aside; None where it does not."""
+    """Return the position of a text on a page by its first letters, ignoring spaces and signs; None if not found."""
     at = letters(page).find(letters(text)[:_BEGINNING])
     if at < 0:
         return None
@@ -328,7 +329,7 @@ def stretches(sections: Sequence[Section], page: int, length: int) -> list[tuple
     edges = [*sorted(cuts), length]
     spans = []
     for start, end in pairwise(edges):
-        if start == end and length:  # an empty page still belongs to somebody
+        if start == end and length:  # an empty page also belongs to a section
             continue
         holders = [
             s.node_id

@@ -1,10 +1,10 @@
-"""Question sets of our own: a user's documents and questions, and ``people``, questions on documents of the other sets.
+"""Custom question sets: a user's documents and questions, and ``people``, questions on documents of the other sets.
 
-``people`` asks by page, number or name of a part, for a document's subject, for two documents at once, and for the
-documents of a library. Its questions were written by hand beside the documents, before the rules that answer them. Of
-each kind of document half are held out: no rule was made by looking at their questions. Those "asked later" were
-written when the rules stood. Those "in other words" (on the documents of "about") and those on "two of one time" were
-written before the rule for them.
+``people`` refers to parts by page, number or name, and asks for a document's subject, about two documents at once, and
+for documents of a library. Its questions were written by hand from the documents, before the rules that answer them.
+Half of each kind of document are held out: no rule was designed by looking at their questions. Questions "asked later"
+were written after the rules were complete. Questions "in other words" (on the documents of "about") and those on "two
+of one time" were written before their rule.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_custom(docs: Path, questions: Path) -> Dataset:
 
 
 def _names(files: tuple[Path, ...]) -> dict[str, str]:
-    """Both ways to name a document -> its file name; "" where a name without its ending means several."""
+    """Return the file name for each name of a document, with or without suffix; "" for an ambiguous name."""
     named = {path.name: path.name for path in files}
     for path in files:
         named[path.stem] = path.name if named.get(path.stem, path.name) == path.name else ""
@@ -97,11 +97,12 @@ HELD_OUT = " (held out)"
 
 
 def read_people(root: Path) -> Dataset:
-    """``root`` holds the other sets' folders. A document that is absent is left out, and so are its questions.
+    """Read ``people``; ``root`` contains the folders of the other sets. Missing documents and their questions are left
+    out.
 
-    The file's lines are documents, {"path", "key"?, "held_out"?}, then questions, {"kind", "question", "gold",
-    "held_out"?}: gold is pages, or the beginning of a text, or nothing but the document, by the documents' keys. What
-    says nothing of being held out is where one of its documents is.
+    The lines of the file are documents, {"path", "key"?, "held_out"?}, then questions, {"kind", "question", "gold",
+    "held_out"?}. Gold names, by the documents' keys, pages, the beginning of a text or only the document. A question
+    without "held_out" is held out if one of its documents is.
     """
     left_out: list[str] = []
     documents: dict[str, Mapping[str, Any]] = {}

@@ -131,7 +131,7 @@ def label(written: object) -> Verdict:
 
 
 def published_results(folder: Path, left_out: list[str]) -> Iterator[LabelledAnswer]:
-    """FinanceBench's results/*.jsonl: answers of models to its questions, labelled by its authors; none without it."""
+    """Read FinanceBench's results/*.jsonl: answers of models, labelled by the set's authors; empty if it is missing."""
     for path in sorted(folder.glob("*.jsonl")):
 
         def answer(entry: Mapping[str, Any], _: int, run: str = path.stem) -> LabelledAnswer:

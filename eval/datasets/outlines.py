@@ -1,4 +1,4 @@
-"""Sets of outlines, without questions: written by hand, by the authors of legal books, or taken from bookmarks.
+"""Sets of outlines without questions: handwritten, by the authors of legal books, or from bookmarks.
 
 HiPS: legal books with outlines written by people (Wehnert et al. 2025, arXiv 2509.00909).
 """
@@ -38,9 +38,11 @@ _SCOPE = "SCOPE.csv"
 
 
 def read_outlines(root: Path) -> Dataset:
-    """``NAME.toc`` of each document, with ``NAME.maybe`` (optional headings), ``NAME.doubt`` and ``NAME.notext``
-    (headings that need not be found) where there are such, and ``SCOPE.csv`` with the pages that are judged. The
-    documents are PDFs anywhere in the data folder that holds the set's; those that are not there are left out.
+    """Read ``NAME.toc`` of each document and the optional files beside it.
+
+    ``NAME.maybe`` contains optional headings, ``NAME.doubt`` and ``NAME.notext`` headings that the tree may omit.
+    ``SCOPE.csv`` contains the pages that are scored. The documents are PDFs anywhere in the data folder that contains
+    the set's folder; missing ones are left out.
     """
     left_out: list[str] = []
     pdfs = {path.stem: path for path in documents(root.parent, ".pdf")}
@@ -71,7 +73,7 @@ def _rows_of_toc(toc: Path, suffix: str, left_out: list[str]) -> tuple[Row, ...]
 
 
 def _scopes(path: Path, left_out: list[str]) -> dict[str, tuple[int, int | None]]:
-    """The pages that are judged of each document, by its name."""
+    """Return the scored pages of each document, by its name."""
     if not path.exists():
         return {}
     rows = enumerate(csv.reader(text(path).splitlines()), 1)
@@ -89,7 +91,7 @@ def _scope(row: list[str]) -> tuple[str, tuple[int, int | None]]:
 
 
 def read_hips(root: Path) -> Dataset:
-    """PDFs, each with an outline of its name: ``.toc`` with rows ``level,heading,page``, pages from 1."""
+    """Read PDFs, each with an outline of the same name: ``.toc`` with rows ``level,heading,page``, pages from 1."""
     files = documents(root, ".pdf")
     outlines = {path.stem: path for path in documents(root, ".toc")}
     missing = [path for path in files if path.stem not in outlines]
@@ -111,9 +113,9 @@ _MANUALS = "manual"
 
 
 def read_bookmarks(root: Path) -> Dataset:
-    """PDFs with ``.toc`` files as hips has them, and ``index.csv`` with their kind, language and source.
+    """Read PDFs with ``.toc`` files in the format of hips, and ``index.csv`` with their kind, language and source.
 
-    Manuals are of many makers, so that each source is a kind of its own.
+    Manuals are by many makers, so each source is a separate kind.
     """
     dataset = read_hips(root)
     index = root / "index.csv"

@@ -29,9 +29,9 @@ _COMPANY = re.compile(r"(.+?)_\d{4}")
 
 
 def read_financebench(root: Path) -> Dataset:
-    """The public repository (data/ and pdfs/, pages from 0), or questions.jsonl beside pdfs/ with pages from 1.
+    """Read the public repository (data/ and pdfs/, pages from 0), or questions.jsonl beside pdfs/ with pages from 1.
 
-    The repository's results/ are answers of models that the set's authors have labelled.
+    The repository's results/ contain answers of models, labelled by the set's authors.
     """
     public = root / "data" / "financebench_open_source.jsonl"
     files = documents(root / "pdfs", ".pdf")
@@ -56,7 +56,7 @@ def _plain_question(entry: Mapping[str, Any], _: int) -> EvalQuestion:
 
 
 def _financebench_question(entry: Mapping[str, Any], number: str, kind: str, gold: tuple[Gold, ...]) -> EvalQuestion:
-    """Its group is the company: what stands before the year in the document's name."""
+    """Return the group, the company: the part of the document's name before the year."""
     if not gold:
         raise ValueError("no evidence")
     company = _COMPANY.match(gold[0].document)
@@ -67,7 +67,7 @@ def _financebench_question(entry: Mapping[str, Any], number: str, kind: str, gol
 
 
 def read_sec10q(root: Path) -> Dataset:
-    """qna_data.csv beside docs/. Gold names documents, not pages; the group is the company's ticker."""
+    """Read qna_data.csv beside docs/. Gold names documents, not pages; the group is the company's ticker."""
     files = documents(root / "docs", ".pdf")
     names = [path.name for path in files]
     source = root / "qna_data.csv"
@@ -115,10 +115,10 @@ NOT_ANSWERABLE = "Not answerable"
 
 
 def read_mmlongbench(root: Path) -> Dataset:
-    """The public repository (data/samples.json and data/documents/), or questions.jsonl beside pdfs/.
+    """Read the public repository (data/samples.json and data/documents/), or questions.jsonl beside pdfs/.
 
-    A question's kind is where its evidence stands: one of text, layout, table, chart and figure, "mixed" for several,
-    "unknown" where the set does not say, and "unanswerable". Evidence without pages names the document alone.
+    A question's kind is the source of its evidence: text, layout, table, chart or figure, "mixed" for several,
+    "unknown" if the set does not state it, and "unanswerable". Evidence without pages names only the document.
     """
     public = root / "data" / "samples.json"
     questions: Iterator[EvalQuestion]
@@ -156,7 +156,7 @@ def _evidence_kind(sources: list[str]) -> str:
 
 
 def _list(written: object) -> list[Any]:
-    """A list, or one written as Python text, as the set has them."""
+    """Parse a list that may be written as Python text, as in the set's files."""
     values = ast.literal_eval(written) if isinstance(written, str) else written
     if not isinstance(values, list):
         raise ValueError(f"'{written}' is not a list")
@@ -167,14 +167,14 @@ WORDINGS = ("official", "short")
 _OFFICIAL = (
     'Highlight the parts (if any) of this contract related to "{}" that should be reviewed by a lawyer. Details: {}'
 )
-_OMISSION = "<omitted>"  # stands in a span where the clause skips text
+_OMISSION = "<omitted>"  # marks text of the clause that a span skips
 
 
 def read_cuad(root: Path, wording: str = "official") -> Dataset:
-    """clauses.jsonl ({doc, clause, spans}) beside pdfs/. Gold is text: its page is looked up once the contract is read.
+    """Read clauses.jsonl ({doc, clause, spans}) beside pdfs/.
 
-    ``wording`` is "official" (the set's own question) or "short" (the clause's name alone). A question's kind is the
-    clause, its group the contract.
+    Gold is text, whose page is located after the contract is indexed. ``wording`` is "official" (the set's own
+    question) or "short" (the clause's name alone). A question's kind is the clause, its group the contract.
     """
 
     def question(entry: Mapping[str, Any], number: int) -> EvalQuestion:
@@ -197,7 +197,7 @@ def read_cuad(root: Path, wording: str = "official") -> Dataset:
 
 @cache
 def descriptions() -> dict[str, str]:
-    """Return the question of the set's authors for each clause."""
+    """Return the official question of the set for each clause."""
     texts = yaml.safe_load(Path(__file__).with_name("cuad_clauses.yaml").read_text(encoding="utf-8"))
     return dict(texts)
 
@@ -206,7 +206,7 @@ _ARTICLE = re.compile(r"(?P<law>.+?)(?P<number>第[零〇一二两三四五六�
 _TITLE = re.compile(r"^#\s+(.+)$", re.MULTILINE)
 _DATE = re.compile(r"\(\d{4}-\d{2}-\d{2}\)$")
 _STATE = "中华人民共和国"
-_FOLDER_PAGE = "_index.md"  # the law collection's web site needs one in each folder; it holds no law
+_FOLDER_PAGE = "_index.md"  # a file in each folder for the web site of the law collection, without legal text
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +216,12 @@ class _Law:
 
 
 def read_statutes_zh(root: Path) -> Dataset:
-    """queries.json ({query_id, 问题, 相关法规: {law and article: its text}}) beside laws/**/*.md.
+    """Read queries.json ({query_id, 问题, 相关法规: {law and article: its text}}) beside laws/**/*.md.
 
-    Gold is the article's number and text in the file that holds it word for word: the newest, where versions of the
-    law do. Articles of laws that are not in the folder are no gold; a question that has only such is not answerable.
-    ``notes`` count all that. A question's group is the file of its first gold (the civil code has one for each book).
+    Gold is the article's number and text in the file that contains it literally, the newest if several versions of the
+    law do. Articles of laws that are not in the folder are not gold; a question with only such articles is
+    unanswerable. ``notes`` count these cases. A question's group is the file of its first gold (the civil code has one
+    file for each book).
     """
     files, notes = _files(root / "laws")
     laws: dict[str, list[_Law]] = {}
@@ -242,7 +243,7 @@ def read_statutes_zh(root: Path) -> Dataset:
 
 
 def _files(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
-    """The laws; one that stands in two folders is taken once."""
+    """Return the laws. One that occurs in two folders is returned once."""
     paths = documents(folder, ".md")
     laws = [path for path in paths if path.name != _FOLDER_PAGE]
     once = {path.name: path for path in reversed(laws)}

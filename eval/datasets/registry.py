@@ -18,7 +18,7 @@ VARIABLE = "PAGEINDEX_EVAL_DATA"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data set: where to get it, and what its folder must contain.
+    """A data set: its source, and the required contents of its folder.
 
     ``wordings`` are the available wordings of its questions, the default first. ``of_others`` means that its documents
     belong to other sets.

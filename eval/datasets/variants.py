@@ -51,11 +51,11 @@ def _link(path: Path, link: Path) -> None:
     link.unlink(missing_ok=True)
     try:
         link.symlink_to(path.absolute())
-    except OSError:  # not every file system has links
+    except OSError:  # not every file system supports links
         shutil.copy2(path, link)
 
 
-_WORD = re.compile(r"\b[A-Za-z]{5,}\b")  # a slip in a shorter word often makes another word
+_WORD = re.compile(r"\b[A-Za-z]{5,}\b")  # a misspelling of a shorter word is often another word
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _BESIDE = {
     letter: [other for other in row[max(0, at - 1) : at + 2] if other != letter]
@@ -161,7 +161,7 @@ def sample(questions: Sequence[EvalQuestion], size: int, seed: int = 0) -> tuple
 def _shares(counts: dict[str, int], size: int) -> dict[str, int]:
     """Return the number of questions of each kind.
 
-    Whole shares first; the remainder goes to the largest remainders, then to the larger kind.
+    Each kind gets the integer part of its share; the rest goes to the largest remainders, ties to the larger kind.
     """
     total = sum(counts.values())
     shares = {kind: size * count // total for kind, count in counts.items()}

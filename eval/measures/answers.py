@@ -1,4 +1,4 @@
-"""Measures of answers: accuracy, abstention and citations of each, agreement of judges, and the totals of a run."""
+"""Measures of answers: accuracy, abstention and citations, agreement of judges, and the totals of a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Values = dict[str, float]
 
 
 def answer_values(record: QuestionRecord) -> Values:
-    """Measures of one answer, higher is better; empty where none was asked for.
+    """Return the measures of one answer, higher is better, {} without an answer.
 
-    ``answers-strict`` and ``answers-lenient``: the judge's verdict is "right", or at least "partly"; not there where it
-    gave none, which ``answers-judged`` counts as zero. ``answers-rules`` and ``answers-rules-lenient``: the same by
-    rules. ``answers-given`` (questions that the library answers): an answer came; ``answers-refused`` (the others): it
-    was said that the library does not hold it. ``citations-supported``: the share of claims whose numbers, quotations
-    and words stand on the pages they cite; ``answers-supported``: all do. ``citations-gold``: the share of citations
-    that name a gold page, 0 without any.
+    ``answers-strict`` and ``answers-lenient``: the judge's verdict is "right", or at least "partly". They are missing
+    without a verdict, which ``answers-judged`` counts as 0. ``answers-rules`` and ``answers-rules-lenient``: the same
+    by rules. ``answers-given`` (answerable questions): an answer was given. ``answers-refused`` (other questions): the
+    answer says that the library does not contain it. ``citations-supported``: the share of claims whose numbers,
+    quotations and words are on the cited pages. ``answers-supported``: all claims are supported. ``citations-gold``:
+    the share of citations of gold pages, 0 without citations.
     """
     answer = record.answer
     if answer is None:
@@ -61,7 +61,7 @@ def _accuracy(verdict: Verdict | None, strict: str, lenient: str) -> Values:
 class Agreement:
     """The agreement of two judges on the same ``answers``: both say yes, only the first, only the second, neither.
 
-    ``kappa`` (Cohen 1960) is (po - pe) / (1 - pe): 1 for full agreement, 0 for chance; None if both always say the
+    ``kappa`` (Cohen 1960) is (po - pe) / (1 - pe): 1 for full agreement, 0 for chance, None if both always say the
     same.
     """
 
@@ -76,7 +76,7 @@ class Agreement:
 
     @property
     def accuracy(self) -> float | None:
-        """Return the share of answers on which both agree, None without answers."""
+        """Return the share of answers on which both judges agree, None without answers."""
         return (self.both + self.neither) / self.answers if self.answers else None
 
     @property
@@ -90,14 +90,14 @@ class Agreement:
 
 
 def agreement(pairs: Sequence[tuple[Verdict, Verdict]], *, strict: bool) -> Agreement:
-    """Compare the verdicts of two judges; ``strict`` counts only "right" as yes, otherwise "partly" too."""
+    """Return the agreement of two judges. With ``strict`` only "right" counts as yes, otherwise "partly" too."""
     yes = ("right",) if strict else ("right", "partly")
     counted = [(first in yes, second in yes) for first, second in pairs]
     return Agreement(*(counted.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
 
 
 def of_run(records: Sequence[QuestionRecord], *, strict: bool) -> Agreement:
-    """Compare model and rules on the answers of a run, without refusals."""
+    """Return the agreement of model and rules on the answers of a run, without refusals."""
     return agreement(
         [
             (answer.judgement.verdict, answer.by_rules)
@@ -111,13 +111,14 @@ def of_run(records: Sequence[QuestionRecord], *, strict: bool) -> Agreement:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFigures:
-    """``judge`` and ``rules`` count verdicts. Of the answers that the judge gave none, ``not_judged`` failed (the first
-    one's ``failure``) and ``no_reference`` have nothing to be compared with.
+    """The totals of the answers of a run.
 
-    ``refused_right`` are questions that the library does not answer and that were refused, ``refused_wrong`` the
-    others that were; ``failed`` are those whose model, or whose search, failed. ``on_gold`` counts citations of gold
-    pages among the ``citations`` of questions with gold on pages; ``claims`` are all, ``supported`` those whose
-    page bears them out. ``strict`` and ``lenient`` say how far judge and rules agree on the answers that were given.
+    ``judge`` and ``rules`` count verdicts. Of the answers without the judge's verdict, ``not_judged`` failed (the first
+    with the reason ``failure``), and ``no_reference`` have no reference. ``refused_right`` counts refused unanswerable
+    questions, ``refused_wrong`` refused answerable ones. ``failed`` counts questions whose model or search failed.
+    ``on_gold`` counts citations of gold pages among the ``citations`` of questions with gold pages. ``claims`` counts
+    all claims, ``supported`` those that the cited page supports. ``strict`` and ``lenient`` are the agreement of judge
+    and rules on given answers.
     """
 
     asked: int
@@ -142,7 +143,7 @@ class AnswerFigures:
 
 
 def answer_figures(records: Sequence[QuestionRecord]) -> AnswerFigures | None:
-    """Count the answers of a run. Return None for a run that asked for no answers."""
+    """Return the totals of the answers of a run, None for a run without answers."""
     pairs = [(record, record.answer) for record in records if record.answer is not None]
     if not pairs:
         return None
@@ -176,7 +177,7 @@ def answer_figures(records: Sequence[QuestionRecord]) -> AnswerFigures | None:
 
 
 def _cited(record: QuestionRecord, answer: AnswerRecord) -> list[bool]:
-    """For every citation whether it names a gold page."""
+    """Return for every citation whether it names a gold page."""
     gold = gold_places(record)
     places = {source.number: (source.document, source.page) for source in answer.sources}
     return [places[number] in gold for claim in answer.claims for number in claim.sources]

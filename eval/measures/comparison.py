@@ -1,6 +1,6 @@
-"""Comparisons of runs: differences with bootstrap intervals, flipped questions, gains across folds, and floors.
+"""Compare runs: differences with bootstrap intervals, changed questions, gains across folds, and required minimums.
 
-Floors let a build fail where quality falls: ``--fail-under hit@5=0.6``.
+With ``--fail-under hit@5=0.6`` a build fails if the measure is below the minimum.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from eval.records.runs import QuestionRecord, Run
 from hybrid_core.errors import DocumentError, UsageError
 
 RESAMPLES = 10_000
-_AT_ONCE = 2_000_000  # values drawn in one step, so that many questions do not fill the memory
+_AT_ONCE = 2_000_000  # values drawn in one step; limits the memory use for many questions
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean difference and the bounds of its interval; ``pairs`` is what it rests on."""
+    """A mean difference and the bounds of its interval, from ``pairs`` paired values."""
 
     mean: float
     low: float
@@ -32,7 +32,7 @@ class Interval:
 
     @property
     def clear(self) -> bool:
-        """Return whether the interval leaves out zero."""
+        """Return whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
 
@@ -41,7 +41,7 @@ def paired_bootstrap(
 ) -> Interval:
     """Return the percentile interval of the mean of paired differences (Efron and Tibshirani 1993, chapter 13).
 
-    Questions are drawn with replacement. Equal seeds give equal intervals. Without pairs all values are zero.
+    The bootstrap draws questions with replacement. Equal seeds give equal intervals. Without pairs all values are zero.
     """
     values = np.asarray(differences, dtype=np.float64)
     if not values.size:
@@ -63,7 +63,7 @@ FLIPS_AT = "hit@5"
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A question whose figure changed: ``before`` in the first run, ``after`` in the other."""
+    """A question whose measure changed from ``before`` in the first run to ``after`` in the other."""
 
     id: str
     question: str
@@ -73,9 +73,9 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """A run against the first one. Differences are this run's minus the first's: above zero is better.
+    """A run compared with the first one. Differences are this run minus the first, so a positive value is better.
 
-    ``won`` and ``lost`` are the questions that went up and down.
+    ``won`` contains the questions that improved, ``lost`` those that got worse.
     """
 
     run: str
@@ -86,10 +86,10 @@ class RunDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of runs with the first one. ``runs`` are names; ``measures`` has a mapping for each.
+    """A comparison of runs with the first one. ``runs`` are names, and ``measures`` has one mapping per run.
 
-    All figures cover ``questions``, the ids that all runs asked; ``left_out`` counts the others by run. ``notes`` warn
-    of differences between the runs.
+    All measures cover ``questions``, the ids that all runs asked; ``left_out`` counts the other questions by run.
+    ``notes`` warn of differences between the runs.
     """
 
     runs: tuple[str, ...]
@@ -104,7 +104,7 @@ class Comparison:
 def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 10_000, seed: int = 0) -> Comparison:
     """Pair the questions of runs by id and compare them.
 
-    Raise UsageError for fewer than two runs or no common question.
+    Raise UsageError for fewer than two runs or if no question is in all of them.
     """
     if len(runs) < 2:
         raise UsageError("A comparison needs at least two runs.", "Name the folders of two runs or more.")
@@ -130,7 +130,7 @@ def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 1
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
-    """Return the names of the run folders, with parent folders as far as needed to distinguish them."""
+    """Return the names of the run folders, with as many parent folders as needed to distinguish them."""
     paths = [Path(run.folder).resolve().parts for run in runs]
     if len(set(paths)) < len(paths):
         raise UsageError("The same run is named twice.", "Name each run once.")
@@ -141,7 +141,7 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def by_id(run: Run) -> dict[str, QuestionRecord]:
-    """Return the records by question id. Raise DocumentError for a repeated question, or none at all."""
+    """Return the records by question id. Raise DocumentError if a question is repeated or there is none."""
     records = {record.id: record for record in run.questions}
     if len(records) < len(run.questions):
         raise DocumentError(
@@ -160,7 +160,7 @@ def shared_ids(runs: Sequence[Mapping[str, QuestionRecord]]) -> list[str]:
 def _differences(
     first: Mapping[str, Mapping[str, float]], other: Mapping[str, Mapping[str, float]]
 ) -> dict[str, list[float]]:
-    """By measure, the differences on the questions for which both have it."""
+    """Return the differences by measure, for the questions that have the measure in both runs."""
     differences: dict[str, list[float]] = {}
     for question, before in first.items():
         after = other[question]
@@ -221,10 +221,11 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class CrossFold:
-    """``cross_fold`` is the mean over all questions, each scored by the run that is best on the other folds.
+    """The result of cross-validation over runs.
 
-    ``in_sample`` is the mean of the run that is best on all of them (``best``, its place among the runs), and
-    ``means`` the mean of each run. Where ``cross_fold`` is lower, the choice does not carry over.
+    ``cross_fold`` is the mean over all questions, each scored by the run that is best on the other folds. ``in_sample``
+    is the mean of the run that is best on all questions, and ``best`` the index of that run; ``means`` are those of
+    each run. If ``cross_fold`` is lower than ``in_sample``, the choice of the run does not generalise.
     """
 
     folds: tuple[Fold, ...]
@@ -238,7 +239,7 @@ def assign(groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> d
     """Assign every question id to a fold (from 0), keeping groups together.
 
     Groups are assigned from the largest to the smallest, each to the fold with the fewest questions; ties are shuffled
-    by the seed. A question with the group "" is alone. Raise UsageError for fewer groups than folds.
+    by the seed. A question with the group "" forms its own group. Raise UsageError for fewer groups than folds.
     """
     members: dict[Hashable, list[str]] = {}
     for question, group in sorted(groups.items()):

@@ -1,4 +1,4 @@
-"""Judging answers by a model, and the agreement of judges with people's labels.
+"""Judge answers by a model, and measure the agreement of judges with human labels.
 
 The model sees the question, the reference answer and the answer, and nothing else.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PROMPT = "judge-answer"
 NOT_HELD = "The documents do not hold the answer."
-_REPLY = 1000  # tokens; models that think first need some
+_REPLY = 1000  # maximum tokens of a reply; reasoning models need some
 
 
 class JudgeReply(BaseModel):
@@ -40,7 +40,7 @@ class JudgeReply(BaseModel):
 
 
 class Judge:
-    """Judge answers with a language model. Close it at the end."""
+    """A judge of answers that uses a language model. Close it at the end."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -74,9 +74,10 @@ class Judge:
 
 
 def load_judge(name: str, settings: Settings) -> Judge | None:
-    """Return the judge with this model name at the endpoint of the settings' language model; "" uses that model itself.
+    """Return the judge with this model name at the endpoint of the settings' language model; "" means that model
+    itself.
 
-    Return None if no model is configured. A named judge is tested with one call. Raise UsageError and ChatError if it
+    Return None if no model is configured. A named judge is tested with one call. Raise UsageError or ChatError if it
     cannot be used.
     """
     models = Models(replace(settings, llm_model=name or settings.llm_model), None)
@@ -88,7 +89,7 @@ def load_judge(name: str, settings: Settings) -> Judge | None:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLabel:
-    """A labelled answer with both verdicts; ``judgement`` is None where no model judged."""
+    """A labelled answer with the verdicts of rules and of a model. ``judgement`` is None without a model."""
 
     labelled: LabelledAnswer
     by_rules: Verdict
@@ -97,7 +98,11 @@ class JudgedLabel:
 
 @dataclass(frozen=True, slots=True)
 class JudgeFigures:
-    """A judge against the labels, which come first in ``strict`` and ``lenient``. ``failure`` is the first one's."""
+    """The agreement of a judge with human labels.
+
+    ``strict`` and ``lenient`` compare the labels (first) with the verdicts (second). ``failure`` is the reason of the
+    first missing verdict.
+    """
 
     judge: str
     answers: int
@@ -111,7 +116,7 @@ class JudgeFigures:
 def judge_labelled(
     answers: Sequence[LabelledAnswer], judge: Judge | None, progress: Progress, *, sample: int = 0, seed: int = 0
 ) -> list[JudgedLabel]:
-    """Judge every labelled answer, or a ``sample``, by rules and by the model."""
+    """Return the verdicts of rules and model on every labelled answer, or on a random ``sample``."""
     if 0 < sample < len(answers):
         chosen = sorted(random.Random(seed).sample(range(len(answers)), sample))
         answers = [answers[at] for at in chosen]
@@ -126,7 +131,7 @@ def judge_labelled(
 
 
 def judge_figures(judged: Sequence[JudgedLabel], name: str) -> list[JudgeFigures]:
-    """The rules, and the judge of that name where there was one."""
+    """Return the figures of the rules, and those of the model ``name`` if it judged."""
     rules = [(result.labelled.label, result.by_rules) for result in judged]
     figures = [_judge_figures("rules", len(judged), rules, "", Usage())]
     judgements = [(result.labelled.label, result.judgement) for result in judged if result.judgement]

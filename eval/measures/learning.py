@@ -1,7 +1,7 @@
 """Learning algorithms in numpy, deterministic: listwise softmax, gradient boosting and logistic regression.
 
-The boosted trees are oblivious: every level asks one question of all rows (Kohavi and Li 1995). They are boosted as
-CatBoost does (Prokhorenkova et al. 2018), on quantiles of the values.
+The boosted trees are oblivious: every level asks one question of all rows (Kohavi and Li 1995). They are boosted as in
+CatBoost (Prokhorenkova et al. 2018), on quantiles of the values.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ L2 = 0.1
 STEPS = 150
 KEEP = 110
 """Candidates of one question to learn from at most."""
-_GOLD = 20  # of these that may be right
-_RATE, _LATE_RATE, _LATE = 0.08, 0.02, 0.6  # Adam's step; the smaller one after this share of the steps
-_MOMENTUM, _SPREAD = 0.9, 0.98  # Adam's two decays
+_GOLD = 20  # of these, maximum right candidates that are always kept
+_RATE, _LATE_RATE, _LATE = 0.08, 0.02, 0.6  # Adam's step, and the smaller step after this share of all steps
+_MOMENTUM, _SPREAD = 0.9, 0.98  # Adam's decay rates
 _TINY = 1e-30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedList:
-    """The candidates of one question. values: float32 (n, f). gold: bool (n,), which of them are right."""
+    """The candidates of one question. values: float32 (n, f). gold: bool (n,), whether each candidate is right."""
 
     values: npt.NDArray[np.float32]
     gold: npt.NDArray[np.bool_]
 
     @property
     def teaches(self) -> bool:
-        """Return whether the list has both right and wrong candidates, so that it can be learned from."""
+        """Return whether the list contains both right and wrong candidates, so that it can be learned from."""
         return bool(self.gold.any() and not self.gold.all())
 
 
 def learn(
     sets: Sequence[Sequence[RankedList]], *, l2: float = L2, prior: Floats | None = None, steps: int = STEPS
 ) -> Floats:
-    """Return the weights, float64 (f,), of the least mean of −ln Σ_gold softmax(values · weights).
+    """Return the weights, float64 (f,), that minimise the mean of −ln Σ_gold softmax(values · weights).
 
-    Each set counts the same, and so does each question of a set (the top-one probability of ListNet, Cao et al. 2007,
+    Each set counts the same, and so does each question in a set (the top-one probability of ListNet, Cao et al. 2007,
     summed over the right candidates). ``l2`` · |weights − prior|² / 2 is added, for weights of standardised columns;
-    ``prior`` is 0 unless given. A column that never differs between two candidates of a question keeps the prior's
-    weight. Raises ValueError where no question teaches.
+    ``prior`` is 0 by default. A column that is equal for all candidates of each question keeps the prior's weight.
+    Raise ValueError if no question has both right and wrong candidates.
     """
     taught = [[question for question in questions if question.teaches] for questions in sets]
     lists = [question for questions in taught for question in questions]
@@ -73,7 +73,7 @@ def learn(
 
 
 class _Slope:
-    """The gradient of the loss over all candidates, whose questions follow each other."""
+    """The gradient of the loss over all candidates, which are ordered by question."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class _Slope:
 
 
 def prune(columns: npt.NDArray[np.float32], gold: npt.NDArray[np.bool_], keep: int = KEEP) -> npt.NDArray[np.int64]:
-    """Return the rows to learn from, ascending: the right ones and those that are high in a column.
+    """Return the rows to learn from, ascending: right candidates, and rows with a high rank in a column.
 
-    columns: float32 (n, c), higher is better. At most ``keep`` rows, of which 20 are right ones for sure.
+    columns: float32 (n, c), higher is better. At most ``keep`` rows are returned, among them up to 20 right ones.
     """
     rank = np.full(len(gold), len(gold))
     for column in columns.T:
@@ -115,7 +115,7 @@ def prune(columns: npt.NDArray[np.float32], gold: npt.NDArray[np.bool_], keep: i
 
 
 def first_gold(scores: npt.NDArray[np.floating], gold: npt.NDArray[np.bool_]) -> int:
-    """Return the rank from 1 of the best right candidate, 0 where there is none. Equal scores keep their order."""
+    """Return the rank (from 1) of the best right candidate, 0 if there is none. Equal scores keep their order."""
     order = np.argsort(-scores, kind="stable")
     places = np.flatnonzero(gold[order])
     return int(places[0]) + 1 if len(places) else 0
@@ -127,8 +127,11 @@ _BINS = 48
 
 @dataclass(frozen=True, slots=True)
 class BoostingPlan:
-    """``columns`` and ``rows`` are the shares that each tree looks at. ``leaf``: least weight of rows on both sides of
-    a question. ``l2`` shrinks leaves."""
+    """Parameters of gradient boosting.
+
+    ``columns`` and ``rows`` are the shares that each tree uses. ``leaf`` is the minimum weight of rows on each side of
+    a split. ``l2`` shrinks leaves.
+    """
 
     trees: int = 80
     depth: int = 4
@@ -143,10 +146,11 @@ class BoostingPlan:
 def fit_trees(
     values: Floats, right: npt.NDArray[np.bool_], shares: Floats, prior: Floats, plan: BoostingPlan = BoostingPlan()
 ) -> BoostedTrees:
-    """Learn trees that, added to ``prior``, give the log odds that a row is right. Equal rows and seed: equal trees.
+    """Return trees that, added to ``prior``, give the log odds that a row is right. The result depends only on rows and
+    seed.
 
-    values: float64 (rows, features). right: bool (rows,). shares: float64 (rows,), how much each row counts, 1 on
-    average. prior: float64 (rows,), log odds by what is known without the trees.
+    values: float64 (rows, features). right: bool (rows,). shares: float64 (rows,), the weight of each row, 1 on
+    average. prior: float64 (rows,), the log odds without the trees.
     """
     chance = np.random.default_rng(plan.seed)
     rows, features = values.shape
@@ -178,7 +182,7 @@ def fit_trees(
 
 
 def _cuts(column: Floats) -> Floats:
-    """Bounds between the bins of a column: halfway between values, at most one fewer than there are bins."""
+    """Return the bounds between the bins of a column, halfway between values: at most one fewer than the bins."""
     different = np.unique(column)
     if len(different) > _BINS:
         different = np.unique(np.quantile(column, np.linspace(0, 1, _BINS), method="nearest"))
@@ -188,9 +192,9 @@ def _cuts(column: Floats) -> Floats:
 def _question(
     bins: npt.NDArray[np.int32], leaf: Ints, leaves: int, weights: Sequence[Floats], plan: BoostingPlan
 ) -> tuple[int, int]:
-    """Return the column and the bin above which rows go right that gain most over all leaves.
+    """Return the column and bin of the best split over all leaves. Rows above the bin go right.
 
-    weights: the slope, curve and share of each row, repeated for each column.
+    weights: the slope, curvature and share of each row, repeated for each column.
     """
     columns = bins.shape[1]
     slots = ((leaf[:, None] * columns + np.arange(columns)) * _BINS + bins).ravel()
@@ -209,10 +213,10 @@ _STEPS, _CALIBRATION_BINS = 30, 10
 
 
 def fit_logistic(values: Floats, right: npt.NDArray[np.bool_], shares: Floats, l2: float) -> tuple[Floats, float]:
-    """Learn weights, float64 (n,), and a base, so that 1 / (1 + exp(−(values · weights + base))) is a probability.
+    """Return weights, float64 (n,), and a base, so that 1 / (1 + exp(−(values · weights + base))) is a probability.
 
-    values: float64 (rows, n). right: bool (rows,). shares: float64 (rows,), how much each row counts. ``l2`` is on
-    standardised weights. Newton's method from zero, so that equal rows give equal weights.
+    values: float64 (rows, n). right: bool (rows,). shares: float64 (rows,), the weight of each row. ``l2`` applies to
+    standardised weights. Newton's method starts from zero, so that equal rows give equal weights.
     """
     mean, spread = values.mean(axis=0), values.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
@@ -229,8 +233,11 @@ def fit_logistic(values: Floats, right: npt.NDArray[np.bool_], shares: Floats, l
 
 
 def calibration_error(likely: Sequence[float], right: Sequence[bool]) -> float:
-    """Return the mean gap between probabilities and outcomes, over ten equal bins of probability, each by its rows:
-    0 to 1, lower is better (expected calibration error: Naeini, Cooper and Hauskrecht 2015)."""
+    """Return the mean difference between probabilities and outcomes: 0 to 1, lower is better.
+
+    The mean is over ten equal bins of probability, weighted by rows (expected calibration error: Naeini, Cooper and
+    Hauskrecht 2015).
+    """
     predicted, outcome = np.asarray(likely, np.float64), np.asarray(right, np.float64)
     bins = np.minimum((predicted * _CALIBRATION_BINS).astype(int), _CALIBRATION_BINS - 1)
     gaps = (abs(float(predicted[bins == bucket].mean() - outcome[bins == bucket].mean())) * np.mean(bins == bucket)

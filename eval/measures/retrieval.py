@@ -1,10 +1,10 @@
-"""Retrieval measures on pages, sections and documents, and the stage of the search that lost a question's page.
+"""Retrieval measures on pages, sections and documents, and the search stage that lost a question's page.
 
-A question without results scores zero; it is never dropped. A measure that a question has no gold for (pages, where
-only the document is known) is left out of that question. A mean is over the questions that have the measure.
+A question without results scores zero and is never dropped. A measure is left out for a question without the gold that
+the measure needs, e.g. pages if only the document is known. A mean is over the questions that have the measure.
 
-The stages of attribution follow the search: the document is chosen, its sections come up as candidates, its pages
-are reached, the best of those are returned.
+The attribution follows the stages of the search: it selects the document, finds candidate sections in it, reads their
+pages and returns the best pages.
 """
 
 from __future__ import annotations
@@ -33,15 +33,18 @@ Values = dict[str, float]
 
 
 def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
-    """Every measure of every question, by question id; higher is better.
+    """Return every measure of every question, by question id; higher is better.
 
     ``hit@k``, ``recall@k``, ``mrr``, ``ndcg@5``, ``ndcg@10`` and ``r-precision`` are ir-measures' Success@k, R@k, RR,
-    nDCG@k and Rprec on pages; with ``section.`` and ``document.`` in front the same on sections and documents.
-    ``document.among@5``: the share of the right documents that have a page among the first five results.
-    ``doc@1``: the first result is in a right document. ``citation.page``: the first result is on a gold page;
-    ``citation.overlap``: the best token F1 of a snippet among the first five results with gold text.
-    ``answers-…`` and ``citations-…``: see ``answer_values``.
-    Raises PageIndexError where the extra ``eval`` is not installed.
+    nDCG@k and Rprec on pages. The prefixes ``section.`` and ``document.`` mark the same measures on sections and
+    documents.
+
+    ``document.among@5`` is the share of the right documents that have a page among the first five results. ``doc@1``
+    tells whether the first result is in a right document, ``citation.page`` whether it is on a gold page.
+    ``citation.overlap`` is the best token F1 of a snippet among the first five results with gold text. For
+    ``answers-…`` and ``citations-…`` see ``answer_values``.
+
+    Raise PageIndexError if the extra ``eval`` is not installed.
     """
     by_id: dict[str, Values] = {record.id: answer_values(record) for record in records}
     answerable = [record for record in records if record.answerable]
@@ -62,7 +65,7 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
 
 
 def summarise(records: Sequence[QuestionRecord]) -> Values:
-    """Return the mean of each measure over the questions that have it, with the figures of ``abstention``."""
+    """Return the mean of each measure over the questions that have it, and the measures of ``abstention``."""
     return means(per_question(records).values()) | abstention(records)
 
 
@@ -73,7 +76,7 @@ def summarise_kinds(records: Sequence[QuestionRecord]) -> dict[str, Values]:
 
 
 def summarise_trees(records: Sequence[TreeRecord]) -> dict[str, Values]:
-    """Return the means over documents, with and without bookmarks."""
+    """Return the means over documents, separately for documents with and without bookmarks."""
     kinds: dict[str, list[Values]] = {}
     for r in records:
         row = {"f1": r.f1, "precision": r.precision, "recall": r.recall, "parent": r.parent}
@@ -97,11 +100,11 @@ def mean(values: Sequence[float]) -> float:
 
 
 def abstention(records: Sequence[QuestionRecord]) -> Values:
-    """Return how well evidence separates answerable questions from the others; empty without both kinds.
+    """Return how well evidence separates answerable questions from unanswerable ones; empty without both kinds.
 
-    ``evidence.auroc``: the chance that an answerable question has more evidence than another. ``abstention.recall``:
-    the share of unanswerable questions with evidence "none"; ``abstention.false``: the same of answerable ones, where
-    lower is better. A question that failed counts as judged wrongly.
+    ``evidence.auroc`` is the probability that an answerable question has more evidence than an unanswerable one.
+    ``abstention.recall`` is the share of unanswerable questions with evidence "none"; ``abstention.false`` is the same
+    share of answerable questions, where lower is better. A question that failed counts as wrong.
     """
     judged = [r for r in records if r.evidence is not None or r.error]
     yes, no = [r for r in judged if r.answerable], [r for r in judged if not r.answerable]
@@ -134,7 +137,7 @@ def token_f1(answer: str, gold: str) -> float:
 
 
 def unplaced(record: QuestionRecord) -> bool:
-    """Return whether the gold names a place that was not found: measures on pages leave such a question out."""
+    """Return whether the gold names a place that was not found. Measures on pages leave such a question out."""
     return any(place.lost for place in record.gold) and all(place.page is None for place in record.gold)
 
 
@@ -153,7 +156,7 @@ def _gold_and_ranking(record: QuestionRecord, level: str) -> tuple[set[str], lis
 
 
 def _ranked(values: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[str], list[str]]]) -> None:
-    """Add ir-measures' figures of the questions that have gold."""
+    """Add the measures by ir-measures for the questions that have gold."""
     if not runs:
         return
     ir = require("ir_measures", "eval")
@@ -161,7 +164,7 @@ def _ranked(values: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set
     names |= {ir.Success @ k: f"hit@{k}" for k in CUTOFFS} | {ir.R @ k: f"recall@{k}" for k in CUTOFFS}
     qrels = [ir.Qrel(id, item, 1) for id, (gold, _) in runs.items() for item in sorted(gold)]
     ranked = [
-        ir.ScoredDoc(id, item, float(len(items) - rank))  # the order decides, also between equal scores
+        ir.ScoredDoc(id, item, float(len(items) - rank))  # the scores only express the order
         for id, (_, items) in runs.items()
         for rank, item in enumerate(items)
     ]
@@ -183,7 +186,7 @@ def _page_gold(record: QuestionRecord) -> set[str]:
 
 
 def _page_ranking(record: QuestionRecord) -> list[str]:
-    """Pages, best first; one that counts as a gold page bears that one's name, and comes once."""
+    """Return the pages without duplicates, best first. A page that counts as a gold page has the key of that page."""
     stands_for = {
         page_key(place.document, other): page_key(place.document, place.page)
         for place in record.gold
@@ -200,7 +203,10 @@ def _section_gold(record: QuestionRecord) -> set[str]:
 
 
 def _section_ranking(record: QuestionRecord) -> list[str]:
-    """Sections, best first; one that counts as a gold section bears that one's name, and comes once."""
+    """Return the sections without duplicates, best first.
+
+    A section that counts as a gold section has the key of that section.
+    """
     stands_for = {
         f"{place.document}#{other}": f"{place.document}#{place.section}"
         for place in record.gold
@@ -216,7 +222,10 @@ FIRST = 5
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """``ceiling`` is the share of questions that may still be won after this stage, were all later ones perfect."""
+    """The questions lost at a stage.
+
+    ``ceiling`` is the share still winnable after it if all later stages were perfect.
+    """
 
     stage: str
     count: int
@@ -232,11 +241,10 @@ def stage(
     sections: Callable[[str, int], Sequence[str]],
     first: int = FIRST,
 ) -> str:
-    """Return the stage where a question ended: one of STAGES, "" for a miss without a trace.
+    """Return the stage where a question ended: one of STAGES, or "" for a miss without a trace.
 
-    The gold that came furthest counts.
-
-    ``ids`` are doc_ids by document name; ``sections`` gives the node_ids of the sections that have text on a page.
+    The gold page that reached the latest stage counts. ``ids`` are doc_ids by document name; ``sections`` returns the
+    node_ids of the sections that have text on a page.
     """
     gold_pages = [
         (place.document, page) for place in gold if place.page is not None for page in (place.page, *place.also)
@@ -264,7 +272,7 @@ def _ended(doc_id: str, page: int, sections: Sequence[str], trace: Trace) -> str
 
 
 def losses(records: Sequence[QuestionRecord]) -> tuple[Loss, ...]:
-    """Return how many questions were lost at each stage, in order, hits last; empty without stages.
+    """Return how many questions were lost at each stage, in order and with hits last; empty without stages.
 
     Questions without an answer or gold pages do not count; gold that was not located has its own row.
     """

@@ -1,7 +1,7 @@
-"""Judging answers without a model: by numbers with their scale, by yes and no, and by words of the reference.
+"""Judge answers without a model: by numbers with their scale, by yes or no, and by the reference's words.
 
-The rules cannot see a contradiction beside the right figure, nor the same fact in other words. They check the model
-that judges, and stand in for it where there is none.
+The rules cannot detect a contradiction besides the right figure, or the same fact in other words. They check the
+judging model, and replace it if there is none.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ _MINUS = re.compile(r"(?:^|[^\w)%])[-−–][$€£¥]?$")
 _OPEN_BRACKET = re.compile(r"\([$€£¥]? ?$")
 _REQUESTED_UNIT = re.compile(rf"\bin (?:units of )?(?:US ?D? |U\.S\. )?(?:dollars? )?({_UNITS})s?\b", re.IGNORECASE)
 _LETTERS, _MONEY = tuple("kmbKMB"), ("$", "€", "£", "¥")
-_TOLERANCE = 0.01  # relative: figures that are so far apart are about the same
-_SMALL = 10  # a number below it, without a word for its scale, is taken as it is
+_TOLERANCE = 0.01  # relative difference below which figures are nearly equal
+_SMALL = 10  # a smaller number without a scale is taken literally
 _ANY = (0, 3, -3, 6, -6, 9, -9)
 _SHARES = (0, 2, -2)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``digits`` in plain form ("4210", "8.7"); ``scale`` is a power of ten (6: millions, -2: percent), None where
-    nothing says one.
+    """A number in a text.
+
+    ``digits`` are in plain form ("4210", "8.7"). ``scale`` is a power of ten (6: millions, -2: percent), None if
+    unknown.
     """
 
     digits: str
@@ -59,7 +61,7 @@ def figures(text: str) -> list[Figure]:
     for match in _DIGITS.finditer(text):
         unit = _UNIT.match(text, match.end())
         if unit and unit[0] in _LETTERS and not text[: match.start()].rstrip().endswith(_MONEY):
-            continue  # "$3m" is a sum, "3M" a name
+            continue  # "$3m" is an amount, "3M" a name
         after = text[unit.end() if unit else match.end() :]
         if not unit and re.match(r"-?[^\W\d_]", after):
             continue
@@ -73,7 +75,9 @@ def figures(text: str) -> list[Figure]:
 
 
 def _negative(before: str, after: str) -> bool:
-    """A minus sign that joins no range ("3-5"), or brackets around the number alone, as in accounts."""
+    """Return whether a number is negative: after a minus sign that is not part of a range ("3-5"), or in brackets as in
+    accounts.
+    """
     return bool(_MINUS.search(before)) or bool(_OPEN_BRACKET.search(before) and after.lstrip().startswith(")"))
 
 
@@ -84,9 +88,9 @@ def asked_scale(question: str) -> int | None:
 
 
 def same(gold: Figure, stated: Figure, scale: int | None) -> bool:
-    """Return whether an answer's number is the gold's: equal in one scale, or equal when rounded as the gold is.
+    """Return whether an answer's number equals the gold number, in some scale, or after rounding like the gold number.
 
-    A number without a scale is in the one that the question asks for; where that says none, any usual one may be meant.
+    A number without a scale has the requested ``scale``; if that is None, any usual scale may be meant.
     """
     for shift in _shifts(gold, stated, scale):
         apart = abs(stated.value * 10.0**shift - gold.value)
@@ -103,7 +107,7 @@ def near(gold: Figure, stated: Figure, scale: int | None) -> bool:
 
 
 def _shifts(gold: Figure, stated: Figure, scale: int | None) -> tuple[int, ...]:
-    """By what powers of ten the answer's number may be moved to stand beside the gold's."""
+    """Return the possible powers of ten by which the answer's number is shifted for comparison with the gold number."""
     left = scale if gold.scale is None else gold.scale
     right = scale if stated.scale is None else stated.scale
     if left is not None and right is not None:
@@ -122,14 +126,14 @@ _YES, _NO = (
     re.compile(r"\W*(?:yes\b|是|有|可以|能)", re.IGNORECASE),
     re.compile(r"\W*(?:no\b(?!\.\s?\d)|not\b|否|不|没有)", re.IGNORECASE),
 )
-_SHORT = 8  # terms: a reference of so few and a number says that number and nothing else
+_SHORT = 8  # maximum terms of a reference with a number that states only that number
 
 
 def judge_by_rules(question: str, reference: str, answer: str) -> Verdict:
     """Return the verdict on an answer by its reference answer. Citations in the answer do not count.
 
-    A yes or no must be the same. Then every number of the reference that the question does not hold must stand in the
-    answer, where there are any and they are what the reference says; otherwise its words, but for the question's own.
+    Yes or no must agree. Then the answer must contain every number of the reference that is not in the question. If
+    there are none, or the reference says more, its words count, except those of the question.
     """
     plain_answer, reference = CITATION.sub("", answer), _plain_list(reference)
     expected, actual = _polarity(reference), _polarity(plain_answer)
@@ -137,7 +141,7 @@ def judge_by_rules(question: str, reference: str, answer: str) -> Verdict:
         return "wrong"
     verdict = _by_facts(question, reference, plain_answer)
     if expected:
-        if not actual:  # it may say so in other words: the rest must then bear it out
+        if not actual:  # the answer may express it in other words, which must agree
             return verdict if verdict == "wrong" else "partly"
         return "right" if _only_polarity(reference) else max(verdict, "partly", key=_worth)
     return verdict
@@ -168,7 +172,9 @@ def _in(figure: Figure, others: list[Figure]) -> bool:
 
 
 def _by_words(question: str, reference: str, answer: str) -> Verdict:
-    """By the share of the reference's terms that the answer says, without those of the question if others remain."""
+    """Return the verdict by the share of the reference's terms in the answer, without the question's terms if others
+    remain.
+    """
     terms, question_terms = set(words.tokenise(reference)), set(words.tokenise(question))
     new = {term for term in terms - question_terms if not term[0].isdigit()} or terms
     if not new:
@@ -178,7 +184,7 @@ def _by_words(question: str, reference: str, answer: str) -> Verdict:
 
 
 def _polarity(text: str) -> str:
-    """ "yes", "no", or "" where a text does not begin with either."""
+    """Return "yes" or "no" if a text begins with it, else ""."""
     return "yes" if _YES.match(text) else "no" if _NO.match(text) else ""
 
 
@@ -187,7 +193,10 @@ def _only_polarity(reference: str) -> bool:
 
 
 def _contains(answer: str, reference: str) -> bool:
-    """Return whether the reference stands in the answer word by word; one of numbers alone is not compared so."""
+    """Return whether the answer contains the reference literally.
+
+    References with only numbers are not compared in this way.
+    """
     letters = words.tokenise(reference)
     if not letters or all(term[0].isdigit() for term in letters):
         return False
@@ -195,7 +204,7 @@ def _contains(answer: str, reference: str) -> bool:
 
 
 def _plain_list(reference: str) -> str:
-    """The items of a list that is written as Python text, as some sets have them."""
+    """Return the items of a list in Python syntax as plain text. Other references are returned unchanged."""
     if reference.startswith("[") and reference.endswith("]"):
         try:
             items = ast.literal_eval(reference)

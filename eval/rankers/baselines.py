@@ -73,10 +73,10 @@ def english(texts: Sequence[str]) -> list[list[str]]:
 def chinese(texts: Sequence[str]) -> list[list[str]]:
     """Tokenise with jieba, without punctuation and spaces."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the import speaks of outdated escapes and of pkg_resources
+        warnings.simplefilter("ignore")  # the import warns of outdated escapes and of pkg_resources
         jieba = require("jieba", "eval")
     jieba.setLogLevel("ERROR")
-    if not jieba.dt.initialized:  # else it reads, and leaves, a file of a known name in the shared temporary folder
+    if not jieba.dt.initialized:  # otherwise it uses a fixed file name in the shared temporary folder
         with TemporaryDirectory() as jieba.dt.tmp_dir:
             jieba.initialize()
     return [[word for word in jieba.lcut(text.lower()) if any(c.isalnum() for c in word)] for text in texts]
@@ -85,7 +85,7 @@ def chinese(texts: Sequence[str]) -> list[list[str]]:
 def stemmed(texts: Sequence[str], language: str) -> list[list[str]]:
     """Return the stems of each text's words, lower case and NFKC, in order.
 
-    ``language`` is an ISO 639-1 code; English rules serve where Snowball has no stemmer for it. A word with Chinese,
+    ``language`` is an ISO 639-1 code; languages without a Snowball stemmer use the English rules. A word with Chinese,
     Japanese or Korean characters becomes its character bigrams.
     """
     import Stemmer
@@ -105,7 +105,10 @@ def stemmed(texts: Sequence[str], language: str) -> list[list[str]]:
 
 
 class PageBM25:
-    """Lù 2024 (bm25s); the "lucene" variant of Kamphuis et al. 2020. Statistics are over the whole library's pages."""
+    """BM25 of Lù 2024 (bm25s), the "lucene" variant of Kamphuis et al. 2020.
+
+    Statistics are over all pages of the library.
+    """
 
     name = "page-bm25"
 
@@ -130,7 +133,7 @@ class PageBM25:
 class StemmedPageBM25:
     """The same BM25 over stems: Snowball's of the question's language; character bigrams for CJK writing.
 
-    No stop words are dropped from pages or questions. Each language asked in has an index of all pages.
+    Stop words remain in pages and questions. There is an index of all pages for each language of the questions.
     """
 
     name = "page-bm25-stemmed"
@@ -155,20 +158,20 @@ class StemmedPageBM25:
     def _index(self, language: str) -> Any:
         if language not in self._indexes:
             index = require("bm25s", "eval").BM25(method="lucene", k1=1.2, b=0.75)
-            rows = [row or [""] for row in stemmed(self._texts, language)]  # bm25s refuses a page without words
+            rows = [row or [""] for row in stemmed(self._texts, language)]  # bm25s rejects a page without words
             index.index(rows, show_progress=False)
             self._indexes[language] = index
         return self._indexes[language]
 
 
 def _scores(index: Any, terms: Sequence[str], pages: int) -> Floats:
-    """Return the score of each page for the terms that a bm25s index knows: shape (pages,), float64."""
+    """Return each page's score for the terms in the vocabulary of a bm25s index: shape (pages,), float64."""
     indexed_terms = [term for term in terms if term in index.vocab_dict]
     return np.asarray(index.get_scores(indexed_terms), dtype=np.float64) if indexed_terms else np.zeros(pages)
 
 
 class Okapi:
-    """Okapi BM25 of the package rank-bm25, which many tutorials and RAG frameworks use."""
+    """Okapi BM25 of the package rank-bm25, common in tutorials and RAG frameworks."""
 
     name = "rank-bm25"
 
@@ -179,7 +182,7 @@ class Okapi:
         }  # fmt: skip
         self._places = Places(corpus)
         self._tokens = chinese if in_chinese else english
-        # A library without any word makes the package divide by zero: one page of nothing but a mark helps.
+        # Without any word in the library the package would divide by zero, so a page with a placeholder is added.
         self._index = rank_bm25.BM25Okapi([tokens or [""] for tokens in self._tokens(self._places.texts(corpus))])
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
@@ -203,12 +206,15 @@ def chunks(pages: Sequence[str]) -> list[tuple[int, str]]:
 
 
 class ChunkDense:
-    """Cosine similarity over all chunks, exactly. Vectors are kept in ``cache``, one file for each document."""
+    """Cosine similarity over all chunks, computed exactly.
+
+    Vectors are stored in ``cache``, one file for each document.
+    """
 
     name = "chunk-dense"
 
     def __init__(self, corpus: Corpus, embedder: Embedder | None, cache: Path, progress: Progress) -> None:
-        """Raises UsageError without an embedder, ModelError where it fails."""
+        """Raise UsageError without an embedder, ModelError if it fails."""
         if embedder is None:
             raise UsageError(
                 "The ranker chunk-dense needs an embedder.", "Name one, for example --embedder bge-m3 or hashed:256."
@@ -240,7 +246,7 @@ class ChunkDense:
         return Ranking(pages=ranked[:depth], documents=tuple(dict.fromkeys(page.document for page in ranked)))
 
     def _vectors(self, texts: list[str], cache: Path) -> Vectors:
-        """float32 (n, dimension), unit rows."""
+        """Return unit vectors: float32 (n, dimension)."""
         if not texts:
             return np.zeros((0, self._embedder.id.dimension), np.float32)
         key = hashlib.sha256("\0".join([self._embedder.id.fingerprint, *texts]).encode()).hexdigest()[:32]

@@ -11,8 +11,10 @@ from hybrid_pageindex import Engine
 
 
 class EngineRanker:
-    """``ids`` are doc_ids by file name: names may be short for several documents, ids are not. ``search`` is what every
-    question is asked with.
+    """Rank with the engine.
+
+    ``ids`` are doc_ids by file name, because several documents may have the same short name. ``search`` contains the
+    search options of all questions.
     """
 
     name = "engine"

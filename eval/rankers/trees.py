@@ -1,10 +1,11 @@
-"""Rankers by section trees: those of the package ``pageindex``, and whole-tree reasoning as PageIndex does it.
+"""Rankers by section trees: those of the package ``pageindex``, and whole-tree reasoning as in PageIndex.
 
-``PageIndexTree`` joins the package's trees with the pinned page scorer: the gain over page BM25 is that of the trees.
+``PageIndexTree`` combines the package's trees with the pinned page scorer, so its gain over page BM25 comes from the
+trees.
 
-``WholeTree`` puts a document's whole tree, with titles, page ranges and summaries, into one prompt and takes a list of
-nodes. Among several documents the model first picks by one-line descriptions. No words are matched and no page is
-scored.
+``WholeTree`` puts a document's whole tree, with titles, page ranges and summaries, into one prompt and receives a list
+of nodes. For several documents the model first selects some by one-line descriptions. It neither matches words nor
+scores pages.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class PageIndexTree:
     name = "pageindex-tree"
 
     def __init__(self, corpus: Corpus, cache: Path, progress: Progress, *, in_chinese: bool) -> None:
-        """Raises PageIndexError where the package is not installed or refuses a document."""
+        """Raise PageIndexError if the package is not installed or rejects a document."""
         self._pages = PageBM25(corpus, in_chinese=in_chinese)
         _installed()
         self.options: Mapping[str, Any] = {"pageindex": version("pageindex"), **self._pages.options}
@@ -76,7 +77,7 @@ class PageIndexTree:
         return self._pages.places.ranking(self._by_section(scores), documents, depth)
 
     def _by_section(self, scores: Floats) -> Floats:
-        """Each page's place as a score: sections best first, within them pages best first."""
+        """Return each page's rank as a score: best sections first, and the best pages of a section first."""
         hits = np.zeros(len(scores))
         best = np.argsort(-scores, kind="stable")[:HITS]
         hits[best] = scores[best]
@@ -97,7 +98,7 @@ class PageIndexTree:
 
 
 def _installed() -> Any:
-    """The package's tree builder. It is no extra of this project: its requirements are its own."""
+    """Return the package's tree builder. It is not an extra of this project because it has its own requirements."""
     try:
         return importlib.import_module("pageindex").page_index_flash
     except (ImportError, AttributeError) as error:
@@ -108,14 +109,14 @@ def _installed() -> Any:
 
 
 def _leaves(pdf: Path, cache_file: Path, pages: int) -> list[Leaf]:
-    """(first page, last page) of the deepest sections; a document without a tree is one section."""
+    """Return (first page, last page) of the deepest sections. A document without a tree is one section."""
     if cache_file.exists():
         tree = json.loads(cache_file.read_text(encoding="utf-8"))
     else:
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # it prints, and stdout is for results
+            with contextlib.redirect_stdout(io.StringIO()):  # the package prints, but stdout is for results
                 tree = _installed()(str(pdf), summary=False, optimize=False)["structure"]
-        except Exception as error:  # a foreign package raises what it likes
+        except Exception as error:  # the package may raise any exception
             raise PageIndexError(
                 f"{pdf}: pageindex could not make a tree of this file ({error}).",
                 "Leave this document out of the data set.",
@@ -138,8 +139,8 @@ def _leaves(pdf: Path, cache_file: Path, pages: int) -> list[Leaf]:
     return sorted(leaves) or [(1, pages)]
 
 
-MOST_PICKED = 3  # documents whose trees are read, where the whole library is asked
-TREE_TOKENS = 100_000  # of all trees in a prompt, by estimate: what models with windows of 128,000 can read
+MOST_PICKED = 3  # documents whose trees are read for a question about the whole library
+TREE_TOKENS = 100_000  # estimated tokens of all trees in a prompt, suitable for models with a context of 128,000
 LIST_TOKENS = 50_000  # of the descriptions of all documents
 _REPLY = 2000
 
@@ -207,7 +208,7 @@ class WholeTree:
         )  # fmt: skip
 
     def _picked(self, question: str) -> tuple[list[str], Usage, list[str]]:
-        """The documents that the model picks by their descriptions, best first."""
+        """Return the documents that the model selects by their descriptions, best first."""
         names = sorted(self._corpus.documents)
         lines, left = [], LIST_TOKENS
         for number, name in enumerate(names, 1):
@@ -231,7 +232,7 @@ class WholeTree:
         return [candidates[short] for short in picked if short in candidates][:MOST_PICKED], reply.usage, notes
 
     def _trees(self, documents: Sequence[str]) -> tuple[list[tuple[tuple[str, Section] | None, str]], list[str]]:
-        """((document, section), line) of everything shown, and what was left out for want of room."""
+        """Return ((document, section), line) of everything shown, and what was left out because of the token limit."""
         whole = self._lines(documents, summaries=True)
         if _size(whole) <= TREE_TOKENS:
             return whole, []

@@ -1,1 +1,1 @@
-"""Records of a run: questions, rankings, answers and features. Frozen values."""
+"""Records of a run, as frozen values: questions, rankings, answers and features."""

@@ -1,4 +1,6 @@
-"""Candidates' features of a set's questions in a file, so that weights are learned again without searching."""
+"""Files with the candidate features of a data set's questions, so that weights can be learned
+again without searching.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from hybrid_core.errors import StoreError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionFeatures:
-    """The candidate pages of one question. values: float32 (n, features). gold: bool (n,), which of them are right.
+    """The candidate pages of one question. values: float32 (n, features). gold: bool (n,), whether each page is right.
 
-    ``group`` is the document of the first right page: what folds keep together.
+    ``group`` is the document of the first right page, which folds keep together.
     """
 
     id: str
@@ -30,9 +32,9 @@ class QuestionFeatures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSet:
-    """The questions of one set in one setting with one expert knowledge.
+    """The questions of one data set in one setting with one expert knowledge.
 
-    names: the features in order. pairs: those whose product with "named" has a weight, too. notes: what was left out.
+    names: the features in order. pairs: features whose product with "named" has a weight too. notes: what was left out.
     """
 
     dataset: str
@@ -44,7 +46,7 @@ class FeatureSet:
     notes: tuple[str, ...] = ()
 
     def same_features(self, other: FeatureSet) -> bool:
-        """Return whether another setting or expert knowledge changed no question's candidates and features."""
+        """Return whether both sets have the same questions, candidates and features."""
         return [question.id for question in self.questions] == [question.id for question in other.questions] and all(
             np.array_equal(mine.values, theirs.values) and np.array_equal(mine.gold, theirs.gold)
             for mine, theirs in zip(self.questions, other.questions, strict=True)
@@ -52,7 +54,7 @@ class FeatureSet:
 
 
 def write_features(path: Path, features: FeatureSet, stamp: Mapping[str, Any]) -> None:
-    """Write features with the ``stamp`` of what they were made from. Raises StoreError."""
+    """Write features with a ``stamp`` of the data they were made from. Raise StoreError if this fails."""
     head = {
         "dataset": features.dataset, "setting": features.setting, "expert": features.expert, "names": features.names,
         "pairs": features.pairs, "notes": features.notes, "ids": [question.id for question in features.questions],
@@ -78,7 +80,7 @@ def write_features(path: Path, features: FeatureSet, stamp: Mapping[str, Any]) -
 
 
 def read_features(path: Path, stamp: Mapping[str, Any]) -> FeatureSet | None:
-    """Return what ``write_features`` wrote; None where there is nothing, or something of another stamp or damaged."""
+    """Return the features that ``write_features`` wrote, None if the file is missing, damaged or has another stamp."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             head = json.loads(str(arrays["head"]))

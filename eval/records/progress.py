@@ -1,4 +1,4 @@
-"""Progress with the time left: a bar on stderr in a terminal, a line now and then elsewhere."""
+"""Progress with the time left: a bar on stderr in a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_LINE_EVERY = 10.0  # seconds
+_LINE_EVERY = 10.0  # seconds between two lines
 
 
 class Progress:
-    """Show the progress of a run; ``quiet`` shows nothing."""
+    """A display of a run's progress. ``quiet`` shows nothing."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -23,7 +23,7 @@ class Progress:
 
     @contextmanager
     def bar(self, what: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
-        """Yield a function to call after each of ``total`` steps; ``done`` steps are already complete."""
+        """Yield a function to call after each of ``total`` steps. ``done`` steps are already complete."""
         if self._quiet or not sys.stderr.isatty():
             yield self._lines(what, total, done)
             return

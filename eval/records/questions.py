@@ -1,4 +1,4 @@
-"""Questions of a set with their gold evidence, and what rankers and answering models return for them."""
+"""Questions of a data set with their gold evidence, and the results of rankers and answering models."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hybrid_core.types.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class RankedPage:
-    """``section`` is the node_id of the page's section, "" where the ranker knows none; ``node`` its page range.
+    """A page in a ranking.
 
-    ``text`` is the snippet that is cited, "" where nothing finer than the page is.
+    ``section`` is the node_id of the page's section, "" if the ranker does not return one, and ``node`` its page range.
+    ``text`` is the cited snippet, "" if the whole page is cited.
     """
 
     document: str
@@ -29,10 +30,10 @@ class RankedPage:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A ranker's result for a question, everything best first.
+    """The result of a ranker for a question, everything best first.
 
-    ``documents`` are file names. ``evidence`` is (level, score), None for rankers that do not judge.
-    ``trace`` is None for rankers that are not the engine. ``receipts`` go into the run's file as they are.
+    ``documents`` are file names. ``evidence`` is (level, score), None for rankers that do not judge it. ``trace`` is
+    None for rankers other than the engine. ``receipts`` are stored unchanged in the run's file.
     """
 
     pages: tuple[RankedPage, ...]
@@ -42,19 +43,19 @@ class Ranking:
     receipts: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    tokens: int = 0  # in and out
+    tokens: int = 0  # input and output
     input_tokens: int = 0
     cost: float = 0.0
 
 
 class Ranker(Protocol):
-    """``name`` is shown in reports; ``options`` is recorded with a run (JSON)."""
+    """A ranking method. ``name`` is shown in reports; ``options`` (JSON values) are recorded with a run."""
 
     name: str
     options: Mapping[str, Any]
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
-        """Return the ``depth`` best pages, only of ``documents`` unless it is None."""
+        """Return the ``depth`` best pages, in the whole library or only in ``documents`` if it is not None."""
         ...
 
 
@@ -70,7 +71,7 @@ VERDICTS: tuple[Verdict, ...] = ("right", "partly", "wrong")
 
 @dataclass(frozen=True, slots=True)
 class SourceGiven:
-    """A page that the answer could cite, by its number there."""
+    """A page that the answer could cite, with its source number."""
 
     number: int
     document: str
@@ -79,9 +80,9 @@ class SourceGiven:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judge's verdict with its reason and its own usage.
+    """A judge's verdict with its reason and usage.
 
-    ``verdict`` is None where it was not judged; ``why`` says why then.
+    ``verdict`` is None if the answer was not judged; ``why`` is then the reason.
     """
 
     verdict: Verdict | None
@@ -91,8 +92,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """``usage`` is the answer's alone, without search and judge. ``by_rules`` is None where there is nothing to
-    compare with, ``judgement`` None where no judge was named.
+    """An answer with its judgements.
+
+    ``usage`` excludes the search and the judge. ``by_rules`` is None without a reference answer, ``judgement`` None
+    without a judge.
     """
 
     text: str
@@ -107,7 +110,7 @@ class AnswerRecord:
 
 
 def read_answered(data: Mapping[str, Any]) -> AnswerRecord:
-    """Parse an answer from its line in a run. Raise TypeError or KeyError for malformed values."""
+    """Return the answer in a line of a run. Raise TypeError or KeyError for malformed values."""
     judged = data.get("judgement")
     return AnswerRecord(
         text=str(data["text"]),
@@ -127,10 +130,11 @@ Row = tuple[int, str, int]  # level from 1, title, page from 1
 
 @dataclass(frozen=True, slots=True)
 class HumanOutline:
-    """``rows`` in reading order. Where judgement is tolerant, ``optional`` headings are no mistakes, and ``doubtful``
-    ones of the rows (drawn as pictures, defensible either way) need not be found. Only headings on pages ``first`` to
-    ``last`` count; None: to the end. Outlines of one ``kind`` are held out together. ``language`` is "" where nobody
-    says.
+    """The headings of a document according to people, with ``rows`` in reading order.
+
+    In tolerant judgement, ``optional`` headings are no errors, and ``doubtful`` rows (headings drawn as pictures, or
+    debatable) need not be found. Only headings on pages ``first`` to ``last`` count; None means to the end. Outlines of
+    one ``kind`` are held out together. ``language`` is "" if unknown.
     """
 
     rows: tuple[Row, ...]
@@ -147,14 +151,13 @@ GoldMatch = Literal["place", "half", "turns", "section", "document"]
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """A piece of evidence, by the document's file name.
+    """A piece of gold evidence in a document, given by file name.
 
-    ``page`` is physical, from 1; None where only the document is known, or where ``text`` tells the place
-    and its page is looked up in the indexed text (eval.datasets.corpus). ``text`` is the gold text, "" where none.
-    ``also`` are pages that count as this one: those that a located text runs on to.
-    ``match`` says which pages are right: "place" the one at ``page`` or where ``text`` stands, "half" those that hold
-    at least half of ``text``, "turns" those that hold one of ``turns`` ("[n] " begins each turn of a transcript),
-    "section" those of the section titled ``section``, "document" every page of the document.
+    ``page`` is the physical page, from 1. It is None if only the document is known, or if the page must be found by
+    ``text`` (eval.datasets.corpus). ``text`` is the gold text, "" for none. ``also`` are pages that count as equal,
+    onto which the text continues. ``match`` defines the right pages. "place" is the page given by ``page`` or ``text``.
+    "half" are pages with at least half of ``text``. "turns" are pages with one of ``turns`` ("[n] " begins each turn of
+    a transcript). "section" are pages of the section titled ``section``. "document" are all pages of the document.
     """
 
     document: str
@@ -168,12 +171,12 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class EvalQuestion:
-    """``kind`` is the stratum of samples; ``group`` what folds keep together (a company, a law, a contract).
+    """A question with its gold evidence.
 
-    ``given`` are the documents of the setting "given": those of the evidence where it is empty.
-    ``within`` are the documents that the question is about in every setting; empty where it asks the whole library.
-    ``language`` is an ISO 639-1 code, "" where the set does not tell.
-    ``answerable`` is False where the library does not hold the answer; such a question has no evidence.
+    ``kind`` is the stratum for samples. ``group`` is kept together in folds (a company, a law, a contract). ``given``
+    are the documents searched in the setting "given", by default those of the evidence. ``within`` are the documents
+    searched in every setting, empty for the whole library. ``language`` is an ISO 639-1 code, "" if unknown.
+    ``answerable`` is False if the library does not contain the answer; such a question has no evidence.
     """
 
     id: str
@@ -189,13 +192,13 @@ class EvalQuestion:
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """Return the documents that the setting "given" searches."""
+        """Return the documents that are searched in the setting "given"."""
         return self.given or self.within or tuple(dict.fromkeys(gold.document for gold in self.evidence))
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledAnswer:
-    """An answer to a question with a human label of its correctness."""
+    """An answer to a question, with a human label of its correctness."""
 
     id: str
     question: str
@@ -206,12 +209,12 @@ class LabelledAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """``files`` are the documents' paths; file names are unique among them. ``chinese`` picks the baseline's tokens.
+    """A data set: documents and questions.
 
-    ``outlines`` gives the human outline of a file, for sets that measure trees.
-    ``labelled`` are answers by which judges can be judged.
-    ``notes`` say what of the source is not measured, and why; ``left_out`` names each entry that cannot be used: its
-    file, its place and the reason. Reports show them.
+    ``files`` are the documents' paths, with unique file names. ``chinese`` chooses the tokenisation of the baseline.
+    ``outlines`` are human outlines by file, for sets that measure trees. ``labelled`` are answers by which judges are
+    measured. ``notes`` describe what is not measured, with reasons. ``left_out`` lists unusable entries with file,
+    position and reason. Reports show both.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Run folders: ``run.json`` describes the measurement, ``questions.jsonl`` has a line for each question.
+"""Run folders: ``run.json`` describes the measurement, and ``questions.jsonl`` has a line for each question.
 
-A measurement of trees has ``trees.jsonl`` in place of questions. All figures can be computed again from these files.
+A measurement of trees has ``trees.jsonl`` instead. All figures can be computed again from these files.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ STAGES = (
 
 @dataclass(frozen=True, slots=True)
 class RunHead:
-    """The head of a run: what was measured, and on what.
+    """The description of a run: what was measured, and with which engine and data.
 
-    ``options`` decides the results: a run is only resumed with the same ones. ``engine`` is {version, code}, where
-    code is a hash of the engine's source; ``settings`` are the engine's that matter. ``counts`` is {documents, pages,
-    questions, answerable, gold, unplaced, …}, the last ones how gold was placed. ``index`` is {seconds, pages,
-    bytes_per_page, first_answer_seconds, reused}; a reused index carries the times of when it was made. ``problems``
-    are documents that could not be indexed and gold places that could not be used, ``left_out`` the entries of the set
-    that could not be: file, place and reason.
-    ``model`` is who was asked, "" for nobody. ``judge`` is {model, prompt, text}: who judged the answers and how it was
-    asked, empty where nobody did.
-    ``measures`` is {"all": {measure: mean}, "kinds": {kind: {measure: mean}}}, empty until the run is finished.
+    ``options`` determine the results; a run is only resumed with the same ones. ``engine`` is {version, code}, where
+    code is a hash of the engine's source. ``settings`` are the relevant settings of the engine. ``counts`` is
+    {documents, pages, questions, answerable, gold, unplaced, …}. ``index`` is {seconds, pages, bytes_per_page,
+    first_answer_seconds, reused}; a reused index has the times of its creation. ``problems`` are documents that could
+    not be indexed and gold places that could not be used. ``left_out`` lists unusable entries of the data set with
+    file, position and reason. ``model`` is the model's name, "" for none. ``judge`` is {model, prompt, text} of the
+    judge, empty for none. ``measures`` is {"all": {measure: mean}, "kinds": {kind: {measure: mean}}}, empty until the
+    run is finished.
     """
 
     dataset: str
@@ -53,17 +52,18 @@ class RunHead:
     left_out: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     started: str = ""  # ISO, UTC
-    finished: str = ""  # "" while questions are left
+    finished: str = ""  # "" until all questions are done
     measures: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class GoldPlace:
-    """A piece of gold evidence, located. ``page`` is None where only the document is known or none was found.
+    """A piece of gold evidence with its place in the index.
 
-    ``also`` are pages that count as this one (a text that runs over a page's end). ``section`` is the node_id of the
-    deepest section that holds it, "" where unknown. ``sections_also`` are the page's others, which count as this
-    one where no text tells which is meant. ``lost``: a page or a text was told, no page found.
+    ``page`` is None if only the document is known or no page was found. ``also`` are pages that count as equal (a text
+    that continues on the next page). ``section`` is the node_id of the deepest section that contains it, "" if unknown.
+    ``sections_also`` are other sections on the page, which count as equal if no text distinguishes them. ``lost`` is
+    True if a page or text was given but not found.
     """
 
     document: str
@@ -77,11 +77,12 @@ class GoldPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """The record of a question. ``given`` are the documents that it was asked of, None for the whole library.
+    """The record of a question.
 
-    ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
-    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens``, of which
-    ``input_tokens`` were read, and ``cost`` are those of the search. ``answer`` is None in a run that asks for none.
+    ``given`` are the searched documents, None for the whole library. ``pages`` and ``documents`` are best first.
+    ``evidence`` is (level, score), None if the ranker does not judge it. ``stage`` is one of STAGES. ``error`` is ""
+    for success. ``tokens`` (including ``input_tokens``) and ``cost`` are those of the search. ``answer`` is None in a
+    run without answers.
     """
 
     id: str
@@ -108,9 +109,9 @@ class QuestionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """The fit of a document's tree to its human outline.
+    """The match of a document's section tree with its human outline.
 
-    ``bookmarks`` is "kept" or "stripped". ``tolerant`` is the F1 where optional headings are no mistakes and doubtful
+    ``bookmarks`` is "kept" or "stripped". ``tolerant`` is the F1 in which optional headings are no errors and doubtful
     ones need not be found.
     """
 
@@ -122,12 +123,12 @@ class TreeRecord:
     parent: float
     headings: int
     error: str = ""
-    tolerant: float | None = None  # of runs before there was such a judgement
+    tolerant: float | None = None  # None in runs of earlier versions
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as read back. ``questions`` and ``trees`` are in the order they were written."""
+    """A run read from its folder. ``questions`` and ``trees`` are in the order of writing."""
 
     folder: Path
     head: RunHead
@@ -136,7 +137,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Return the name of the folder, which tables use for the run."""
+        """Return the name of the run's folder, which tables show."""
         return self.folder.name
 
 
@@ -156,7 +157,10 @@ def write_head(folder: Path, head: RunHead) -> None:
 
 
 def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
-    """Append a record, and flush it to the system at once, so that it survives a kill."""
+    """Append a record and flush it to the system at once, so that it survives a kill.
+
+    Raise StoreError if this fails.
+    """
     path = folder / (QUESTIONS_FILE if isinstance(record, QuestionRecord) else TREES_FILE)
     line = json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n"
     try:
@@ -180,7 +184,7 @@ def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
 
 
 def drop_torn_line(folder: Path) -> None:
-    """Cut off an incomplete last line that a killed run left."""
+    """Remove an incomplete last line that a killed run left."""
     for path in (folder / QUESTIONS_FILE, folder / TREES_FILE):
         if path.exists():
             written = path.read_bytes()
@@ -190,7 +194,10 @@ def drop_torn_line(folder: Path) -> None:
 
 
 def read_head(folder: Path) -> RunHead:
-    """Read ``run.json``. Raise NotFoundError if the folder is not a run, DocumentError if the file is invalid."""
+    """Return the contents of ``run.json``.
+
+    Raise NotFoundError if the folder is not a run, DocumentError if the file is invalid.
+    """
     path = folder / RUN_FILE
     try:
         data = json.loads(path.read_bytes())
@@ -204,7 +211,10 @@ def read_head(folder: Path) -> RunHead:
 
 
 def read_run(folder: str | Path) -> Run:
-    """Read a run folder; an incomplete last line is ignored. Raise NotFoundError and DocumentError."""
+    """Return the run in a folder, without an incomplete last line.
+
+    Raise NotFoundError if the folder is not a run, DocumentError if a file is invalid.
+    """
     folder = Path(folder)
     head = read_head(folder)
     questions = tuple(_question(data) for data in _read_records(folder / QUESTIONS_FILE, QuestionRecord))
@@ -258,18 +268,20 @@ T = TypeVar("T")
 
 
 def _from_fields(kind: type[T], data: Mapping[str, Any]) -> T:
-    """A record of a newer version may have fields that this one does not know: they are left out."""
+    """Return a record of the class ``kind``, without the unknown fields of newer versions."""
     names = {f.name for f in fields(kind)}  # type: ignore[arg-type]  # only dataclasses come here
     return kind(**{name: value for name, value in data.items() if name in names})
 
 
-_FAILURE_NOTE = "the model failed"  # as the engine's notes begin where it went on without
+_FAILURE_NOTE = "the model failed"  # beginning of the engine's note that it continued without the model
 
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """Why, each "" where it is not so: ``error`` of the question, ``search`` without its model, ``answer`` that failed,
-    ``judge`` that did.
+    """The failures of a question, each as a reason, "" for none.
+
+    ``error`` is a failure of the question, ``search`` of the model in the search, ``answer`` of the answering model,
+    ``judge`` of the judge.
     """
 
     error: str = ""
@@ -282,7 +294,7 @@ class Degraded:
 
     @property
     def by_model(self) -> bool:
-        """Return whether asking again may help, because a model failed."""
+        """Return whether repeating the question may help, because a model failed."""
         return not self.error and bool(self.search or self.answer)
 
 

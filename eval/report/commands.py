@@ -140,7 +140,7 @@ def run_folds(options: argparse.Namespace) -> int:
 
 
 def _cross(runs: Sequence[Run], measure: str, folds: int = 5, seed: int = 0) -> CrossFold:
-    """Over the questions that all runs asked and that have the measure."""
+    """Return the means over the questions that all runs asked and that have the measure."""
 
     by_run = [by_id(run) for run in runs]
     values = [per_question(run.questions) for run in runs]

@@ -1,7 +1,7 @@
-"""Exchange with other evaluations: runs are written as TREC files, and BEIR folders become question sets of custom.
+"""Exchange with other evaluation tools: export runs as TREC files, and import BEIR folders as custom question sets.
 
 A TREC file has a line for each judgement (``query 0 item relevance``) or result (``query Q0 item rank score tag``).
-Its fields end at white space, so names are percent-encoded where they hold any.
+White space separates the fields, so names that contain any are percent-encoded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eval.records.runs import Run, read_run
 from hybrid_core.errors import DocumentError, NotFoundError, StoreError, UsageError
 from hybrid_pageindex.cli.output import dump
 
-_FIELD_CHARACTERS = "".join(map(chr, range(33, 127))).replace("%", "")  # all that is visible but the escape itself
+_FIELD_CHARACTERS = "".join(map(chr, range(33, 127))).replace("%", "")  # visible, except the escape character
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LINE_BYTES = 50_000_000  # of one document of a corpus
 _OTHER_FOLDER = "Name another folder with --out."
@@ -30,7 +30,7 @@ _QUERY_LIMIT = 1_000_000
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write the judgements and results of a run, which any TREC tool reads."""
+    """Write the judgements and results of a run in the format that TREC tools read."""
     run = read_run(options.run)
     written = write_trec(run, options.out or run.folder / "trec")
     if options.json:
@@ -41,10 +41,10 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def write_trec(run: Run, folder: Path) -> list[Path]:
-    """Write a pair of files for pages, sections and documents each, as far as the run has gold for them.
+    """Write a pair of files each for pages, sections and documents, if the run has gold for them.
 
-    Questions without gold are in neither file, as in the figures. Raise UsageError where there is nothing to write,
-    StoreError where the folder cannot be written.
+    Questions without gold are in neither file, as in the measures. Raise UsageError if there is nothing to write,
+    StoreError if the folder cannot be written.
     """
     written = list[Path]()
     tag = _field(run.name)
@@ -86,7 +86,7 @@ def _field(name: str) -> str:
 
 
 def run_import(options: argparse.Namespace) -> int:
-    """Turn a BEIR folder into documents and questions, and say how to measure them."""
+    """Convert a BEIR folder to documents and questions, and print how to measure them."""
     counts = read_beir(options.folder, options.out, options.split, options.documents)
     docs, questions = options.out / "documents", options.out / "questions.jsonl"
     if options.json:
@@ -102,9 +102,9 @@ def run_import(options: argparse.Namespace) -> int:
 def read_beir(folder: Path, out: Path, split: str = "test", limit: int = 0) -> dict[str, int]:
     """Write the corpus as files and the judged queries as a question set. Return counts.
 
-    ``limit`` bounds the documents: judged ones come first, 0 takes all. A judgement above 0 makes a document right.
-    Raise NotFoundError for a folder of another form, DocumentError for a line that is not one, StoreError where
-    ``out`` cannot be written, and UsageError where it holds documents.
+    ``limit`` is the maximum number of documents, judged ones first; 0 takes all. A judgement above 0 makes a document
+    right. Raise NotFoundError for a folder of another form, DocumentError for an invalid line, StoreError if ``out``
+    cannot be written, and UsageError if it contains documents.
     """
     qrels, corpus, queries = folder / "qrels" / f"{split}.tsv", folder / "corpus.jsonl", folder / "queries.jsonl"
     for file in (qrels, corpus, queries):

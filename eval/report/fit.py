@@ -36,7 +36,7 @@ from hybrid_pageindex.config.settings import load_settings
 
 
 def run_fit(options: argparse.Namespace) -> int:
-    """Learn, report and write the weights; 1 where weights from ratings are refused."""
+    """Learn, report and write the weights. Return 1 if weights learned from ratings are refused."""
 
     if options.l2 is not None and not options.l2 > 0:
         raise UsageError(f"--l2 is {options.l2}.", "Choose a number above 0.")
@@ -141,7 +141,7 @@ def _closing_notes(file: Path, unlearned: Sequence[str]) -> list[str]:
 
 
 def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
-    """Raises StoreError."""
+    """Write the weights. Raise StoreError."""
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +186,9 @@ def table(title: str, rows: Sequence[HeldOut]) -> Table:
 
 
 def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
-    """Return how well evidence tells right pages from wrong ones on each set, its kind held out, and the means."""
+    """Return how well evidence separates right pages from wrong ones on each held-out kind of
+    document, and the means.
+    """
 
     names = {"first": "the first page", "five": "one of the first five"}
     cells = [
@@ -216,7 +218,7 @@ def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
 
 
 def weights_table(weights: Mapping[str, float], in_use: Mapping[str, float]) -> Table:
-    """Return the learned weights beside those in use."""
+    """Return the learned weights beside the current ones."""
 
     rows = [
         (text(name), number(weights.get(name, 0.0), 4), number(weight, 4))
@@ -227,7 +229,7 @@ def weights_table(weights: Mapping[str, float], in_use: Mapping[str, float]) -> 
 
 
 def feedback_table(fitted: FeedbackFit) -> Table:
-    """Return the shipped and the learned weights side by side on the rated questions that were held out."""
+    """Return the shipped and the learned weights side by side, measured on the held-out rated questions."""
 
     rows = [(text(name), share(fitted.shipped[name]), share(value)) for name, value in fitted.learned.items()]
     return Table("Rated questions, held out", ("measure", "shipped", "learned"), tuple(rows))

@@ -21,7 +21,7 @@ from hybrid_pageindex.config.settings import load_settings
 
 
 def run_judges(options: argparse.Namespace) -> int:
-    """Raises UsageError for a set without labelled answers."""
+    """Measure how far judges agree with labels. Raise UsageError for a set without labelled answers."""
 
     dataset = load(options.dataset, options.data, docs=options.docs, questions=options.questions)
     if not dataset.labelled:
@@ -59,7 +59,7 @@ def run_judges(options: argparse.Namespace) -> int:
 
 
 def run_rejudge(options: argparse.Namespace) -> int:
-    """Raises UsageError where no judge is named."""
+    """Judge the answers of a run again. Raise UsageError if none is named."""
 
     judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
     if judge is None:
@@ -106,7 +106,10 @@ _MAX_NAMED = 5
 
 
 def unusable(left_out: Sequence[str], where: str = "") -> list[str]:
-    """A note that counts what is left out and names the first; ``where`` says where all are. None where nothing is."""
+    """Return a note with the number of left-out items and the first of them, None without any.
+
+    ``where`` tells where the full list is.
+    """
     if not left_out:
         return []
     what = counted(len(left_out), "entry of the set cannot be used and is", "entries of the set cannot be used and are")

@@ -1,4 +1,4 @@
-"""The report as one HTML page. It loads nothing, and texts of runs are escaped."""
+"""The report as one HTML page. It loads no other resources, and texts of runs are escaped."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from eval.report.summary import HIT, Summary, answer_tables, missing
 from eval.report.table import Table
 from eval.report.tables import degradation
 
-_UNBROKEN_LENGTH = 36  # characters: a column of such texts is not broken into lines
+_UNBROKEN_LENGTH = 36  # characters; a column with texts up to this length is not wrapped
 
 
 def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None) -> str:
-    """The whole page. A policy in its head lets no script run but its own, and nothing be fetched."""
+    """Return the whole page. A policy in its head permits only its own script and forbids loading anything."""
     script, style = _asset("page.js"), _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -51,7 +51,7 @@ def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparis
 def _sections(
     runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None
 ) -> list[tuple[str, str, Markup]]:
-    """(id, name in the navigation, content), those without content left out; where questions were lost comes first."""
+    """Return (id, name in the navigation, content) of all sections that have content, lost questions first."""
     lost = [table for table in (degradation(summaries), *tables.attributions(summaries)) if table.rows or table.note]
     traced, untraced = (
         [_render_table(table) for table in lost if bool(table.rows) is has_rows] for has_rows in (True, False)
@@ -94,7 +94,7 @@ def _render_notes(summaries: Sequence[Summary], comparison: Comparison | None) -
 
 
 def _render_table(table: Table) -> Markup:
-    """The table under its title; without rows only its note."""
+    """Return the table with its title, or only its note if it has no rows."""
     if not table.shown:
         return Markup("")
     parts = [element("h2", table.title)]
@@ -153,7 +153,10 @@ def _answers(summaries: Sequence[Summary]) -> list[Markup]:
 
 
 def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:
-    """Right answers against what a question takes: by the judge where every run with answers has one, else by rules."""
+    """Return the share of right answers against tokens and cost.
+
+    The judge decides if every run with answers has one, otherwise the rules.
+    """
     answered = [run for run in summaries if run.answers]
     measure = "answers-strict" if all("answers-strict" in run.measures for run in answered) else "answers-rules"
     drawn = [
@@ -178,7 +181,7 @@ def _judges(summaries: Sequence[Summary]) -> list[Markup]:
 def _against_cost(
     summaries: Sequence[Summary], measure: str
 ) -> list[tuple[str, str, dict[str, tuple[float, float] | None]]]:
-    """(id, what is across, points by run) for tokens and for money, where anything was spent."""
+    """Return (id, x axis, points by run) for tokens and for cost, if there are any."""
     measured = [run for run in summaries if measure in run.measures]
     spent = (
         ("tokens", {run.run: float(run.tokens) for run in measured}),

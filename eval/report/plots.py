@@ -1,6 +1,7 @@
-"""Plots of the page: SVG that takes its colours from the page, so that it reads in light and dark.
+"""Plots of the page as SVG with the page's colours, so that they suit light and dark themes.
 
-Every plot gets all runs in one order, which gives each its colour and shape; a run without data is left out.
+Every plot gets all runs in the same order, which determines each run's colour and shape. A run without data is left
+out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, TypeVar
 
 from hybrid_core.system import require
 
-_INK, _FAINT = "#010101", "#020202"  # stand-ins, exchanged for the page's own colours
+_INK, _FAINT = "#010101", "#020202"  # placeholders, replaced by the page's own colours
 _SERIES = tuple(f"#0300{number:02x}" for number in range(1, 9))
 _MARKERS, _DASHES = "osD^vPX*", ("-", "--", "-.", ":")
 _WIDTH, _HALF = 7.2, 5.2  # inches, 72 units each
@@ -26,7 +27,7 @@ _BINS = 24
 
 
 def hit_curves(curves: Mapping[str, Sequence[float]]) -> str:
-    """The share of questions with a gold page among the first k, for k from 1; a line for each run."""
+    """Draw the share of questions with a gold page among the first k, for k from 1, with a line for each run."""
     figure, axes = _figure(3.4)
     for number, name, shares in _with_data(curves):
         axes.plot(range(1, len(shares) + 1), shares, label=_short_label(name), **_line_style(number))
@@ -42,7 +43,7 @@ def hit_curves(curves: Mapping[str, Sequence[float]]) -> str:
 
 
 def scatter(points: Mapping[str, tuple[float, float] | None], measure: str, across: str, identity: str) -> str:
-    """Each run at (x, measure); ``across`` names x with its unit."""
+    """Draw each run at (x, measure); ``across`` names x with its unit."""
     figure, axes = _figure(3.0, _HALF)
     for number, name, (x, y) in _with_data(points):
         line = _line_style(number) | {"linestyle": "none", "markersize": 9}
@@ -82,7 +83,7 @@ def attribution_bars(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def latency_histogram(times: Mapping[str, Sequence[float]]) -> str:
-    """Draw the milliseconds of the questions, by run; bins grow with the time where the times are far apart."""
+    """Draw the milliseconds of the questions, by run. The bins are logarithmic if the times differ widely."""
     numpy = require("numpy", "eval")
     figure, axes = _figure(3.0, _HALF)
     every = [max(time, 1e-3) for _, _, each in _with_data(times) for time in each]
@@ -111,7 +112,10 @@ def latency_histogram(times: Mapping[str, Sequence[float]]) -> str:
 
 
 def _matplotlib(module: str = "") -> Any:
-    """The library or a module of it. Its list of fonts goes to a folder of this process, not into the user's cache."""
+    """Import matplotlib or one of its modules.
+
+    Its font cache is in a folder of this process, not in the user's cache.
+    """
     if "matplotlib" in sys.modules or "MPLCONFIGDIR" in os.environ:
         return require(f"matplotlib.{module}".rstrip("."), "eval")
     with TemporaryDirectory() as folder:
@@ -127,12 +131,12 @@ Drawn = TypeVar("Drawn")
 
 
 def _with_data(runs: Mapping[str, Drawn | None]) -> list[tuple[int, str, Drawn]]:
-    """(number, name, data) of the runs that have any."""
+    """Return (number, name, data) of the runs that have data."""
     return [(number, name, data) for number, (name, data) in enumerate(runs.items()) if data]
 
 
 def _figure(height: float, width: float = _WIDTH) -> tuple[Any, Any]:
-    """A figure of its own: pyplot would keep it, and would look for a screen."""
+    """Create a figure without pyplot, which would retain it and require a display."""
     figure = _matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.grid(color=_FAINT, linewidth=0.6)
@@ -147,7 +151,7 @@ def _figure(height: float, width: float = _WIDTH) -> tuple[Any, Any]:
 
 
 def _line_style(number: int) -> dict[str, Any]:
-    """Runs differ in colour and in shape, so that nobody needs to tell colours apart."""
+    """Return colour and shape of a run. Both differ between runs, so that colour is not the only distinction."""
     return {
         "color": _SERIES[number % len(_SERIES)], "marker": _MARKERS[number % len(_MARKERS)], "markersize": 4.5,
         "linewidth": 1.8, "linestyle": _DASHES[number // len(_SERIES) % len(_DASHES)],
@@ -155,7 +159,7 @@ def _line_style(number: int) -> dict[str, Any]:
 
 
 def _legend(axes: Any, names: Collection[str]) -> None:
-    """Below the plot, in as many columns as the names leave room for; a single run needs none."""
+    """Draw the legend below the plot, with as many columns as fit; a single run needs none."""
     if len(names) > 1:
         column = 0.6 + 0.08 * max(len(_short_label(name)) for name in names)  # inches
         columns = max(1, min(len(names), int(axes.figure.get_figwidth() / column)))
@@ -163,12 +167,12 @@ def _legend(axes: Any, names: Collection[str]) -> None:
 
 
 def _short_label(name: str) -> str:
-    """A dollar sign would begin a formula."""
+    """Escape dollar signs, which would begin a formula."""
     return (name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…").replace("$", r"\$")
 
 
 def _svg(figure: Any, identity: str, title: str, description: str) -> str:
-    """The figure as an <svg> element: ids are the plot's own, colours the page's, words for those who cannot see it."""
+    """Return the figure as an <svg> element, with ids unique to the plot, the page's colours and a text alternative."""
     matplotlib = _matplotlib()
     written = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": identity}), warnings.catch_warnings():

@@ -13,28 +13,31 @@ from eval.records.runs import STAGES, GoldPlace, QuestionRecord, Run
 
 
 class Markup(str):
-    """HTML that is already safe."""
+    """HTML that is already escaped."""
 
     __slots__ = ()
 
 
 def element(name: str, *inside: str, **attributes: str) -> Markup:
-    """``<name attribute="…">inside</name>``; an attribute's trailing ``_`` is left out, others become ``-``."""
+    """Return ``<name attribute="…">inside</name>``.
+
+    In attribute names, a trailing ``_`` is removed and each other ``_`` becomes ``-``.
+    """
     named = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
     return Markup(f"<{name}{named}>{join(inside)}</{name}>")
 
 
 def join(parts: Iterable[str]) -> Markup:
-    """The parts one after another, those that are no Markup escaped."""
+    """Join the parts; escape those that are not Markup."""
     return Markup("".join(part if isinstance(part, Markup) else html.escape(part) for part in parts))
 
 
-_RECEIPTS = 5  # shown; the run's folder holds the others
+_RECEIPTS = 5  # shown; the run's folder contains the others
 _SNIPPET = 320
 
 
 def questions(runs: Sequence[Run], names: Sequence[str]) -> Markup:
-    """The list, with a choice of where questions ended; nothing where no question was asked."""
+    """Return the list of questions, with a filter by the stage where they ended; empty without questions."""
     by_question: dict[str, list[tuple[str, QuestionRecord]]] = {}
     for run, name in zip(runs, names, strict=True):
         for record in run.questions:
@@ -138,7 +141,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _ends(record: QuestionRecord) -> str:
-    """The stage; where there is none, what can be said without a trace."""
+    """Return the stage, or a description if there is no trace."""
     if record.stage:
         return record.stage
     if record.error:
@@ -179,7 +182,7 @@ def _fact_text(fact: Any) -> str:
 
 
 def _grid(columns: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> Markup:
-    """``rows`` are cells with a class for the row."""
+    """Return a table; ``rows`` are cells with a class for the row."""
     head = element("thead", element("tr", *(element("th", name, scope="col") for name in columns)))
     body = [element("tr", *(element("td", cell) for cell in cells), class_=kind) for cells, kind in rows]
     return element("div", element("table", head, element("tbody", *body)), class_="wide")

@@ -45,7 +45,7 @@ from hybrid_core.errors import StoreError, UsageError
 
 
 def run_baseline(options: argparse.Namespace) -> int:
-    """Print the table; 1 where a measure falls below the baseline beyond its interval."""
+    """Print the table. Return 1 if a measure is below the baseline by more than its interval."""
 
     sets = tuple(options.sets) or sets_at_hand(options.data)
     plans = plans_of(
@@ -64,7 +64,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 
 def baseline_table(pairs: Sequence[BaselinePair]) -> Table:
-    """A row for each measure of each set, setting and expert."""
+    """Return a row for each measure of each set, setting and expert."""
 
     rows = [
         (
@@ -84,7 +84,7 @@ def baseline_table(pairs: Sequence[BaselinePair]) -> Table:
 
 
 def run_shown(options: argparse.Namespace) -> int:
-    """Measure which gold pages a model would be shown, and print the table."""
+    """Measure which gold pages the prompt shows to a model, and print the table."""
 
     progress = Progress()
     sets = [
@@ -106,7 +106,7 @@ def run_shown(options: argparse.Namespace) -> int:
 
 
 def shown_table(sets: Sequence[ShownSet]) -> Table:
-    """Return a row for each set: the shares of questions by what is shown of their gold."""
+    """Return a row for each set: the shares of questions by how much of their gold is shown."""
 
     rows = [
         (
@@ -130,7 +130,7 @@ def shown_table(sets: Sequence[ShownSet]) -> Table:
 
 
 def misses(sets: Sequence[ShownSet]) -> Table:
-    """Return the questions whose gold page the first prompt does not show, with what it shows instead."""
+    """Return the questions whose gold page is missing from the first prompt, with what the prompt shows instead."""
 
     rows = [
         (text(measured.dataset), text(q.id), text(q.shown), number(q.rank), text(q.question[:100]))
@@ -149,7 +149,7 @@ _FIGURES = {
 
 
 def run_trees(options: argparse.Namespace) -> int:
-    """Score the trees that the engine makes without bookmarks and without OCR."""
+    """Score the trees that the engine builds without bookmarks and without OCR."""
 
     documents = _documents(options)
     judged = {"rules": [judge(document, NO_TREES) for document in documents]} if options.rules else {}
@@ -159,7 +159,7 @@ def run_trees(options: argparse.Namespace) -> int:
 
 
 def run_fit_headings(options: argparse.Namespace) -> int:
-    """Learn the heading model from all sets, and judge each kind by what was learned without it."""
+    """Train the heading model on all sets, and score each kind of document with a model trained on the other kinds."""
 
     documents = _documents(options)
     if len({document.outline.kind for document in documents}) < 2:
@@ -179,7 +179,7 @@ def run_fit_headings(options: argparse.Namespace) -> int:
 
 
 def _compact(model: Mapping[str, Any]) -> str:
-    """JSON with a line for each tree."""
+    """Return the model as JSON with one line per tree."""
     trees = ",\n  ".join(json.dumps(tree) for tree in model["trees"])
     head = f'{{\n "learned": {json.dumps(model["learned"])},\n "quality": {json.dumps(model["quality"])},\n'
     return f'{head} "trees": [\n  {trees}\n ]\n}}\n'
@@ -203,7 +203,7 @@ def _show(options: argparse.Namespace, judged: Mapping[str, Sequence[JudgedTree]
 
 
 def _means_table(title: str, judged: Mapping[str, Sequence[JudgedTree]], group: Callable[[JudgedTree], str]) -> Table:
-    """Return a row for each group of documents and way of making trees: means over the documents."""
+    """Return a row for each group of documents and each tree builder, with means over the documents."""
 
     groups = dict.fromkeys(group(each) for own in judged.values() for each in own)
     rows = []

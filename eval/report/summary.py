@@ -1,4 +1,4 @@
-"""Figures of one run, and the tables of its answers: accuracy, citations, costs and judges."""
+"""Measures of one run, and the tables of its answers: accuracy, citations, costs and judges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HIT = f"hit@{FIRST}"
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds for one question; ``steps`` are the medians of what the time went into."""
+    """Milliseconds per question; ``steps`` are the medians of the individual steps."""
 
     median: float
     p95: float
@@ -36,13 +36,15 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """``attribution`` is empty where the ranker leaves no trace. ``failed`` counts questions that raised an error.
+    """The summary of a run.
 
-    ``curve`` is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
-    ``search_tokens`` and ``search_cost`` are sums over the questions, ``search_inputs`` each question's input
-    tokens; ``answers`` is None where none were asked for.
-    ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned`` says for each question whose
-    search went on without its model why; ``degraded`` holds what records lack.
+    ``attribution`` is empty if the ranker leaves no trace. ``failed`` counts questions that raised an error. ``curve``
+    is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
+
+    ``search_tokens`` and ``search_cost`` are sums over the questions, ``search_inputs`` each question's input tokens.
+    ``answers`` is None if none were requested. ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned``
+    gives the reason for each question that was searched without its model; ``degraded`` contains the missing features
+    of records.
     """
 
     run: str
@@ -77,7 +79,7 @@ class Summary:
 
 
 def summary(name: str, run: Run) -> Summary:
-    """Compute the figures from the run's records. Raises PageIndexError where the extra ``eval`` is not installed."""
+    """Compute the summary from the run's records. Raise PageIndexError if the extra ``eval`` is not installed."""
     records = run.questions
     values = per_question(records)
     times = tuple(_total(record.timings_ms) for record in records if record.timings_ms)
@@ -106,12 +108,12 @@ def summary(name: str, run: Run) -> Summary:
 
 
 def _untraced(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> bool:
-    """Return whether a miss has no stage: without it the table would only count hits."""
+    """Return whether a miss has no stage. Without stages the table would only count hits."""
     return any(not record.stage and not values[record.id].get(HIT, 1.0) for record in records)
 
 
 def _curve(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> tuple[float, ...]:
-    """From reciprocal ranks: a question is hit at k where its own is at least 1/k."""
+    """Return the hit curve from reciprocal ranks: a question is a hit at k if its reciprocal rank is at least 1/k."""
     reciprocal_ranks = [each["mrr"] for each in values.values() if "mrr" in each]
     depth = max((len(record.pages) for record in records), default=0)
     return (
@@ -144,7 +146,7 @@ def quantile(values: Sequence[float], at: float) -> float:
 
 
 def answer_tables(summaries: Sequence[Summary]) -> list[Table]:
-    """Answers, how far judge and rules agree on them, citations, and cost; none where no run asked for answers."""
+    """Return the table of answers, agreement of judge and rules, citations and cost; no rows if no run has answers."""
     answered = [(run, run.answers) for run in summaries if run.answers is not None]
     return [_answers(answered), _agreements(answered), _citations(answered), _costs(answered)] if answered else []
 
@@ -160,7 +162,7 @@ def judges(summaries: Sequence[Summary]) -> Table:
 
 
 def missing(summaries: Sequence[Summary]) -> list[str]:
-    """Return notes on failures of models; they name the runs where there are several."""
+    """Return notes on failures of models, with the run's name if there are several runs."""
     runs_by_note: dict[str, list[str]] = {}
     for run in summaries:
         for note in _missing(run):
@@ -170,7 +172,7 @@ def missing(summaries: Sequence[Summary]) -> list[str]:
 
 
 def _unreasoned(run: Summary) -> list[str]:
-    """Return a note where the effort asked for a model and the figures are those of effort fast."""
+    """Return a note if the effort required a model but the measures are those of effort fast."""
     effort = run.head.options.get("effort", "fast")
     if effort != "fast" and not run.head.model and not run.search_tokens:
         return [f"No language model is configured (llm_model): effort {effort} worked like the effort fast."]

@@ -1,4 +1,4 @@
-"""Tables that print alike on the terminal, in Markdown and on the page."""
+"""Tables that are the same on the terminal, in Markdown and on the page."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rich.table import Table as RichTable
 from hybrid_core.errors import StoreError
 from hybrid_pageindex.cli.output import dump, visible
 
-_PIPED_WIDTH = 200  # where nobody's window limits it, a table is not cut
+_PIPED_WIDTH = 200  # used if no terminal limits the width, so that the table is not truncated
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """``value`` is what the cell sorts by; None for text, which sorts as text."""
+    """A cell. It is sorted by ``value``, or as text if that is None."""
 
     text: str
     value: float | None = None
@@ -29,7 +29,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``note`` says how to read it. Every row has one cell for each column; without rows and note it is not shown."""
+    """A table; ``note`` explains it.
+
+    Every row has one cell for each column. A table without rows and note is not shown.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -41,7 +44,7 @@ class Table:
         return bool(self.rows or self.note)
 
     def numeric(self, column: int) -> bool:
-        """Return whether the column holds numbers alone, which are aligned right."""
+        """Return whether the column contains only numbers, which are aligned right."""
         cells = [row[column] for row in self.rows if row[column] != NONE]
         return bool(cells) and all(cell.value is not None for cell in cells)
 
@@ -54,7 +57,7 @@ def text(value: object) -> Cell:
 
 
 def share(value: float | None) -> Cell:
-    """Return a cell for a figure between 0 and 1, with three digits."""
+    """Return a cell for a number between 0 and 1, with three digits."""
     return NONE if value is None else Cell(f"{value:.3f}", value)
 
 
@@ -112,7 +115,7 @@ def show(tables: Iterable[Table], notes: Iterable[str] = ()) -> None:
 
 
 def _typed(text: str) -> str:
-    """Neither rich's markup nor a command to the terminal."""
+    """Escape rich's markup and terminal control characters."""
     return escape(visible(text))
 
 
@@ -131,7 +134,7 @@ def print_report(
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file and its folders. Raise StoreError where that is impossible."""
+    """Write a file and its folders. Raise StoreError if that fails."""
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")

@@ -16,13 +16,13 @@ _MAIN = (
     "document.r-precision", "section.hit@5",
     "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false", *ANSWERS,
 )  # fmt: skip
-_QUESTION = 100  # characters; the question's id leads to the whole of it
+_QUESTION = 100  # characters; the question's id links to the full text
 _KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.among@5", "document.r-precision", "citation.overlap",
           "answers-strict", "answers-lenient", "answers-rules")  # fmt: skip
 
 
 def attributions(summaries: Sequence[Summary]) -> list[Table]:
-    """The first tables, one for each run: where questions were lost, and what could still be won after each stage."""
+    """Return a table for each run: where questions were lost, and the share still winnable after each stage."""
     with_questions = sorted((run for run in summaries if run.questions), key=lambda run: not run.attribution)
     return [_attribution(run, f": {run.run}" if len(with_questions) > 1 else "") for run in with_questions]
 
@@ -40,7 +40,7 @@ def _attribution(run: Summary, named: str) -> Table:
 
 
 def measures(summaries: Sequence[Summary], every: bool = True) -> Table:
-    """The measures, or the main ones alone; a column for each run."""
+    """Return the table of all or the main measures, with a column for each run."""
     named = ordered([run.measures for run in summaries], every)
     rows = [(text(name), *(share(run.measures.get(name)) for run in summaries)) for name in named]
     note = "Means over the questions that have gold for the measure; a question without results counts as zero."
@@ -48,7 +48,7 @@ def measures(summaries: Sequence[Summary], every: bool = True) -> Table:
 
 
 def compared(comparison: Comparison, every: bool = True) -> Table:
-    """The measures over the shared questions, and the differences to the first run with 95 % intervals."""
+    """Return the measures over the shared questions and the differences from the first run with 95 % intervals."""
     columns = ["measure", *comparison.runs[:1]]
     for name in comparison.runs[1:]:
         columns += [name, "difference (95 %)"]
@@ -73,7 +73,7 @@ def difference(interval: Interval | None) -> Cell:
 
 
 def flips(comparison: Comparison) -> Table:
-    """The questions that went up or down."""
+    """Return the questions that improved or got worse."""
     rows = [
         (text(against.run), text(went), text(flip.id), share(flip.before), share(flip.after), text(_cut(flip.question)))
         for against in comparison.against
@@ -90,7 +90,7 @@ def _cut(question: str) -> str:
 
 
 def kinds(summaries: Sequence[Summary]) -> Table:
-    """The main measures by kind of question; no rows where all are of one kind."""
+    """Return the main measures by kind of question; no rows if there is a single kind."""
     shown = [name for name in _KINDS if any(name in values for run in summaries for values in run.kinds.values())]
     rows = [
         (text(kind or "(none)"), text(run.run), number(run.kind_counts[kind]), *(share(values.get(m)) for m in shown))
@@ -102,7 +102,7 @@ def kinds(summaries: Sequence[Summary]) -> Table:
 
 
 def latency(summaries: Sequence[Summary]) -> Table:
-    """Time, tokens and cost."""
+    """Return the table of time, tokens and cost."""
     rows = []
     for run in summaries:
         timed = (run.latency.median, run.latency.p95, run.latency.slowest) if run.latency else (None, None, None)
@@ -118,7 +118,7 @@ def latency(summaries: Sequence[Summary]) -> Table:
 
 
 def steps(summaries: Sequence[Summary]) -> Table:
-    """Return the table of the steps' times; no rows where the rankers report none."""
+    """Return the table of the steps' times; no rows if the rankers report none."""
     timed = [run.latency.steps if run.latency else {} for run in summaries]
     named = dict.fromkeys(step for each in timed for step in each)
     rows = [(text(step), *(number(each.get(step), 2) for each in timed)) for step in named]
@@ -127,7 +127,7 @@ def steps(summaries: Sequence[Summary]) -> Table:
 
 
 def trees(summaries: Sequence[Summary]) -> Table:
-    """Return the table of trees' fit to human outlines; no rows where none were measured."""
+    """Return the table of how well trees match human outlines; no rows if none were measured."""
     named = ordered([values for run in summaries for values in run.trees.values()])
     rows = [
         (text(run.run), text(kind), *(share(values.get(name)) for name in named))
@@ -157,14 +157,14 @@ def settings(summaries: Sequence[Summary]) -> Table:
 
 
 def problems(summaries: Sequence[Summary]) -> Table:
-    """Entries of the sets and gold places that could not be used."""
+    """Return the table of set entries and gold places that could not be used."""
     heads = [(summary.run, summary.head) for summary in summaries]
     rows = [(text(run), text(problem)) for run, head in heads for problem in (*head.left_out, *head.problems)]
     return Table("What could not be used", ("run", "problem"), tuple(rows))
 
 
 def folds(crossed: CrossFold, runs: Sequence[str], measure: str) -> Table:
-    """Each fold's means, gains over the first run, and the score of the run that is best on the other folds."""
+    """Return each fold's means, gains over the first run, and the score of the run that is best on the other folds."""
     columns = [
         "fold",
         "groups",
@@ -193,7 +193,7 @@ def _gains(means: Sequence[float]) -> list[Cell]:
 
 
 def ordered(columns: Sequence[Mapping[str, float]], every: bool = True) -> list[str]:
-    """Each measure once: the main ones, then the others (``every``), one family together, by cutoff."""
+    """Return each measure once, by family and cutoff: the main ones, with ``every`` followed by the others."""
     named = {name for values in columns for name in values}
     return sorted(named if every else named.intersection(_MAIN), key=_measure_order)
 
@@ -206,7 +206,7 @@ def _measure_order(name: str) -> tuple[int, int, str, int]:
 
 
 def _facts(title: str, facts: Sequence[Mapping[str, Any]], summaries: Sequence[Summary]) -> Table:
-    """A row for each fact, a column for each run; mappings inside are laid out with a dot."""
+    """Return a row for each fact and a column for each run. Keys of nested mappings are joined with a dot."""
     flat = [dict(_flat("", run)) for run in facts]
     rows = [
         (text(key), *(_fact(run.get(key)) for run in flat)) for key in dict.fromkeys(key for run in flat for key in run)
@@ -235,7 +235,7 @@ def _fact(value: Any) -> Cell:
 
 
 def degradation(summaries: Sequence[Summary]) -> Table:
-    """Degraded records by what they lack; no rows where no run has any."""
+    """Return degraded records by the missing feature; no rows if no run has any."""
     rows = [
         (
             text(run.run), number(run.questions), number(len(lacking)), number(sum(bool(d.error) for d in lacking)),

@@ -1,6 +1,6 @@
-"""Ask the questions of a run, several at once; let the engine answer and judges judge.
+"""Ask the questions of a run, several at a time, with the engine's answers and the verdicts of judges.
 
-Each record is written at once. If a model failed, the question is asked once more.
+Each record is written immediately. If a model failed, the question is asked once more.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ _NO_REFERENCE = "not judged: the set has no answer to compare with"
 class Answerer:
     """Let the engine answer from the first pages of a ranking, as ``ask`` does from search results.
 
-    ``force`` calls the model whatever the evidence, as for rankers that estimate none.
+    ``force`` calls the model whatever the evidence, for rankers without an estimate of it.
     """
 
     def __init__(
         self, engine: Engine, corpus: Corpus, judge: Judge | None, *, force: bool, pages: int | None, vision: str = ""
     ) -> None:
-        """``pages`` are so many as sources, None: all of the ranking. ``vision`` is "always" or "never" for pictures of
-        the pages, "" for what the engine does by itself.
+        """``pages`` is the number of pages used as sources, None for the whole ranking.
+
+        ``vision`` is "always" or "never" for pictures of the pages, "" for the engine's default.
         """
         self._engine, self._corpus, self._judge, self._force, self._pages = engine, corpus, judge, force, pages
         self._vision = vision
@@ -71,7 +72,7 @@ class Answerer:
         return judged(question, answered, self._judge), reply.timings_ms["answer"]
 
     def failed(self, question: EvalQuestion, why: str) -> AnswerRecord:
-        """Return the record that stands for the answer of a question that could not be asked."""
+        """Return the answer record of a question that could not be asked."""
         return judged(question, AnswerRecord("", "model_failed", why), self._judge)
 
     def _search_result(self, question: str, ranking: Ranking) -> SearchResult:
@@ -96,7 +97,7 @@ class Answerer:
 def judged(question: EvalQuestion, answered: AnswerRecord, judge: Judge | None) -> AnswerRecord:
     """Return the answer with the verdicts of rules and judge.
 
-    Refusing is right only if the library does not contain the answer; a failed answer is wrong. Neither is sent to the
+    A refusal is right only if the library does not contain the answer; a failed answer is wrong. Neither is sent to the
     judge.
     """
     settled: Verdict | None = None
@@ -153,7 +154,7 @@ def _settled(answer: AnswerRecord) -> bool:
 
 
 def _again(record: QuestionRecord, judge: Judge, everything: bool) -> AnswerRecord | None:
-    """The answer with a new judgement, to which what was spent in vain is added."""
+    """Return the answer with a new judgement, which includes the usage of the failed attempt."""
     if record.answer is None:
         return None
     question = EvalQuestion(record.id, record.question, (), answer=record.gold_answer, answerable=record.answerable)
@@ -164,18 +165,18 @@ def _again(record: QuestionRecord, judge: Judge, everything: bool) -> AnswerReco
     return replace(answered, judgement=replace(answered.judgement, usage=before.usage + answered.judgement.usage))
 
 
-_MAX_RESULTS = 1000  # results that the engine returns at most
+_MAX_RESULTS = 1000  # the engine's maximum
 
 
 def ask(
     ranker: Ranker, corpus: Corpus, question: EvalQuestion, gold: Sequence[GoldPlace], setting: str, depth: int
 ) -> tuple[tuple[str, ...] | None, Ranking]:
-    """The documents given (None: the whole library) and the ranking.
+    """Return the selected documents (None: the whole library) and the ranking.
 
-    A question with ``within`` is asked of those documents alone in the setting "library", too.
-    "oracle-section" takes away the pages outside the deepest sections that hold gold. "oracle-pages" leaves only gold
-    pages, those that were not found behind the others with score 0: an upper bound, and what a reader of right pages
-    gets. Raises what the ranker raises, and NotFoundError where no document that is given was indexed.
+    A question with ``within`` is limited to those documents in the setting "library", too. "oracle-section" removes the
+    pages outside the deepest sections with gold. "oracle-pages" leaves only gold pages, with those not found last and
+    with score 0: an upper bound, and the input for a reader of right pages. Raise the ranker's errors, and
+    NotFoundError if none of the selected documents was indexed.
     """
     if setting == "library" and not question.within:
         return None, _located(corpus, ranker.rank(question.text, None, depth))
@@ -214,7 +215,7 @@ def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
 
 
 def _located(corpus: Corpus, ranking: Ranking) -> Ranking:
-    """The sections of pages whose ranker knows none: the deepest that holds most of the page."""
+    """Add the sections of pages if the ranker returned none: the deepest that contains most of the page."""
     if all(page.section for page in ranking.pages):
         return ranking
     pages = []
@@ -237,9 +238,9 @@ class Asking:
     gold: Mapping[str, tuple[GoldPlace, ...]]
 
     def ask_all(self, folder: Path, questions: Sequence[EvalQuestion], progress: Progress) -> None:
-        """Ask all questions that the folder lacks, then repeat those whose model failed.
+        """Ask all questions without a record in the folder, then repeat those whose model failed.
 
-        Records keep their order of arrival.
+        Records are in the order of completion.
         """
         done = {record.id for record in read_run(folder).questions}
         left = [question for question in questions if question.id not in done]
@@ -260,7 +261,7 @@ class Asking:
                 step()
 
     def _ask_each(self, questions: Sequence[EvalQuestion]) -> Iterator[QuestionRecord]:
-        """Yield records as they come; with one at a time in the order of the questions."""
+        """Yield records as they are completed; without parallel questions, in the order of the questions."""
         if self.plan.parallel < 2:
             yield from map(self.record, questions)
             return
@@ -287,7 +288,7 @@ class Asking:
                 if self.answerer:
                     answer, spent["answer"] = self.answerer.answer(question, ranking)
                     spent["total"] = round(spent["total"] + spent["answer"], 3)
-        except Exception as error:  # noqa: BLE001 - whatever a ranker raises is what it answered
+        except Exception as error:  # noqa: BLE001 - any exception of a ranker becomes the record's error
             message = str(error) if isinstance(error, PageIndexError) else f"{type(error).__name__}: {error}"
             failed = None if self.answerer is None else self.answerer.failed(question, message)
             return replace(record, error=message, stage="failed" if question.answerable else "", answer=failed)

@@ -1,4 +1,6 @@
-"""Training data from a set: candidates' features with the right pages, and how likely the first pages answer."""
+"""Training data from a set: candidates' features with the right pages, and signals of whether the
+first pages answer.
+"""
 
 from __future__ import annotations
 
@@ -38,23 +40,24 @@ _NO_FILES: dict[str, Any] = {"docs": None, "questions": None}
 
 
 def sets_to_learn_from(data: Path | None = None) -> tuple[str, ...]:
-    """Return the sets at hand that have gold pages. A set over the documents of others is not among them."""
+    """Return the available sets with gold pages, except sets over the documents of others."""
     folder = data_folder(data)
     own = (name for name, source in SOURCES.items() if not source.of_others and source.folder(folder).is_dir())
     return tuple(name for name in (*own, *sets_of(folder)) if any(map(has_pages, load(name, folder).questions)))
 
 
 def has_pages(question: EvalQuestion) -> bool:
-    """Return whether gold of the question has pages, or a place that is looked up."""
+    """Return whether gold of the question has pages, or a place that is to be located."""
     return any(gold.page is not None or gold.text or gold.match != "place" for gold in question.evidence)
 
 
 def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> list[FeatureSet]:
-    """Return the features of every plan's questions; those that ``folder`` holds of the same code are read.
+    """Return the features of every plan's questions; those in ``folder`` from the same code are read.
 
-    A plan whose features are those of an earlier plan of its set is left out: its setting or expert knowledge changes
-    nothing. ``homes`` has indexed homes, one a set, called as ``Plan.label``; without it they are made as ``eval run``
-    makes them. Raises what ``eval run`` raises, and UsageError where a plan has no question with gold.
+    A plan with the same features as an earlier plan of its set is left out, because its setting or expert knowledge
+    changes nothing. ``homes`` returns indexed homes, one per set, and is called like ``Plan.label``; without it they
+    are created as in ``eval run``. Raise the errors of ``eval run``, and UsageError if a plan has no question with
+    gold.
     """
     collected: list[FeatureSet] = []
     for _, group in groupby(plans, lambda plan: plan.dataset):
@@ -73,7 +76,7 @@ def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: P
 
 
 def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> Iterator[FeatureSet]:
-    """Yield the features of plans of one set, whose home is opened once, and only where something must be asked."""
+    """Yield the features of plans of one set. Its home is opened once, and only if a question must be asked."""
     first = plans[0]
     dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
     if not any(map(has_pages, dataset.questions)):
@@ -100,7 +103,7 @@ def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: 
 
 
 def _stamp(plan: Plan, dataset: Dataset) -> dict[str, Any]:
-    """Return all that decides features: the code, the options, the questions and the documents."""
+    """Return everything that determines features: the code, the options, the questions and the documents."""
     digest = hashlib.sha256(repr(dataset.questions).encode())
     for path in dataset.files:
         digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
@@ -148,7 +151,7 @@ def gold_of(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
 
 
 def candidates_of(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Corpus) -> CandidateFeatures | None:
-    """Return the candidates; None where none of the documents that the question gives is indexed."""
+    """Return the candidates; None if none of the question's documents is indexed."""
     fields: SearchFields = {"expert": plan.expert}
     documents = question.documents if plan.setting == "given" else question.within
     if documents:
@@ -159,13 +162,16 @@ def candidates_of(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Co
 
 
 def labelled(id: str, group: str, candidates: CandidateFeatures, gold: set[tuple[str, int]]) -> QuestionFeatures:
-    """Return the candidates with which of them are right."""
+    """Return the candidates with a mark for the right ones."""
     right = np.array([page in gold for page in candidates.pages], bool)
     return QuestionFeatures(id, group, candidates.values.astype(np.float32), right)
 
 
 def plans_for(sets: Sequence[str], settings: Sequence[str], experts: Sequence[str], usual: Plan) -> list[Plan]:
-    """Return a plan for each set, setting and expert knowledge, ``usual`` in the rest; "custom" alone has files."""
+    """Return a plan for each set, setting and expert knowledge, with the other options of ``usual``.
+
+    Only "custom" gets its files.
+    """
     return [
         replace(usual, dataset=name, setting=setting, expert=expert, **({} if name == "custom" else _NO_FILES))
         for name in sets
@@ -182,7 +188,7 @@ L2 = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A question as it was found: its signals, whether its first page answers, and whether one of the first five does.
+    """The result of a question: its signals, whether its first page answers, and whether one of the first five does.
 
     answerable: False for a question of another set, or one that its set calls unanswerable.
     """
@@ -196,10 +202,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """The figures of a set by probabilities that were learned without its kind. what: first or five.
+    """The measures of a set for probabilities learned without its kind. what: first or five.
 
-    auroc: that a question answered by these pages has more evidence than another. answerable: the same of questions
-    that the set answers and others; NaN where it was asked one sort only. calibration: expected calibration error.
+    auroc: the probability that a question answered by these pages has more evidence than another. answerable: the same
+    for questions that the set answers and others; NaN if all questions are of one sort. calibration: expected
+    calibration error.
     """
 
     dataset: str
@@ -214,8 +221,11 @@ class EvidenceRow:
 def collect_evidence(
     plans: Sequence[Plan], weights: Path, homes: Path | None, progress: Progress, foreign: int = FOREIGN
 ) -> list[Judged]:
-    """Ask every set its questions, those that it cannot answer, and ``foreign`` ones of sets of other kinds, ranked by
-    the ``weights`` of a file. Questions that make sense within a document alone are asked of no other set."""
+    """Ask every set its questions, including unanswerable ones, and ``foreign`` questions of sets of other kinds.
+
+    The pages are ranked by the ``weights`` of a file. Questions that only make sense within a document are not asked of
+    other sets.
+    """
     sets = {plan.dataset: load(plan.dataset, plan.data) for plan in plans}
     free = {
         name: [q.text for q in dataset.questions if q.answerable and not q.within] for name, dataset in sets.items()
@@ -254,8 +264,10 @@ def collect_evidence(
 
 
 def learn_evidence(judged: Sequence[Judged]) -> tuple[dict[str, dict[str, float]], list[EvidenceRow]]:
-    """Return the weights of signals and "base", by "first" and "five", and for each set what they are worth where its
-    kind is held out. Each set weighs the same."""
+    """Return the weights of signals and "base", by "first" and "five", and their measures for each set.
+
+    The measures are those of weights learned without the set's kind. Each set has equal weight.
+    """
     names = list(judged[0].signals)
     values = np.array([[question.signals[name] for name in names] for question in judged])
     sets = np.array([question.dataset for question in judged])

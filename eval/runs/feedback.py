@@ -25,8 +25,8 @@ from hybrid_pageindex.config.experts import find_ranking
 NEEDED = 30
 """Questions with a page that was rated right, below which nothing is learned."""
 NAME = "feedback"
-_L2 = 0.1  # towards the shipped weights: ratings are few
-_HELD_OUT = 3  # every third question, by its hash
+_L2 = 0.1  # regularisation towards the shipped weights, because ratings are few
+_HELD_OUT = 3  # every third question, chosen by its hash
 _CHECKED_MEASURES = ("hit@1", "hit@5")
 
 
@@ -40,15 +40,15 @@ class RatedQuestion:
 
     @property
     def held_out(self) -> bool:
-        """Return whether the question judges weights, and is not learned from."""
+        """Return whether the question is held out from learning, to score the weights."""
         return hashlib.sha256(self.text.encode()).digest()[0] % _HELD_OUT == 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeedbackFit:
-    """Weights from ratings beside the shipped ones, on questions that neither learned from.
+    """Weights from ratings compared with the shipped ones, on questions that neither learned from.
 
-    shipped, learned: by the names of MEASURES. written: the file of weights, as ``Fitter.written`` returns it.
+    shipped, learned: by the names of MEASURES. written: the file of weights, as returned by ``Fitter.written``.
     """
 
     learned_from: int
@@ -61,15 +61,15 @@ class FeedbackFit:
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """The measures at which the learned weights lose: with any of them they are not to be used."""
+        """Return the measures that the learned weights make worse. If there are any, these weights must not be used."""
         return tuple(name for name in _CHECKED_MEASURES if self.learned[name] < self.shipped[name])
 
 
 def rated_questions(feedback: Sequence[Feedback], documents: Mapping[str, tuple[str, int]]) -> list[RatedQuestion]:
-    """Return the questions with rated pages that are still there, in the order in which they were rated first.
+    """Return the questions with rated pages that still exist, in the order of their first rating.
 
-    ``documents`` gives (doc_id, pages) by path. The last rating of a page counts. A document that was rated right as a
-    whole has all of its pages rated.
+    ``documents`` contains (doc_id, pages) by path. The last rating of a page counts. A rating of a whole document as
+    right applies to all of its pages.
     """
     questions: dict[str, RatedQuestion] = {}
     for rating in feedback:
@@ -87,9 +87,9 @@ def rated_questions(feedback: Sequence[Feedback], documents: Mapping[str, tuple[
 
 
 def shipped_sets(data: Path | None) -> tuple[str, ...]:
-    """Return the sets that the shipped weights were learned from, where all of them are at hand; else nothing.
+    """Return the training sets of the shipped weights if all of them are available, otherwise nothing.
 
-    Raises NotFoundError where ``data`` is named and is not a folder.
+    Raise NotFoundError if ``data`` is given and is not a folder.
     """
     names = tuple(find_ranking().learned.get("sets", ()))
     try:
@@ -103,7 +103,7 @@ def shipped_sets(data: Path | None) -> tuple[str, ...]:
 
 
 def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
-    """Return the rated questions of a library. Raises NotFoundError, and UsageError for fewer than NEEDED."""
+    """Return the rated questions of a library. Raise NotFoundError, and UsageError for fewer than NEEDED."""
     name = library or engine.settings.library
     ids = [entry.id for entry in run(engine.libraries.named()) if entry.called(name)]
     if not ids:
@@ -128,10 +128,10 @@ def fit_feedback(
     l2: float | None,
     progress: Progress,
 ) -> FeedbackFit:
-    """Learn from two thirds of the rated questions, and judge by the others.
+    """Learn from two thirds of the rated questions, and score with the others.
 
-    With ``sets``, those of the shipped weights, the ratings are one set more; without them the shipped weights are
-    where learning starts, and what ``l2`` draws it to. Raises UsageError where nothing can be learned.
+    With ``sets``, those of the shipped weights, the ratings are an additional set. Without them, learning starts from
+    the shipped weights, and ``l2`` regularises towards them. Raise UsageError if nothing can be learned.
     """
     shipped = find_ranking()
     taught: list[QuestionFeatures] = []
@@ -168,7 +168,10 @@ def fit_feedback(
 
 
 def _taught(question: RatedQuestion, candidates: CandidateFeatures) -> QuestionFeatures:
-    """Return what is learned from a question: pages rated right are right; else all but those rated wrong."""
+    """Return the training data of a question.
+
+    Right are the pages rated right; without any, all pages except those rated wrong.
+    """
     if question.right:
         return labelled(question.text, "", candidates, question.right)
     gold = np.array([page not in question.wrong for page in candidates.pages], bool)

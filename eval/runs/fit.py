@@ -1,4 +1,4 @@
-"""Learn ranking weights from sets, and measure them on kinds of documents that were held out."""
+"""Learn ranking weights from sets, and measure them on held-out kinds of documents."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ MEASURES = {"hit@1": 1, "hit@5": 5, "hit@10": 10}
 """Names of measures with how many pages they look at."""
 _PRUNED_BY = ("bm25", "inside_best", "window")
 _BASELINE = "bm25"
-_FEW = 80  # questions of a kind below which folds say little
+_FEW = 80  # with fewer questions of a kind, folds are unreliable
 _BEST, _ELEVENTH = 1.0, 0.6  # median scores of the first and the eleventh page
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A set as it is ranked by BM25, by the weights in use, and by weights that learned without its kind (or its fold).
+    """A set as ranked by BM25, by the current weights, and by weights learned without its kind (or its fold).
 
-    bm25, in_use, held_out, and differences (held_out − bm25) are by the names of MEASURES. folds: 0 where the whole
-    kind was left out.
+    bm25, in_use, held_out, and differences (held_out − bm25) are by the names of MEASURES. folds: 0 if the whole kind
+    was left out.
     """
 
     dataset: str
@@ -52,7 +52,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A question with what it is judged by. lists: those of its candidates that are learned from."""
+    """A question with its ground truth. lists: the candidates that are used for learning."""
 
     features: QuestionFeatures
     place: Place
@@ -60,10 +60,10 @@ class Question:
 
 
 class Fitter:
-    """Learns from feature sets of the same features. Every set counts the same, whatever its settings."""
+    """Learn from feature sets of the same features. Every set has equal weight, whatever its settings."""
 
     def __init__(self, sets: Sequence[FeatureSet], *, l2: float = L2) -> None:
-        """Raise UsageError where there is nothing to learn from."""
+        """Raise UsageError if there is nothing to learn from."""
         if not sets:
             raise UsageError(
                 "No data sets to learn from were found.",
@@ -80,7 +80,7 @@ class Fitter:
         }
 
     def lists(self, question: QuestionFeatures) -> RankedList:
-        """Return the candidates that are learned from, with the products of pairs."""
+        """Return the candidates that are used for learning, with the products of pairs."""
         pruned_by = [self.names.index(name) for name in _PRUNED_BY if name in self.names]
         rows = prune(question.values[:, pruned_by], question.gold)
         values = question.values[rows]
@@ -88,9 +88,9 @@ class Fitter:
         return RankedList(np.concatenate([values, products], axis=1), question.gold[rows])
 
     def learn(self, *, without_kind: str = "", without: Collection[Place] = (), prior: Floats | None = None) -> Floats:
-        """Return weights, float64 in the order of ``columns``, without the questions of a kind or at some places.
+        """Return weights, float64 in the order of ``columns``, without the questions of a kind or at some indices.
 
-        Raises UsageError where no question is left that has both right and wrong candidates.
+        Raise UsageError if no question is left that has both right and wrong candidates.
         """
         by_set: dict[str, list[RankedList]] = {}
         for at, features in enumerate(self.sets):
@@ -120,7 +120,7 @@ class Fitter:
 
     @property
     def unlearned(self) -> list[str]:
-        """Return the columns that tell no two candidates of any question apart."""
+        """Return the columns that are equal for all candidates of each question."""
         apart = np.zeros(len(self.columns), bool)
         for questions in self.questions.values():
             for question in questions:
@@ -129,7 +129,7 @@ class Fitter:
         return [name for name, differs in zip(self.columns, apart.tolist(), strict=True) if not differs]
 
     def by_kind(self, in_use: Floats, progress: Progress) -> list[HeldOut]:
-        """Return every set ranked by weights that learned from the other kinds alone; nothing for a single kind."""
+        """Return every set ranked by weights learned only from the other kinds; nothing for a single kind."""
         kinds = list(dict.fromkeys(kind_of(features.dataset) for features in self.sets))
         if len(kinds) < 2:
             return []
@@ -144,9 +144,9 @@ class Fitter:
         return [rows[at] for at in range(len(self.sets))]
 
     def by_folds(self, in_use: Floats, folds: int, progress: Progress) -> list[HeldOut]:
-        """Return the sets of kinds with many questions, ranked by weights that learned without the same documents.
+        """Return the sets of kinds with many questions, ranked by weights learned without the same documents.
 
-        A fold holds whole documents; weights learn from the other folds of the kind and from all other kinds.
+        A fold contains whole documents; weights learn from the other folds of the kind and from all other kinds.
         """
         rows = []
         for kind, ats in self._large_kinds():
@@ -171,10 +171,10 @@ class Fitter:
         return rows
 
     def written(self, in_use: Mapping[str, float], weights: Floats, unlearned: Sequence[str]) -> dict[str, Any]:
-        """Return weights as a file of them holds them, with ``base`` and ``scale``.
+        """Return weights in the format of their file, with ``base`` and ``scale``.
 
-        They are scaled so that the median best page scores 1 and the median eleventh 0.6. ``unlearned`` have no data:
-        they keep what ``in_use`` gives them.
+        They are scaled so that the median best page scores 1 and the median eleventh page 0.6. ``unlearned`` weights
+        have no data and keep the values of ``in_use``.
         """
         sorted_scores = [
             np.sort(self.scores(question.features, weights))[::-1]
@@ -215,7 +215,7 @@ class Fitter:
 
 
 def hit(rank: int, k: int) -> float:
-    """Return 1 where a right page is among the first k, else 0; rank 0 stands for none."""
+    """Return 1 if a right page is among the first k, otherwise 0. Rank 0 means none."""
     return float(0 < rank <= k)
 
 
@@ -239,7 +239,7 @@ def means(rows: Sequence[HeldOut]) -> dict[str, dict[str, float]]:
 
 
 def provenance(fitter: Fitter, rows: Sequence[HeldOut], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what weights were learned from, and what they are worth on kinds that they did not learn from."""
+    """Return the training data of weights, and their measures on held-out kinds."""
     return {
         **options,
         "sets": list(dict.fromkeys(features.dataset for features in fitter.sets)),

@@ -1,4 +1,4 @@
-"""Learn the heading model from human outlines, and measure it on kinds of documents that were held out."""
+"""Learn the heading model from human outlines, and measure it on held-out kinds of documents."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ Bools = npt.NDArray[np.bool_]
 Parse = Callable[[Path], ParsedDocument]
 NO_TREES = BoostedTrees(np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros((0, 2)))
 """The rules alone."""
-_ALIKE, _OTHER_PAGE = 0.85, 0.03  # how alike a title is, and what a page off costs
+_ALIKE, _OTHER_PAGE = 0.85, 0.03  # required similarity of a title, and the penalty for a page of distance
 _MODELS = 3
 _DIGITS = 5
 _QUALITY_L2 = 0.1
-_REFINED = 1 / 3  # of all pages: so many may be read by the layout model where the estimate decides
+_REFINED = 1 / 3  # maximum share of all pages that the layout model may read if the estimate decides
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutlinedDocument:
-    """A document with the outline that a person made of it. Its own bookmarks are left out."""
+    """A document with its human outline, without its own bookmarks."""
 
     dataset: str
     name: str
@@ -56,7 +56,7 @@ class OutlinedDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """Evidence of a document's possible headings, the verdict of the rules, and which are headings."""
+    """The features of a document's possible headings, the verdict of the rules, and which of them are headings."""
 
     evidence: Floats
     likely: Bools
@@ -65,9 +65,10 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTree:
-    """``milliseconds`` of processor time for a page, to make the tree of a parsed document.
+    """The score of a document's tree.
 
-    ``signs`` are those of its quality.
+    ``milliseconds`` is the processor time per page to build the tree of a parsed document. ``signs`` are the features
+    for the estimate of its quality.
     """
 
     dataset: str
@@ -93,7 +94,7 @@ def outlined_documents(
 
 
 def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> JudgedTree:
-    """Score a document's tree as the engine makes it, or as other trees or the rules alone (``NO_TREES``) do."""
+    """Score a document's tree as the engine builds it, or by other trees or the rules alone (``NO_TREES``)."""
     begun = time.process_time()
     sections, signs = make_tree(document.parsed, trees)
     spent = time.process_time() - begun
@@ -106,7 +107,7 @@ def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> Judg
 
 
 def lesson(document: OutlinedDocument) -> Lesson:
-    """Return what a document teaches. Optional headings and pages that are not judged teach nothing."""
+    """Return the training data of a document, without optional headings and pages that are not scored."""
     outline, possible = document.outline, possibilities(document.parsed)
     right = matches(possible.items, outline.rows)
     optional = matches(possible.items, outline.optional) & ~right
@@ -117,9 +118,9 @@ def lesson(document: OutlinedDocument) -> Lesson:
 
 
 def matches(items: Sequence[Possible], rows: Sequence[Row]) -> Bools:
-    """Return which items are headings of an outline: alike but for numbering and spacing, at most a page away.
+    """Return which items are headings of an outline, ignoring numbering and spacing and at most a page away.
 
-    Every row is one item's, the one most alike, of several the largest.
+    Every row of the outline matches one item: the most similar, and among equals the largest.
     """
     rows_on = defaultdict(list)
     for at, (_, title, page) in enumerate(rows):
@@ -152,9 +153,9 @@ def _likeness(title: str, goal: str) -> float:
 
 
 def learn(lessons: Sequence[Lesson], plan: BoostingPlan = BoostingPlan()) -> BoostedTrees:
-    """Learn trees from lessons: the mean of several models, which differ by what their trees look at.
+    """Train trees on lessons: the mean of several models that differ in the features of their trees.
 
-    A document counts as the square root of its possible headings.
+    A document has the weight of the square root of its number of possible headings.
     """
     lessons = [each for each in lessons if len(each.right)]
     shares = np.concatenate([np.full(len(each.right), len(each.right) ** -0.5) for each in lessons])
@@ -170,7 +171,7 @@ def learn(lessons: Sequence[Lesson], plan: BoostingPlan = BoostingPlan()) -> Boo
 
 
 def held_out(documents: Sequence[OutlinedDocument], lessons: Sequence[Lesson], progress: Progress) -> list[JudgedTree]:
-    """Judge every document by trees that learned without its kind."""
+    """Score every document by trees that were trained without its kind."""
     kinds = list(dict.fromkeys(document.outline.kind for document in documents))
     out = []
     for kind in kinds:
@@ -181,10 +182,10 @@ def held_out(documents: Sequence[OutlinedDocument], lessons: Sequence[Lesson], p
 
 
 def learn_quality(judged: Sequence[JudgedTree], unseen: Callable[[JudgedTree], str]) -> tuple[dict[str, Any], Floats]:
-    """Learn to estimate the F1 of trees by their signs; return that as ``headings.json`` has it, and estimates.
+    """Learn to estimate the F1 of trees from their signs; return the estimator as in ``headings.json``, and estimates.
 
-    Estimates (as many as trees with signs) come from trees of which ``unseen`` says something else: their kind. The
-    bound of a low estimate is that of the documents that have a third of all pages.
+    Estimates (one per tree with signs) come from weights learned on trees with another value of ``unseen`` (their
+    kind). The threshold of a low estimate is chosen so that documents below it have a third of all pages.
     """
     rows = [each for each in judged if each.signs]
     weights, base = _quality_weights(rows)
@@ -203,14 +204,17 @@ def learn_quality(judged: Sequence[JudgedTree], unseen: Callable[[JudgedTree], s
 
 
 def _quality_weights(rows: Sequence[JudgedTree]) -> tuple[Floats, float]:
-    """Return logistic weights and base: each tree counts as right by its F1, and as wrong by the rest."""
+    """Return logistic weights and base.
+
+    Each tree counts as right with the weight of its F1, and as wrong with the rest.
+    """
     signs, f1 = np.array([row.signs for row in rows]), np.array([row.score.f1 for row in rows])
     right = np.repeat([True, False], len(rows))
     return fit_logistic(np.vstack([signs, signs]), right, np.concatenate([f1, 1 - f1]), _QUALITY_L2)
 
 
 def means(judged: Sequence[JudgedTree]) -> dict[str, float]:
-    """Return the mean of each figure over documents."""
+    """Return the mean of each measure over the documents."""
     names = ("f1", "tolerant", "at_depth", "precision", "recall", "parent")
     figures = {name: fmean(getattr(each.score, name) for each in judged) for name in names}
     return figures | {"milliseconds": fmean(each.milliseconds for each in judged)}
@@ -222,7 +226,7 @@ def written(
     rules: Sequence[JudgedTree],
     unseen: Sequence[JudgedTree],
 ) -> dict[str, Any]:
-    """Return trees as ``headings.json`` has them, with what they learned from and what they are worth held out."""
+    """Return trees as in ``headings.json``, with their training data and their measures on held-out kinds."""
     counts = Counter(document.dataset for document in documents)
     learned: dict[str, Mapping[str, Any]] = {}
     for name in counts:

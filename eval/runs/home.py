@@ -1,6 +1,6 @@
-"""The engine's home of a run, the machine it ran on, and resuming a run that was stopped.
+"""The engine's home of a run, its machine, and resuming an interrupted run.
 
-A home is indexed once and used again by later runs over the same documents.
+A home is indexed once and reused by later runs over the same documents.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NO_MATTER = {
 
 
 def machine() -> dict[str, Any]:
-    """Memory is in gigabytes (10**9 bytes)."""
+    """A machine. Memory is in gigabytes (10**9 bytes)."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cpus": os.cpu_count(), "memory_gb": round(memory / 1e9, 1), "python": platform.python_version(),
@@ -46,7 +46,9 @@ def machine() -> dict[str, Any]:
 
 @cache
 def engine_code() -> Mapping[str, str]:
-    """{version, code}: ``code`` is a hash of the engine's source files, so that no two states pass for one."""
+    """Return {version, code}, where ``code`` is a hash of the engine's source files that
+    distinguishes any two states.
+    """
     above = Path(hybrid_pageindex.__file__).parent.parent
     digest = hashlib.sha256()
     for room in _ROOMS:
@@ -57,7 +59,7 @@ def engine_code() -> Mapping[str, str]:
 
 @cache
 def indexing_code() -> str:
-    """A hash of what decides the index; a home that other code made is made again."""
+    """Return a hash of everything that determines the index. A home with another hash is built again."""
     above = Path(hybrid_pageindex.__file__).parent.parent
     digest = hashlib.sha256()
     for room in ("hybrid_core", "indexers"):
@@ -67,7 +69,7 @@ def indexing_code() -> str:
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
-    """Without secrets: neither keys nor what a URL holds beside its place."""
+    """Return the settings without secrets: no keys, and of a URL only the address."""
     secret = {field.name for field in fields(settings) if not field.repr}
     return {
         name: _redact_url(str(value)) if name.endswith("_url") and value else value
@@ -77,13 +79,13 @@ def settings_that_matter(settings: Settings) -> dict[str, Any]:
 
 
 def _redact_url(url: str) -> str:
-    """A URL without user, password and query."""
+    """Return a URL without user, password and query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def folder_bytes(folder: Path) -> int:
-    """Disk that a folder's files take."""
+    """Return the disk use of a folder."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
@@ -93,10 +95,11 @@ _FIRST_QUESTION = "What is this document about?"
 
 @dataclass(frozen=True, slots=True)
 class RunHome:
-    """``figures`` is {seconds, pages, bytes_per_page, first_answer_seconds, reused}; ``first_answer_seconds`` runs from
-    the start of indexing to the first answer. ``problems`` name the files that could not be indexed.
+    """The indexed home.
 
-    ``embedder`` is whose vectors serve, "" for none.
+    ``figures`` is {seconds, pages, bytes_per_page, first_answer_seconds, reused}; ``first_answer_seconds`` is the time
+    from the start of indexing to the first answer. ``problems`` name the files that could not be indexed. ``embedder``
+    is the source of the vectors, "" for none.
     """
 
     engine: Engine
@@ -115,11 +118,11 @@ def prepare(
     chat: ChatModel | None = None,
     settings: Settings | None = None,
 ) -> RunHome:
-    """Index what is not yet indexed, and embed it where an embedder is named.
+    """Index what is not yet indexed, and embed it if an embedder is named.
 
-    ``ours`` is True for a home that the harness chose: if other indexing code made it, it is made again. In any other
-    home nothing is deleted. ``settings`` are the engine's, None for those of the home. Raises UsageError where the home
-    holds documents that are not of this run.
+    ``ours`` is True for a home that the harness chose; it is rebuilt if other indexing code created it. In any other
+    home nothing is deleted. ``settings`` are the engine's, None for those of the home. Raise UsageError if the home
+    contains documents that are not part of this run.
     """
     made_file = home / _MARKER_FILE
     state = json.loads(made_file.read_text(encoding="utf-8")) if made_file.exists() else {}
@@ -161,7 +164,7 @@ def prepare(
 
 
 def _index(engine: Engine, files: Sequence[Path], progress: Progress) -> Any:
-    """The files, then the pages that OCR still reads of them, which takes far longer."""
+    """Index the files, then the pages that still need OCR, which takes much longer."""
     seen = read = 0
     scanned: Callable[[], None] | None = None
     with ExitStack() as bar:
@@ -199,7 +202,7 @@ def _only(documents: Sequence[Document], files: Sequence[Path], home: Path) -> N
 
 
 def resumed(folder: Path, plan: Plan) -> RunHead | None:
-    """The head of the run that the folder holds. Raises UsageError where it was made with other options or code."""
+    """Return the head of the run in the folder. Raise UsageError if the run used other options or code."""
     if not (folder / RUN_FILE).exists():
         if folder.exists() and any(folder.iterdir()):
             raise UsageError(

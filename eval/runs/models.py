@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
 
 
-_MINUTES = 600.0  # seconds of a call
+_MINUTES = 600.0  # timeout of a call in seconds
 
 
 @dataclass(frozen=True, slots=True)
 class RunModels:
-    """``engine`` is given to the engine, None for the one of its settings; ``tree`` reads whole trees.
+    """The models of a run.
 
-    ``name`` is who searches or answers, "" where nobody may.
+    ``engine`` is passed to the engine, None for the model in its settings; ``tree`` reads whole trees. ``name`` is that
+    of the model that searches or answers, "" without one.
     """
 
     engine: ChatModel | None
@@ -48,16 +49,17 @@ class RunModels:
 
 
 def patient(settings: Settings) -> Settings:
-    """With minutes for each call of a model, where nobody has said how long one may take: no one waits for a run."""
+    """Return the settings with a timeout of minutes for each call of a model, unless they state another one."""
     usual = Settings().model_timeout
     return replace(settings, model_timeout=_MINUTES) if settings.model_timeout == usual else settings
 
 
 def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answers: Mapping[str, str]) -> RunModels:
-    """``gold`` and ``answers`` are what scripted models know; they may be filled later.
+    """Load the models of a run.
 
-    Raises UsageError where the plan needs a model and none is named. A model that nothing can be measured without
-    is asked for one word first: ChatError where it does not work, before any document is touched.
+    ``gold`` and ``answers`` are the knowledge of scripted models; they may be filled later. Raise UsageError if the
+    plan needs a model and none is named. A model that the plan requires first gets a short test request: ChatError if
+    it fails, before any document is touched.
     """
     scripted_model = scripted(plan.model, gold, answers)
     own = settings.llm_model or settings.replay_replies
@@ -82,8 +84,8 @@ def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answe
 class RankerOptions:
     """Options of the rankers; each reads those it needs.
 
-    ``search`` holds the engine's search options. ``embedder`` is a spec, "" for none. ``cache`` keeps what a baseline
-    makes slowly. ``languages`` are the questions' (text -> ISO 639-1 code). ``model`` is whole-tree's.
+    ``search`` contains the engine's search options. ``embedder`` is a spec, "" for none. ``cache`` stores what takes a
+    baseline long to compute. ``languages`` are the questions' (text -> ISO 639-1 code). ``model`` is for whole-tree.
     """
 
     search: SearchFields
@@ -97,7 +99,7 @@ class RankerOptions:
 def make_ranker(name: str, engine: Engine, corpus: Corpus, options: RankerOptions, progress: Progress) -> Ranker:
     """Return one of eval.runs.plan.RANKERS.
 
-    Raises UsageError for an unknown name and PageIndexError where a package or a model is missing.
+    Raise UsageError for an unknown name and PageIndexError if a package or a model is missing.
     """
     in_chinese, cache = options.in_chinese, options.cache
     match name:

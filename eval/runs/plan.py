@@ -22,23 +22,25 @@ OUTLINE_SETS = ("bookmarks", "outlines", "hips")
 DEPTH = 20
 RUNS = "eval-runs"
 """The folder of runs and homes, below the current one, unless another is named."""
-_PLACES = ("home", "out", "data", "parallel")  # where a run lies, and how fast it goes, decides nothing
+_PLACES = ("home", "out", "data", "parallel")  # options that do not affect the results
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``depth`` is the number of results asked for. ``kinds`` and ``min_pages`` leave out questions: those of other
-    kinds, and those about a document with fewer pages. ``sample`` 0 asks all that are left.
+    """The options of a run.
 
-    ``embedder`` gives the library vectors for the ranker "engine"; "" leaves it as it is. ``paraphrases`` are other
-    words for some of the questions, and those alone are asked. ``misspelt`` words of each question have a slip, which
-    ``seed`` decides. ``hide_names`` gives the files names that say nothing.
+    ``depth`` is the number of requested results. ``kinds`` and ``min_pages`` filter questions by kind and by the
+    minimum pages of their document. ``sample`` 0 asks all remaining questions. ``parallel`` is the number of questions
+    asked at the same time.
 
-    ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker "engine".
-    ``model`` is one of eval.runs.scripted, "" for the one that the engine's settings name. ``answers``: the model
-    answers each question from the first pages, and ``judge_model``, asked where the settings' model is, says whether
-    the answer is right; "" is the settings' model itself. ``vision`` says whether it sees pictures of the pages, "" as
-    the engine decides. ``parallel`` questions are asked at once.
+    ``embedder`` provides the library's vectors for the ranker "engine"; "" changes nothing. ``paraphrases`` rephrase
+    some of the questions, and only those are asked. ``misspelt`` is the number of misspelled words per question, chosen
+    by ``seed``. ``hide_names`` gives the files meaningless names.
+
+    ``effort``, ``strategy`` and ``scoring`` (changes to ScoringConfig) are for the ranker "engine". ``model`` is one of
+    eval.runs.scripted, "" for the model in the engine's settings. With ``answers``, the model answers each question
+    from the first pages, and ``judge_model``, at the same endpoint as the model, decides whether the answer is right;
+    "" uses the model itself. ``vision`` tells whether it sees pictures of the pages; "" leaves this to the engine.
     """
 
     dataset: str
@@ -98,12 +100,12 @@ class Plan:
 
     @property
     def needs_model(self) -> bool:
-        """Return whether nothing can be measured without a model."""
+        """Return whether the plan requires a model."""
         return self.answers or self.ranker == "whole-tree"
 
     @property
     def label(self) -> str:
-        """The set's name as part of a folder's name."""
+        """Return the set's name as part of a folder's name."""
         return self.dataset.replace("/", "-")
 
     @property
@@ -126,14 +128,16 @@ class Plan:
         }  # fmt: skip
 
     def folder(self, now: datetime | None = None) -> Path:
-        """Return the folder of the run: ``out``, else a new one named after the plan and the time."""
+        """Return the folder of the run: ``out``, or a new one named after the plan and the time."""
         if self.out is not None:
             return self.out
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
         return Path(RUNS) / f"{self.label}-{self.setting}-{self.ranker}-{stamp}"
 
     def home_folder(self, files: Sequence[Path]) -> Path:
-        """The engine's home: ``home``, else one beside the runs, shared by runs over the same files and embedder."""
+        """Return the engine's home: ``home``, or one beside the runs, shared by runs with the same
+        files and embedder.
+        """
         if self.home is not None:
             return self.home
         listed = "\n".join(sorted(str(path.absolute()) for path in files))

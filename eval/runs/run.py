@@ -1,4 +1,4 @@
-"""Run a set: ask its questions, write each record as it comes, and resume a run that was stopped."""
+"""Run a set: ask its questions, write each record when it is complete, and resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from hybrid_pageindex.engine.index.formats import suffixes_read
 
 
 def measure(plan: Plan, progress: Progress) -> Run:
-    """Carry a plan out; a folder that holds the same plan's run is continued.
+    """Run a plan. A folder with a run of the same plan is resumed.
 
-    Raises NotFoundError for an absent set, UsageError for a plan that fits no question or another run's folder, and
-    PageIndexError where the ranker cannot be made. A question that fails is a record with an error.
+    Raise NotFoundError for a missing set, UsageError for a plan that matches no question or for another run's folder,
+    and PageIndexError if the ranker cannot be created. A question that fails becomes a record with an error.
     """
     dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording)
     dataset = reworded(dataset, plan.paraphrases) if plan.paraphrases else dataset
@@ -58,7 +58,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
         other = "" if previous.engine == engine_code() else " It was made with another version of the engine."
         progress.say(f"{folder} is a finished run of the same questions, so no question is asked again.{other}")
         return read_run(folder)
-    require("ir_measures", "eval")  # needed at the end: what lacks it must not work until then
+    require("ir_measures", "eval")  # needed only at the end, but a missing package must fail early
     home = plan.home_folder(files)
     embedder = plan.embedder if plan.ranker == "engine" else ""
     gold_by_text: dict[str, Pages] = {}
@@ -99,12 +99,15 @@ def measure(plan: Plan, progress: Progress) -> Run:
 
 
 def _left_to_mend(folder: Path) -> bool:
-    """Return whether a model failed at questions of a run."""
+    """Return whether a model failed for questions of a run."""
     return any(degraded(record).by_model for record in read_run(folder).questions)
 
 
 def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
-    """The files of a folder that only make the library larger. Raises UsageError where a name is also in the set."""
+    """Return the files of a folder that only enlarge the library.
+
+    Raise UsageError if the set has a file of the same name.
+    """
     if folder is None:
         return ()
     paths = tuple(path for path in documents(folder, *suffixes_read()) if path.is_file())
@@ -119,9 +122,9 @@ def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
 
 
 def within(dataset: Dataset, corpus: Corpus) -> Dataset:
-    """The set without questions whose evidence is on pages that their documents do not have.
+    """Return the set without questions whose evidence is on pages that their documents do not have.
 
-    Raises DocumentError where none is left.
+    Raise DocumentError if none is left.
     """
     outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
     inside = tuple(question for question in dataset.questions if question.id not in outside)
@@ -139,9 +142,9 @@ def _outside(question: EvalQuestion, corpus: Corpus) -> str:
 
 
 def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQuestion, ...], list[str]]:
-    """The questions that the plan asks, and what the reader should know of those left out unasked for.
+    """Return the questions of the plan, and notes on the questions that were left out.
 
-    Raises UsageError where none is left.
+    Raise UsageError if none is left.
     """
     kinds = {question.kind for question in dataset.questions}
     if unknown := [kind for kind in plan.kinds if kind not in kinds]:
@@ -169,7 +172,7 @@ def gold_pages(question: EvalQuestion) -> set[tuple[str, int]]:
 
 
 def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tuple[GoldPlace, ...]:
-    """The question's gold as it was located, with the sections that hold it."""
+    """Return the question's located gold, with the sections that contain it."""
     return tuple(
         GoldPlace(
             gold.document, gold.page,

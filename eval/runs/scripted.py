@@ -1,7 +1,7 @@
-"""Models that need no endpoint.
+"""Scripted models, which need no endpoint.
 
-One answers from the gold and shows the ceiling of what a model can add; one guesses and shows the floor. Both read
-what any model is shown, and nothing else of the library.
+One answers from the gold and shows the most that a model can add; one guesses and shows the minimum. Both read what any
+model is shown, and no other part of the library.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Rule = Callable[[Request], "Completion | BaseModel | dict[str, Any] | str"]
 
 
 class ScriptedEndpoint:
-    """An ``Endpoint`` without a network. Keeps every request in ``requests``."""
+    """An ``Endpoint`` without a network. All requests are recorded in ``requests``."""
 
     def __init__(self, rule: Rule, name: str = "rules") -> None:
         self._rule = rule
@@ -59,12 +59,12 @@ def as_text(reply: BaseModel | dict[str, Any] | str) -> str:
 
 
 def tokens(request: Request) -> int:
-    """Return the token count of a scripted model: four characters a token, 500 an image."""
+    """Return the token count of a scripted model: four characters per token, 500 tokens per image."""
     return sum(len(m.text) // 4 + 500 * len(m.images) for m in request.messages)
 
 
 def pieces(text: str) -> list[str]:
-    """A text as it is streamed, word by word."""
+    """Split a text into its words, as it is streamed."""
     return re.findall(r"\s*\S+|\s+$", text)
 
 
@@ -82,7 +82,7 @@ _ONE = re.compile(r"(D\d+) page (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ShownSection:
-    """``more``: it has parts that are not shown."""
+    """A section of an outline; ``more`` tells that it has parts that are not shown."""
 
     name: str
     document: str
@@ -92,8 +92,10 @@ class ShownSection:
 
 @dataclass(slots=True)
 class ShownOutline:
-    """``pages`` are (document, page) with a line of their own, ``read`` those whose text was shown, ``passages`` those
-    of which a passage was.
+    """The visible parts of an outline in a prompt.
+
+    ``pages`` are (document, page) with their own line, ``read`` those with their text shown, ``passages`` those with a
+    passage shown.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -104,7 +106,7 @@ class ShownOutline:
     passages: set[tuple[str, int]] = field(default_factory=set)
 
     def way_to(self, document: str, page: int) -> str:
-        """Return the name of the section to open for a page, "" where the page is seen."""
+        """Return the name of the section to open for a page, "" if the page is visible."""
         if (document, page) in self.pages | self.read | self.passages:
             return ""
         around = [
@@ -122,7 +124,7 @@ def shown_in(prompt: str) -> ShownOutline:
 
 
 def shown_outline(outline: str, seen: str) -> ShownOutline:
-    """Parse an outline and what was opened and read so far. Of a section that is shown twice the last line counts."""
+    """Parse an outline and what was opened and read so far. If a section is shown twice, the last line counts."""
     parsed = ShownOutline()
     document = ""
     for line in f"{outline}\n{seen}".split("\n"):
@@ -153,7 +155,7 @@ def shown_outline(outline: str, seen: str) -> ShownOutline:
 
 
 def data_of(prompt: str, name: str) -> str:
-    """Return the block of data that stands in a prompt under a name, "" where there is none."""
+    """Return the data block with this name in a prompt, "" if there is none."""
     block = re.search(name + _DATA, prompt, re.DOTALL)
     return block[2] if block else ""
 
@@ -170,7 +172,9 @@ SHOWN = {"Picks": "Documents", "Conditions": "Fields"}
 
 
 def pick_known(title: str, shown: str, documents: Collection[str]) -> dict[str, Any]:
-    """The right documents (file names), where they are shown; in a table of fields where their names are."""
+    """Return the right documents (file names) among those shown, or a condition on their names for
+    a table of fields.
+    """
     if title == "Picks":
         return _picks(short for short, name in _ROUTE_DOCUMENT.findall(shown) if name in documents)
     names = [name for name in _fields(shown).get("name", ()) if any(full.startswith(name) for full in documents)]
@@ -179,7 +183,7 @@ def pick_known(title: str, shown: str, documents: Collection[str]) -> dict[str, 
 
 
 def guessed(title: str, shown: str, rng: random.Random) -> dict[str, Any]:
-    """Guess one of the documents that are shown, or one value of one field."""
+    """Guess one of the shown documents, or one value of one field."""
     if title == "Picks":
         names = [short for short, _ in _ROUTE_DOCUMENT.findall(shown)]
         return _picks(rng.sample(names, min(1, len(names))))
@@ -205,7 +209,7 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _CUT, _MAY_READ = "…", "You may read more"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
 _LAST = "This is the last round"
-_ALIKE = 0.96  # difflib's ratio of a question and itself as it is mended
+_ALIKE = 0.96  # difflib's ratio of a question and its corrected spelling
 _NOT_THERE = "NOT IN THE SOURCES"
 
 T = TypeVar("T")
@@ -214,12 +218,12 @@ Pages = Collection[tuple[str, int]]  # (file name, page)
 
 @dataclass(slots=True)
 class Oracle:
-    """Answers from the gold pages and answers of questions by their texts, which are filled in once they are known.
+    """A scripted model that answers from the gold pages and answers of questions.
 
-    It names a gold page only of a document that is shown, and only after it has opened every section that hides it; one
-    that ``reads`` only after it was shown the page's text. It answers only where a gold page is among the sources, and
-    cites those pages for each sentence; one that ``reads`` only where the answer, or all of its numbers, stands in what
-    they hold, after it has asked for all of those that are cut.
+    Both are by the questions' texts and are filled in later. It names a gold page only of a shown document, and only
+    after it has opened every section that hides the page; with ``reads`` only after it was shown the page's text. It
+    answers only if a gold page is among the sources, and cites those pages for each sentence. With ``reads`` it first
+    requests all truncated sources, and answers only if they contain the answer or all of its numbers.
     """
 
     gold: Mapping[str, Pages] = field(default_factory=dict)
@@ -275,8 +279,10 @@ class Oracle:
 
 
 def guess(request: Request) -> dict[str, Any] | str:
-    """Random pages, sections or documents of those shown, random probabilities, and answers with a made-up number and a
-    source that was not given; the same for the same request.
+    """Guess, with the same reply for the same request.
+
+    The reply contains random pages, sections or documents of those shown, and random probabilities. Answers contain a
+    made-up number and a source that was not in the prompt.
     """
     text = request.messages[-1].text
     rng = random.Random(hashlib.sha256(text.encode()).digest())
@@ -320,14 +326,14 @@ def scripted(name: str, gold: Mapping[str, Pages], answers: Mapping[str, str] | 
 
 
 def _find_by_question(by_question: Mapping[str, T], question: str) -> T | None:
-    """Return the value of a question, also where a search has mended its spelling."""
+    """Return the value of a question, even if a search has corrected its spelling."""
     if question not in by_question:
         question = next(iter(difflib.get_close_matches(question, by_question, 1, _ALIKE)), "")
     return by_question.get(question)
 
 
 def stands(answer: str, text: str) -> bool:
-    """Return whether all numbers of an answer are in a text; of one that has none, whether its letters are."""
+    """Return whether a text contains all numbers of an answer, or the letters of an answer without numbers."""
     if numbers := _numbers(answer):
         return numbers <= _numbers(text)
     return letters(answer) in letters(text)
@@ -338,7 +344,7 @@ def _numbers(text: str) -> set[float]:
 
 
 def _sources(text: str) -> list[tuple[int, str, int]]:
-    """(number, file name, page) of the sources that an answer is asked from."""
+    """Return (number, file name, page) of the sources in a prompt for an answer."""
     return [(int(number), name, int(page)) for number, name, page in _SOURCE.findall(data_of(text, "Sources"))]
 
 
@@ -349,7 +355,7 @@ def _source_texts(text: str) -> dict[int, str]:
 
 
 def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[str]:
-    """The innermost section around each page."""
+    """Return the innermost section around each page."""
     names = []
     for document, page in sorted(pages):
         around = [
@@ -360,7 +366,7 @@ def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[st
 
 
 def _part_pages(text: str) -> dict[int, range]:
-    """The parts of a list and their pages."""
+    """Return the pages of each part of a list."""
     parts = {}
     for number, first, last, page in _PART.findall(data_of(text, "Parts") or data_of(text, "Pages")):
         start = int(first or page)

@@ -1,4 +1,4 @@
-"""Studies over sets: the engine beside page BM25, and the share of gold in a model's first prompt."""
+"""Studies over sets: the engine compared with page BM25, and the share of gold in a model's first prompt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ RANKERS = ("page-bm25", "page-bm25-stemmed")
 
 @dataclass(frozen=True, slots=True)
 class BaselinePair:
-    """A set in one setting with one expert knowledge: means of both, and the engine's minus the baseline's."""
+    """A set in one setting with one expert knowledge: the means of both rankers, and the
+    differences engine − baseline.
+    """
 
     dataset: str
     setting: str
@@ -49,12 +51,12 @@ class BaselinePair:
 
     @property
     def below(self) -> tuple[str, ...]:
-        """The measures whose whole interval lies below zero."""
+        """Return the measures whose whole interval is below zero."""
         return tuple(name for name, interval in self.differences.items() if interval.high < 0)
 
 
 def sets_at_hand(data: Path | None = None) -> tuple[str, ...]:
-    """Return the sets whose folders are there and that ask questions."""
+    """Return the sets that have a folder and questions."""
     folder = data_folder(data)
     own = (name for name, source in SOURCES.items() if source.folder(folder).is_dir() and load(name, folder).questions)
     return (*own, *sets_of(folder))
@@ -68,9 +70,9 @@ def against_baseline(
     progress: Progress,
     rankers: Sequence[str] = RANKERS,
 ) -> Iterator[BaselinePair]:
-    """Yield the engine beside each baseline, for each plan (one a set), setting and expert.
+    """Yield the engine compared with each baseline, for each plan (one per set), setting and expert.
 
-    Runs that ``out`` holds finished are read. A setting in which none of a set's questions can be asked is left out.
+    Finished runs in ``out`` are read. A setting in which none of a set's questions can be asked is left out.
     """
     for plan in plans:
         questions = load(
@@ -108,7 +110,7 @@ def _pair(dataset: str, setting: str, expert: str, lower: Run, engine: Run) -> B
 def plans_of(
     sets: Sequence[str], *, data: Path | None, docs: Path | None, questions: Path | None, sample: int, depth: int
 ) -> list[Plan]:
-    """Return a plan for each set by name; ``docs`` and ``questions`` are of "custom"."""
+    """Return a plan for each set by name; ``docs`` and ``questions`` are for "custom"."""
     return [
         Plan(
             name, data=data, sample=sample, depth=depth,
@@ -130,10 +132,10 @@ MISSES = ("listed nowhere", "no candidate", "nothing asked")
 
 @dataclass(frozen=True, slots=True)
 class ShownGold:
-    """A question, and what its first prompt shows of the best of its gold pages: one of SHOWN or MISSES.
+    """A question, and how much its first prompt shows of its best gold page: one of SHOWN or MISSES.
 
-    every: whether the prompt shows each gold document's page, for questions that need several. prompt: input tokens.
-    rank: of the first gold page in the order without a model, 0 where it is not among the results.
+    every: whether the prompt shows a page of each gold document, for questions that need several. prompt: input tokens.
+    rank: that of the first gold page in the order without a model, 0 if it is not among the results.
     """
 
     id: str
@@ -147,29 +149,29 @@ class ShownGold:
 
 @dataclass(frozen=True, slots=True)
 class ShownSet:
-    """The questions of one set in one setting. Shares are 0 to 1."""
+    """The questions of one set in one setting. Shares are between 0 and 1."""
 
     dataset: str
     setting: str
     questions: tuple[ShownGold, ...]
 
     def share(self, *shown: str) -> float:
-        """Return the share of questions of which so much is shown."""
+        """Return the share of questions with this result."""
         return statistics.fmean(question.shown in shown for question in self.questions)
 
     @property
     def tokens(self) -> float:
-        """Return the median of the prompts' tokens."""
+        """Return the median token count of the prompts."""
         return statistics.median(question.prompt for question in self.questions)
 
     @property
     def seconds(self) -> float:
-        """Return the median of what the loop took besides the model."""
+        """Return the median time of the loop without the model."""
         return statistics.median(question.seconds for question in self.questions)
 
 
 class SilentModel:
-    """A model that names nothing and asks for nothing, so that a search goes on as without one."""
+    """A model whose replies name and request nothing, so that a search continues as without a model."""
 
     def __init__(self) -> None:
         self.endpoint = ScriptedEndpoint(_nothing, "silent")
@@ -183,9 +185,9 @@ class SilentModel:
 
 
 def measure_shown(plan: Plan, progress: Progress) -> ShownSet:
-    """Ask a set's questions that have gold pages, and say what of these the first prompt about pages shows.
+    """Ask the questions with gold pages of a set, and determine what the first prompt about pages shows of these.
 
-    Raises what ``eval run`` raises.
+    Raise the errors of ``eval run``.
     """
     dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions)
     home = plan.home_folder(dataset.files)
@@ -208,7 +210,7 @@ def measure_shown(plan: Plan, progress: Progress) -> ShownSet:
 def judged(prompt: str, gold: Sequence[tuple[str, int]], candidates: Sequence[str]) -> tuple[str, bool]:
     """Return what a prompt shows of the best of these pages (file name, page), and whether it shows one of each file.
 
-    ``candidates`` are the names of the files that were looked into.
+    ``candidates`` are the names of the files that were searched.
     """
     shown = shown_in(prompt)
     short = {name: document for document, name in shown.names.items()}

@@ -1,9 +1,9 @@
-"""How well section trees fit human outlines: title and page of every heading, and its parent.
+"""Compare section trees with human outlines: title and page of every heading, and its parent.
 
-A heading of the tree is right where its title matches one of the outline (case, spacing, punctuation and leading
-numbering aside, difflib ratio of at least 0.85) at most one page away, each used once. Synthetic sections (front
-matter, page groups) are not counted. ``parent`` is the share of right headings whose parent is right too. Every PDF is
-scored twice: as it is, and as a copy whose bookmarks are taken away.
+A heading of the tree is right if its title matches one of the outline at most one page away, each used once. Titles
+match with a difflib ratio of at least 0.85, ignoring case, spacing, punctuation and leading numbering. Synthetic
+sections (front matter, page groups) are not counted. ``parent`` is the share of right headings whose parent is right
+too. Every PDF is scored twice: unchanged, and as a copy without bookmarks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NUMBERING = re.compile(
     r"|\d+(?:\.\d+)*[.:)]?(?=\s)|(?:[ivxlc]+|[a-z])[.:)](?=\s))\s*"
 )
 _ALIKE = 0.85
-_NEAR = 0.8  # how alike a heading is to one that is optional or doubtful
+_NEAR = 0.8  # required similarity of a heading with an optional or doubtful one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,10 @@ class OutlineHeading:
 
 @dataclass(frozen=True, slots=True)
 class TreeScore:
-    """``tolerant`` is the F1 without optional headings among the mistakes and doubtful ones among what is missing;
-    ``at_depth`` the F1 without headings deeper than the outline goes.
+    """The scores of a tree.
+
+    ``tolerant`` is the F1 that counts neither optional headings as mistakes nor doubtful ones as missing. ``at_depth``
+    is the F1 without headings deeper than the outline.
     """
 
     f1: float
@@ -86,7 +88,7 @@ def _measured(
     begun: str,
     progress: Progress,
 ) -> RunHead:
-    """Index the files and score what is not yet scored. Returns what the run's head says of them."""
+    """Index the files and score those without a score. Return the information for the run's head."""
     prepared = prepare(home, files, "", progress, ours=plan.home is None)
     with closing(prepared.engine):
         head = RunHead(
@@ -104,7 +106,7 @@ def _measured(
 
 
 def score(outline: HumanOutline, sections: Sequence[Section]) -> TreeScore:
-    """A tree's headings against a human outline."""
+    """Score a tree's headings by a human outline."""
     gold, optional, doubtful = (_folded(rows) for rows in (outline.rows, outline.optional, outline.doubtful))
     last = outline.last or max((section.end_page for section in sections), default=0)
     in_scope = [heading for heading in headings(sections) if outline.first <= heading.page <= last]
@@ -139,7 +141,7 @@ def _pair_headings(gold: Sequence[OutlineHeading], tree: Sequence[OutlineHeading
 
 
 def _shares(right: int, tree: int, gold: int) -> tuple[float, float, float]:
-    """Precision, recall and F1."""
+    """Return precision, recall and F1."""
     precision, recall = right / tree if tree else 0.0, right / gold if gold else 0.0
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
 
@@ -151,18 +153,18 @@ def _among(heading: OutlineHeading, others: Sequence[OutlineHeading]) -> bool:
 
 
 def fold(title: str) -> str:
-    """Lower case without leading numbering and punctuation; a title that is only numbering stays."""
+    """Return the title in lower case without leading numbering and punctuation. A title of only numbering keeps it."""
     lowered = title.strip().lower()
     return re.sub(r"\W+", " ", _NUMBERING.sub("", lowered) or lowered).strip()
 
 
 def alike(left: str, right: str) -> bool:
-    """Return whether two folded titles count as one."""
+    """Return whether two folded titles match."""
     return _likeness(left, right) >= _ALIKE
 
 
 def headings(sections: Sequence[Section]) -> list[OutlineHeading]:
-    """A tree's headings, levels counted without its synthetic sections."""
+    """Return a tree's headings. Levels do not count its synthetic sections."""
     depth: dict[str | None, int] = {None: 0}
     rows = []
     for section in sections:
@@ -194,7 +196,7 @@ def _score_all(folder: Path, bookmarks: str, dataset: Dataset, corpus: Corpus) -
     for path in dataset.files:
         if path.name in done or path.name not in dataset.outlines:
             continue
-        if path.name not in corpus.documents:  # it stays a zero, with the reason among the run's problems
+        if path.name not in corpus.documents:  # scored zero; the run's problems give the reason
             append(folder, TreeRecord(path.name, bookmarks, 0.0, 0.0, 0.0, 0.0, 0, "not indexed"))
             continue
         sections = corpus.sections(path.name)
@@ -216,7 +218,7 @@ def _score_all(folder: Path, bookmarks: str, dataset: Dataset, corpus: Corpus) -
 
 
 def _stripped(path: Path, folder: Path) -> Path:
-    """A copy of a PDF without bookmarks."""
+    """Write a copy of a PDF without bookmarks."""
     target = folder / path.name
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)

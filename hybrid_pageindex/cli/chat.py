@@ -90,7 +90,7 @@ async def _converse(engine: Engine, options: argparse.Namespace, json_wanted: bo
         if json_wanted:
             print(json.dumps(answer.to_dict(), ensure_ascii=False), flush=True)
     if not await conversations.messages(conversation.id):
-        await conversations.remove(conversation.id)  # nothing was asked
+        await conversations.remove(conversation.id)  # no question was asked
     elif typed:
         console.print(f"[dim]kept as {conversation.id[:8]}: chat --continue {conversation.id[:8]}[/]")
     return worst
@@ -124,7 +124,7 @@ async def _answer_question(
                 streamed.piece(event.detail["text"])
             elif event.kind == "begun":
                 streamed.begun = False
-    except asyncio.CancelledError:  # Ctrl-C ends the answer; where questions are typed, the conversation goes on
+    except asyncio.CancelledError:  # Ctrl-C ends the answer; an interactive conversation continues
         task = asyncio.current_task()
         if quiet or not sys.stdin.isatty() or task is None or task.uncancel():
             raise
@@ -182,7 +182,10 @@ def _show_conversation(conversation: Conversation, path: list[ConversationMessag
 
 
 async def _find_conversation(conversations: Conversations, id: str) -> str:
-    """The one whose id begins so, as lists show it."""
+    """Return the id of the conversation that begins with ``id``, as lists show it.
+
+    Raise NotFoundError if none or several do.
+    """
     with suppress(PageIndexError):
         return (await conversations.get(id)).id
     matches = [

@@ -1,4 +1,4 @@
-"""Print to the terminal: the console, tables, and escaped text."""
+"""Printing to the terminal: the console, tables, and escaped text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hybrid_pageindex.cli.output import visible
 
 PATH = " › "
 _PLACE = re.compile(r".*[ !:]")  # "slide 3", "lines 1-40", "Sales!A1:H50"; labels printed on paper are "iv", "A-3"
-_PIPED_WIDTH = 240  # where nobody's window limits it, a table is not cut
+_PIPED_WIDTH = 240  # width of a table that is not printed to a terminal, wide enough not to be cut
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Leave a reader that went away to ``main``; Rich would end the process with 1."""
+        """Raise BrokenPipeError, which ``main`` handles. Rich would end the process with exit code 1."""
         raise BrokenPipeError
 
 
@@ -34,7 +34,9 @@ def tables() -> Console:
 
 
 def escape(text: str) -> str:
-    """Escape markup and control characters, so that the text is shown on one line and cannot control the terminal."""
+    """Return text with markup and control characters escaped, so that it fits one line and cannot
+    control the terminal.
+    """
     return escape_markup(visible(text))
 
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from hybrid_pageindex.engine.documents.reading import PageRead, PlaceFound
     from indexers.formats.format import ImageFormat
 
-_MAX_FILES_NAMED = 3  # files that are gone
-_TITLE_WIDTH = 60  # characters of a title in a table
+_MAX_FILES_NAMED = 3  # maximum missing files to name
+_TITLE_WIDTH = 60  # maximum characters of a title in a table
 _OPENERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "gio", "wslview")
-_PAGED_SUFFIXES = (".pdf",)  # viewers of these understand "#page=3" behind the address
+_PAGED_SUFFIXES = (".pdf",)  # formats whose viewers understand "#page=3" after the address
 _IMAGE_FORMATS: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 
 
@@ -111,7 +111,7 @@ async def page_command(engine: Engine, options: argparse.Namespace) -> int:
 async def open_command(engine: Engine, options: argparse.Namespace) -> int:
     library, page = library_option(options), options.page
     if page is not None:
-        await engine.pages(options.document, page, library=library)  # there is such a page
+        await engine.pages(options.document, page, library=library)  # raises an error if there is no such page
     document = await engine.documents.get(options.document, library=library)
     file = await engine.documents.original(document.doc_id, library=library)
     open_file(file, page)
@@ -157,7 +157,7 @@ async def remove_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 def open_file(file: Path, page: int | None) -> None:
-    """Open a file with the system's program. Raise DocumentError if there is none."""
+    """Open a file with the system's default program. Raise DocumentError if there is none or it fails."""
     target = file.as_uri() + f"#page={page}" if page and file.suffix.lower() in _PAGED_SUFFIXES else str(file)
     if sys.platform == "win32":
         os.startfile(target)
@@ -289,7 +289,7 @@ def _card_line(document: Document) -> str:
 
 
 def _title_column(document: Document) -> str:
-    """Shorten a title to one column's width. Return nothing where it is the file's name."""
+    """Return a title, shortened to the width of its column, "" if it equals the file name."""
     title = document.title if document.title != Path(document.name).stem else ""
     return title if len(title) <= _TITLE_WIDTH else title[: _TITLE_WIDTH - 1] + "…"
 
@@ -313,13 +313,13 @@ def show_document(document: Document) -> None:
 
 
 def document_dict(document: Document) -> dict[str, Any]:
-    """Return the JSON shape of a document."""
+    """Return a document as JSON values, with its status."""
     status = "failed" if document.error else "indexed"
     return {"status": status} | asdict(document) | {"warnings": list(document.warnings)}
 
 
 def _steps_line(steps: dict[str, dict[str, Any]]) -> str:
-    """Return the work of models on the published version, step by step."""
+    """Return a line with the work of models on the published version, step by step."""
     parts = []
     for name, step in steps.items():
         usage = Usage(**{key: value for key, value in step.items() if key not in ("done", "failed")})

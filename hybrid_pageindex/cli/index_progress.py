@@ -1,4 +1,6 @@
-"""Measure and show the progress of indexing on stderr: a live table on a terminal, elsewhere lines or JSON events."""
+"""Measure the progress of indexing and show it on stderr: a live table on a terminal, otherwise
+lines or JSON events.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
     from indexers.enrich.steps import Stage
     from indexers.jobs.report import FileResult, IndexProgress
 
-_WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
-_FORECAST_FACTOR = 100  # times as long as was measured: what would take longer is not known yet
+_WINDOW, _STEP = 60.0, 0.25  # seconds over which a rate is measured, and between two samples
+_FORECAST_FACTOR = 100  # a forecast of more than this multiple of the measured time is not shown
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 _EVENT_EVERY = 1.0
-_ROWS = 8  # files of a table
+_ROWS = 8  # maximum files in a table
 _ALL_SEARCHABLE = "all files can be searched; some outlines are being improved (Ctrl-C ends this, and nothing is lost)"
 _STAGES: dict[Stage, str] = {
     "parse": "parsing", "ocr": "OCR", "refine": "improving the outline", "describe": "describing",
@@ -40,7 +42,7 @@ _STAGES: dict[Stage, str] = {
 
 @contextmanager
 def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.index`` that prints a table on a terminal, else lines, or JSON events with
+    """Yield a callback for ``Engine.index`` that prints a table on a terminal, otherwise lines, or JSON events with
     ``json``.
     """
     if sys.stderr.isatty():
@@ -65,15 +67,15 @@ def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 class _Reporter(Protocol):
     def hear(self, progress: IndexProgress) -> None:
-        """Report what happened."""
+        """Print what a progress report says has just happened."""
 
     def tell(self, overview: Overview) -> None:
-        """Report how far everything is."""
+        """Print the progress of the whole run."""
 
 
 @contextmanager
 def _reporting(reporter: _Reporter, seconds: float) -> Iterator[Callable[[IndexProgress], None]]:
-    """Report the progress each ``seconds`` until the end, also where nothing happens."""
+    """Yield a callback for progress reports, and print an overview every ``seconds``, even without reports."""
     meter, ended, lock = Meter(), threading.Event(), threading.Lock()
 
     def hear(progress: IndexProgress) -> None:
@@ -105,7 +107,7 @@ class _Lines:
             say(f"note: {note}")
         if self._searchable.begins(progress):
             say(_ALL_SEARCHABLE)
-        if progress.finished is not None and not progress.finished.unread:  # else it has further turns
+        if progress.finished is not None and not progress.finished.unread:  # otherwise the file has further stages
             say(f"[{progress.files_done}/{progress.files}] {outcome(progress, self._notes)}")
 
     def tell(self, overview: Overview) -> None:
@@ -113,8 +115,10 @@ class _Lines:
 
 
 class _Events:
-    """Print one JSON object a line: ``document`` for each published file, ``note``, ``progress``, and ``searchable``
-    when all files are published and their outlines are improved.
+    """A reporter that prints one JSON object per line.
+
+    Events are ``document`` for each published file, ``note``, ``progress``, and ``searchable`` when all files are
+    published and only outlines are being improved.
     """
 
     def __init__(self) -> None:
@@ -138,7 +142,7 @@ class _Events:
 
 @contextmanager
 def _show_table() -> Iterator[Callable[[IndexProgress], None]]:
-    """Show a table on stderr that goes when the run is over."""
+    """Yield a callback for progress reports that updates a table on stderr. The table disappears at the end."""
     from rich.live import Live
 
     meter, notes, searchable = Meter(), _Notes(), _Searchable()
@@ -178,7 +182,7 @@ def _show_table() -> Iterator[Callable[[IndexProgress], None]]:
 
 
 class _Searchable:
-    """Tells once that every file is published and only outlines are left to improve."""
+    """A detector that reports once that every file is published and only outlines are left to improve."""
 
     def __init__(self) -> None:
         self._ended = False
@@ -190,14 +194,14 @@ class _Searchable:
 
 
 class _Notes:
-    """Collect the notes of a run and of its files, each to be shown once."""
+    """A filter that returns each note of a run and of its files only once."""
 
     def __init__(self) -> None:
         self._told = 0
         self._said: set[str] = set()
 
     def unsaid(self, file: FileResult) -> str:
-        """Return a file's notes that no file before it had."""
+        """Return those notes of a file that no earlier file had, joined by semicolons."""
         parts = [part for part in file.note.split("; ") if part not in self._said]
         self._said.update(parts)
         return "; ".join(parts)
@@ -209,7 +213,7 @@ class _Notes:
 
 
 def outcome(progress: IndexProgress, notes: _Notes) -> str:
-    """Return a line about the file that has just finished a stage."""
+    """Return a line of text about the file that has just finished a stage."""
     assert progress.finished is not None
     file, note = progress.finished, notes.unsaid(progress.finished)
     if progress.stage != "refine" or file.status == "failed":
@@ -219,7 +223,7 @@ def outcome(progress: IndexProgress, notes: _Notes) -> str:
 
 
 def line(file: FileResult, note: str) -> str:
-    """Return one file's outcome as a line, with its note."""
+    """Return the outcome of one file as a line of text, with its note."""
     name = shown_name(file.path)
     if file.status == "failed":
         return f"failed     {name}: {file.error}"
@@ -246,7 +250,7 @@ def _file_progress(file: WorkingFile) -> str:
 
 
 def _file_label(file: WorkingFile) -> str:
-    """Return the file's name; vectors are made for a whole library."""
+    """Return the name of the file, or "vectors" for the embedding of a library."""
     return shown_name(file.path) if file.path else "vectors"
 
 
@@ -255,14 +259,14 @@ def _clock(seconds: float) -> str:
 
 
 class Meter:
-    """Measure the progress of one run; any thread may report to it."""
+    """A meter of the progress of one run. Any thread may report to it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._now: IndexProgress | None = None
         self._rates = {name: Rate(clock) for name in ("bytes", "pages", "scans", "models")}
         self._files: dict[str, tuple[IndexProgress, Rate]] = {}
-        self._skipped = 0  # bytes of files that were unchanged: they tell nothing of how fast others are
+        self._skipped = 0  # bytes of unchanged files, which do not count for the rate
         self._failed: set[str] = set()
         self._over: set[str] = set()
 
@@ -310,9 +314,9 @@ class Meter:
         return self._rates["pages" if parsing or not now.scans else "scans"].per_second
 
     def _left(self, now: IndexProgress) -> float | None:
-        """Estimate the seconds left.
+        """Return the estimated seconds left, None while a rate is unknown.
 
-        Parsers and OCR share the machine, so their times add up; models work beside them.
+        The times of parsing and OCR are added, because they share the processor. Models work at the same time.
         """
         estimates = [
             self._rates["bytes"].seconds(now.bytes - now.bytes_done),
@@ -333,7 +337,7 @@ class Meter:
 
 
 class Rate:
-    """Measure how fast a count has grown over the last minute."""
+    """A measurement of how fast a count has grown during the last minute."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -360,7 +364,7 @@ class Rate:
         return (last - first) / max(self._clock() - began, 1e-3)
 
     def seconds(self, left: float) -> float | None:
-        """Return the estimated seconds for ``left`` more; None if this is far beyond what was measured."""
+        """Return the estimated seconds for ``left`` more units, None if this is far beyond the time measured so far."""
         if left <= 0:
             return 0.0
         rate = self.per_second
@@ -370,7 +374,8 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class WorkingFile:
-    """A file being processed: ``done`` of its ``pages`` in this stage, 0 of 0 if the stage does not count pages.
+    """A file that is being processed. ``done`` of its ``pages`` are finished in this stage; both are 0 if the stage
+    counts no pages.
 
     For the embedding of a library, the path is empty and texts are counted.
     """
@@ -379,17 +384,16 @@ class WorkingFile:
     stage: Stage
     done: int
     pages: int
-    rate: float  # pages a second
-    seconds_left: float | None  # of this stage
+    rate: float  # pages per second
+    seconds_left: float | None  # for this stage
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The progress of a run. ``searchable`` of the ``documents`` are published, unchanged or refused; ``done`` are
-    complete.
+    """The progress of a run.
 
-    ``rate`` is in pages per second, of parsing or of a later slower stage. ``seconds_left`` is None before the first
-    measurement.
+    ``searchable`` of the ``documents`` are published, unchanged or refused; ``done`` are complete. ``rate`` is in pages
+    per second, of parsing or of the slower stage after it. ``seconds_left`` is None while unknown.
     """
 
     documents: int

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from indexers.jobs.embedding import EmbedReport
     from indexers.jobs.report import IndexReport
 
-_LISTED_FILES = 3  # files
-_NAMED_FILES = 10  # files of a kind that are named
+_LISTED_FILES = 3  # maximum files to name for a shared note
+_NAMED_FILES = 10  # maximum files of a kind to name
 _CATALOG_STATES = {
     "whole": "The catalog is undamaged: nothing was changed.",
     "missing": "The home had no catalog: a new one was created.",
@@ -125,7 +125,7 @@ async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
             "Use only one of --watch and --only.",
         )
     work = asyncio.current_task()
-    if work is not None:  # a signal ends it in order: what it has goes back to the queue
+    if work is not None:  # a signal ends the worker in order: its jobs return to the queue
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
     with suppress(asyncio.CancelledError), worker_progress(json=wants_json_output(options)) as on_progress:
         do = engine.sources.watch if options.watch else partial(engine.jobs.work, kind=options.only)
@@ -134,7 +134,7 @@ async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _update_libraries(engine: Engine, options: argparse.Namespace) -> int:
-    """Run ``index`` without paths."""
+    """Run ``index`` without paths: update libraries from their sources. Return the exit code."""
     json, library = getattr(options, "json", False), getattr(options, "library", None)
     with index_progress(json=json) as on_progress:
         updates = await engine.update(
@@ -181,7 +181,7 @@ async def watch_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def recover_command(engine: Engine, options: argparse.Namespace) -> int:
-    """Recover the catalog. Return 0 if nothing was lost, 1 if something was or may be."""
+    """Recover the catalog. Return 0 if nothing was lost, 1 if data were or may be lost."""
     json = getattr(options, "json", False)
     with index_progress(json=json) as on_progress:
         report = await engine.admin.recover(on_progress=on_progress)
@@ -209,9 +209,9 @@ async def _watch_until_ended(engine: Engine, library: str | None, json: bool) ->
 
 
 def group_notes(notes: Iterable[tuple[str, str]]) -> list[str]:
-    """Turn (file, its notes joined by semicolons) into lines.
+    """Return lines of text for pairs of a file and its notes, which are joined by semicolons.
 
-    Notes that several files share come first, once each; then each file has a line with its own notes.
+    Notes that several files share come first, once each. Then each file has a line with its own notes.
     """
     files: dict[str, list[str]] = {}
     for file, note in notes:
@@ -252,7 +252,7 @@ def show_index_report(report: IndexReport) -> None:
 
 
 def _show_model_usage(report: IndexReport) -> None:
-    """Show each file's work of models and what it took."""
+    """Print the work and usage of models for each file."""
     table = Table(
         "models", "pages", "sections", "failed", "calls", "cached", "tokens in", "out", "cost", "seconds",
         box=None, header_style="bold", pad_edge=False,

@@ -1,4 +1,4 @@
-"""Commands about libraries and the home: name, clear, restore, migrate and check them."""
+"""Commands about libraries and the home: name, clear, restore, migrate and check them, and show jobs and usage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.engine.libraries.migration import CatalogCopy, Migration
 
 _STATUS_COLOURS = {"failed": "red", "running": "green", "cancelled": "yellow"}
-_DETAIL_LENGTH = 100  # characters of a detail
+_DETAIL_LENGTH = 100  # maximum characters of an event's detail
 _UNLISTED_FIELDS = ("at", "kind")
 
 
@@ -227,7 +227,7 @@ def show_conversations_left(number: int) -> None:
 
 
 def show_bin(entries: Sequence[BinEntry]) -> None:
-    """Show the bin, the newest entry first."""
+    """Print the entries of the bin, newest first."""
     for entry in entries:
         more = entry.documents - len(entry.names)
         names = ", ".join(entry.names) + (f" and {more} more" if more > 0 else "")

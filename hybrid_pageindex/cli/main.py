@@ -1,4 +1,4 @@
-"""Run one command: exit code 0 done, 1 something failed, 2 usage."""
+"""Run one command. Exit codes: 0 success, 1 failure, 2 wrong usage."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _report_failure("stopped.")
-    except BrokenPipeError:  # the reader went away (| head)
+    except BrokenPipeError:  # the reading program ended (| head)
         output.abandon()
         return DONE
-    except OSError as error:  # of the engine's own files it would have been a PageIndexError
+    except OSError as error:  # errors of the engine's own files are PageIndexErrors
         output.abandon()
         return _report_failure(f"{error.filename or 'standard output'}: {error.strerror}.")
     except Exception as error:
@@ -42,9 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _memory_ran_out(error: BaseException | None) -> bool:
-    """Return whether memory ran out, also where that made something else fail."""
+    """Return whether an error was caused by a lack of memory, directly or indirectly."""
     while error is not None:
-        if out_of_memory(error) or "without exception set" in str(error):  # numpy's import says the latter
+        if out_of_memory(error) or "without exception set" in str(error):  # numpy's import raises the latter
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -53,9 +53,9 @@ def _memory_ran_out(error: BaseException | None) -> bool:
 def _run(typed: Sequence[str]) -> int:
     try:
         options = build_parser(typed).parse_args(typed)
-        if "run_command" in options:  # another package's
+        if "run_command" in options:  # a command of another package
             return int(options.run_command(options))
-        gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the start
+        gc.disable()  # imported objects stay, and collecting garbage among them takes a tenth of the start
         from hybrid_pageindex.cli.commands import run_command  # imports the engine
 
         gc.enable()

@@ -1,4 +1,4 @@
-"""Write text to the standard streams, escaping what the encoding lacks and what would break a line."""
+"""Write text to the standard streams. Characters that the encoding lacks or that break a line are escaped."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import sys
 import unicodedata
 from typing import Any
 
-_BREAKS = ("Cc", "Cs", "Zl", "Zp")  # controls, lone surrogates, line and paragraph separators
+_BREAKS = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line and paragraph separators
 
 
 def prepare() -> None:
-    """Escape what stdout cannot encode, and replace streams that are closed."""
+    """Let stdout escape characters that it cannot encode, and replace closed streams by the null device."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - open as long as the process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - stays open as long as the process
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
@@ -40,7 +40,10 @@ def dump(value: Any) -> None:
 
 
 def visible(text: str) -> str:
-    """Escape control characters but tabs, as in ``a\\nb.pdf``: they could end the line or command the terminal."""
+    """Return text with control characters except tabs escaped, as in ``a\nb.pdf``.
+
+    They could break a line or control the terminal.
+    """
     return "".join(_escaped(c) if unicodedata.category(c) in _BREAKS and c != "\t" else c for c in text)
 
 

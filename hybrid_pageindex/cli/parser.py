@@ -1,4 +1,4 @@
-"""Parse the command line. It imports only the fields of the settings, so that ``--help`` answers at once."""
+"""Parse the command line. Only the fields of the settings are imported, so that ``--help`` responds at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAM = "hybrid-pageindex"
 
 
 def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Build the parser. ``typed`` holds the arguments; they decide whether commands of other packages are loaded."""
+    """Return the parser. Commands of other packages are loaded only if the arguments ``typed`` need them."""
     common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--home", metavar="DIR", help="home folder for all data (default: PAGEINDEX_STORAGE_PATH, else ~/.pageindex)"
@@ -402,7 +402,7 @@ def wants_json(typed: Sequence[str]) -> bool:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raise UsageError instead of ending the process, so that ``--json`` is answered with JSON."""
+    """A parser that raises UsageError instead of ending the process, so that ``--json`` gets its error as JSON."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **(options | {"allow_abbrev": False}))
@@ -435,7 +435,10 @@ def plugin_commands() -> Iterator[tuple[str, PluginCommand]]:
 
 
 class PluginCommand(Protocol):
-    """A command of an entry point. ``run`` returns the exit code and may raise PageIndexError."""
+    """A command of another package, found by its entry point.
+
+    ``run`` returns the exit code and may raise PageIndexError.
+    """
 
     @property
     def help(self) -> str: ...
@@ -446,7 +449,7 @@ class PluginCommand(Protocol):
 
 
 class _BrokenCommand:
-    """Stand for a command whose package cannot be imported, so that the others still work."""
+    """A replacement for a command whose package cannot be imported, so that the other commands still work."""
 
     def __init__(self, name: str, error: Exception) -> None:
         self.help = f"(cannot be loaded: {' '.join(str(error).split())})"

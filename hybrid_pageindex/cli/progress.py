@@ -1,4 +1,4 @@
-"""Show progress on stderr, except of indexing: bars on a terminal, elsewhere a line now and then."""
+"""Show progress on stderr, except of indexing: bars on a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from indexers.jobs.embedding import EmbedProgress
 
 
-LINE_EVERY = 10.0  # seconds
+LINE_EVERY = 10.0  # seconds between two lines
 
 
 @contextmanager
 def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
-    """Yield a callback for ``Engine.models.embed``: a bar on a terminal, elsewhere lines unless ``quiet``."""
+    """Yield a callback for ``Engine.models.embed``: a bar on a terminal, otherwise lines unless ``quiet``."""
     if not sys.stderr.isatty():
         yield _ignore if quiet else _embed_lines()
         return
@@ -40,7 +40,7 @@ def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
 
 @contextmanager
 def contents_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a callback for ``Engine.admin.doctor``: a bar on a terminal, elsewhere a line for each tenth."""
+    """Yield a callback for ``Engine.admin.doctor``: a bar on a terminal, otherwise a line for each tenth."""
     if not sys.stderr.isatty():
         yield _tenths
         return
@@ -55,7 +55,10 @@ def _tenths(done: int, of: int) -> None:
 
 
 def _bar(what: str, unit: str) -> Progress:
-    """Return a bar on stderr that goes when it is done. The time left follows the last minutes."""
+    """Return a progress bar on stderr that disappears at the end.
+
+    The time left is estimated from the last two minutes.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -73,13 +76,13 @@ def _bar(what: str, unit: str) -> Progress:
 
 
 class Pace:
-    """Estimate the time left from the pages or texts that are done."""
+    """An estimate of the time left, from the number of pages or texts that are done."""
 
     def __init__(self) -> None:
         self._began: tuple[float, int] | None = None
 
     def left(self, done: int, of: int) -> str:
-        """Return the time left, such as 0:00:36; "" where nothing is left or nothing was measured."""
+        """Return the time left, such as 0:00:36, "" if nothing is left or nothing was measured yet."""
         now = time.monotonic()
         if self._began is None and of:
             self._began = (now, done)
@@ -90,7 +93,7 @@ class Pace:
 
 
 class _Seldom:
-    """Print a line now and then, and only where it changed."""
+    """A printer that prints a line only if it has changed and ``LINE_EVERY`` seconds have passed."""
 
     def __init__(self) -> None:
         self._told, self._at = "", time.monotonic()
@@ -117,6 +120,6 @@ def _ignore(_: object) -> None:
 
 
 def say(text: str) -> None:
-    with suppress(OSError):  # whoever reads the progress may go away; the work goes on
+    with suppress(OSError):  # the program that reads the progress may end; the work continues
         sys.stderr.write(f"{visible(text)}\n")
         sys.stderr.flush()

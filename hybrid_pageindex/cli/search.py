@@ -1,4 +1,4 @@
-"""Commands that ask: search, ask, grep, compare, and how their results are printed."""
+"""Commands for questions: search, ask, grep and compare, and the printing of their results."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+(?:[.,'’-][^\W_]+)*")
 _BOLD, _END = "[bold not italic]", "[/]"
-_GAPS = 2  # of a section, beside a page
-_STEP_LENGTH = 160  # characters shown of a step
+_GAPS = 2  # maximum gaps of a section to print with a page
+_STEP_LENGTH = 160  # maximum characters of a step
 
 
 async def search_command(engine: Engine, options: argparse.Namespace) -> int:
@@ -74,7 +74,10 @@ def _read_request(options: argparse.Namespace) -> SearchRequest:
 
 
 def _read_question(options: argparse.Namespace) -> str:
-    """Return the question. Raise UsageError where it was typed without quotes: a shell changes some of its signs."""
+    """Return the question.
+
+    Raise UsageError if it has several words without quotes, because a shell changes some characters.
+    """
     words: list[str] = options.question
     if len(words) > 1:
         raise UsageError(
@@ -106,7 +109,10 @@ async def compare_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 def show_search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
-    """Print the pages of a search; ``parts`` adds the parts of each score, ``effort`` how the effort was chosen."""
+    """Print the pages of a search.
+
+    ``parts`` adds the parts of each score, ``effort`` the reason for the chosen effort.
+    """
     evidence = result.evidence
     colour = {"strong": "green", "weak": "yellow", "none": "red", "unclear": "yellow"}[evidence.level]
     used = result.effort
@@ -162,7 +168,7 @@ def _score_parts(receipt: Receipt) -> str:
 
 
 def highlight_terms(text: str, terms: Collection[str]) -> str:
-    """Return the text in Rich's markup, with the words in bold whose terms are in ``terms``."""
+    """Return the text in Rich's markup, with those words in bold whose terms are in ``terms``."""
     parts, last = [], 0
     for start, end in sorted(_term_spans(text, terms)):
         if start >= last:
@@ -181,7 +187,7 @@ def _term_spans(text: str, terms: Collection[str]) -> Iterator[tuple[int, int]]:
 
 
 class StreamedAnswer:
-    """Print an answer while it is generated. ``begun`` tells whether anything was printed."""
+    """A printer of an answer while it is generated. ``begun`` is True once anything was printed."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.begun = False
@@ -210,7 +216,7 @@ def show_steps(*, quiet: bool) -> Iterator[Callable[[ReasoningStep], None] | Non
 
 
 def show_answer(answer: Answer, streamed: StreamedAnswer) -> None:
-    """Print an answer that was not streamed, its unsupported statements and its sources."""
+    """Print what remains of an answer: its text unless it was streamed, notes, unsupported statements and sources."""
     if streamed.begun:
         console.print()
     if answer.status == "answered" and not streamed.begun:

@@ -1,4 +1,4 @@
-"""Commands that serve programs: mcp, serve, token."""
+"""Commands that start servers and manage their tokens: mcp, serve, token."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def mcp_command(engine: Engine, options: argparse.Namespace) -> int:
         _install_mcp(engine, options)
         return 0
     gc.disable()  # as in main
-    from hybrid_pageindex.mcp.transports import serve  # FastMCP takes longer to import than a search takes
+    from hybrid_pageindex.mcp.transports import serve  # importing FastMCP takes longer than a search
 
     gc.freeze()
     gc.enable()
@@ -63,7 +63,7 @@ def _manage_tokens(engine: Engine, options: argparse.Namespace) -> int:
         if json:
             dump(asdict(created))
         elif created.secret:
-            print(created.secret)  # alone on stdout, so that a pipe takes the token and nothing else
+            print(created.secret)  # alone on stdout, so that a pipe receives only the token
             remark = f"This token is shown only now. It gives {_grants_line(created.token)}."
             print(visible(remark), file=sys.stderr)
         else:
@@ -114,7 +114,8 @@ def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
 
 
 def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[str] = ()) -> tuple[Path, Path | None]:
-    """Add or replace the server's entry in a client's configuration. Return the file and its backup.
+    """Add or replace the server's entry in a client's configuration. Return the file and its backup, None for a new
+    file.
 
     Other entries stay. ``options`` are further options of the command ``mcp``. Raise UsageError for an unknown client
     or a file that is not JSON, StoreError if it cannot be written.
@@ -135,7 +136,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
         new.write_bytes(after)
         if backup:
             shutil.copymode(file, new)
-        os.replace(new, file)  # noqa: PTH105 - at once: a client may be reading
+        os.replace(new, file)  # noqa: PTH105 - atomic, because a client may be reading
     except OSError as error:
         raise StoreError(
             f"{file}: cannot be written ({error.strerror}).", "Add the entry by hand, as the documentation describes."
@@ -144,9 +145,10 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
 
 
 def entry(home: Path, roots: Sequence[Path], options: Sequence[str]) -> dict[str, Any]:
-    """Return the configuration entry that starts the server, with absolute paths, since clients use any folder.
+    """Return the configuration entry that starts the server. Its paths are absolute, since clients run in any folder.
 
-    ``-P`` keeps the client's folder off ``sys.path``: a project's ``yaml.py`` there would run in the server.
+    ``-P`` keeps the client's folder off ``sys.path``. A file ``yaml.py`` in a project would otherwise run in the
+    server.
     """
     arguments = ["-P", "-m", "hybrid_pageindex", "--home", str(home), "mcp"]
     for root in roots:
@@ -155,14 +157,17 @@ def entry(home: Path, roots: Sequence[Path], options: Sequence[str]) -> dict[str
 
 
 def _add_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
-    """Return the file with the entry. Raise UsageError, with the entry, where anything else could be lost."""
+    """Return the configuration file with the entry.
+
+    Raise UsageError with the text of the entry if other contents of the file could be lost.
+    """
     advice = f'Add this by hand under "{key}": {json.dumps({NAME: added}, ensure_ascii=False)}'
     try:
         config = json.loads(before.decode("utf-8-sig").strip() or "{}")
         if isinstance(config, dict) and isinstance(config.setdefault(key, {}), dict):
             config[key][NAME] = added
             return (json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
-    except (ValueError, RecursionError) as error:  # comments, another encoding, numbers that JSON has not
+    except (ValueError, RecursionError) as error:  # comments, another encoding, or numbers that JSON does not allow
         raise UsageError(f"{file} is not plain JSON ({error}).", advice) from error
     raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
 
@@ -178,13 +183,13 @@ def _back_up(file: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client: the path of its configuration file below the user's home, and the key of its server entries."""
+    """A client program: the path of its configuration file below the user's home, and the key of its server entries."""
 
     linux: str
     mac: str
     key: str = "mcpServers"
-    typed: bool = False  # its entries say that they are stdio
-    source: str = ""  # what its entries say of where they come from
+    typed: bool = False  # whether its entries state the type stdio
+    source: str = ""  # the value of "source" in its entries, "" for none
 
     @property
     def file(self) -> Path:

@@ -1,4 +1,4 @@
-"""A client for the HTTP interface: the methods of ``Engine`` on another server."""
+"""A client for the HTTP interface, with the methods of ``Engine`` on a remote server."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ _BINARY = {"Content-Type": "application/octet-stream"}
 
 
 class Client(SubClient):
-    """Call a server with the methods of ``Engine``.
+    """A client that calls a server with the methods of ``Engine``.
 
     All errors derive from ``PageIndexError``: errors of the engine, RefusedError if the token lacks rights,
     UnreachableError if the server does not answer.
     """
 
     def __init__(self, url: str, token: str, *, library: str = "default", timeout: float = 120.0) -> None:
-        """``library`` is the default library of all methods. ``timeout`` is in seconds."""
+        """Create a client for the server at ``url``.
+
+        ``library`` is the default library of all methods. ``timeout`` is in seconds.
+        """
         wire = Wire(f"{url.rstrip('/')}/api/v1", token, timeout)
         super().__init__(wire, library)
         self.conversations = ConversationsClient(wire, library)
@@ -52,7 +55,7 @@ class Client(SubClient):
         on_step: Callable[[ReasoningStep], None] | None = None,
         **options: Unpack[SearchFields],
     ) -> SearchResult:
-        """Search like ``Engine.search``."""
+        """Return the pages that answer a question, as ``Engine.search`` does."""
         body = self._search_body(question, options)
         if on_step is None:
             return read_as(SearchResult, await self._wire.json("POST", "/search", json=body))
@@ -68,7 +71,7 @@ class Client(SubClient):
         on_step: Callable[[ReasoningStep], None] | None = None,
         **options: Unpack[SearchFields],
     ) -> Answer:
-        """Answer like ``Engine.ask``."""
+        """Answer a question, as ``Engine.ask`` does."""
         body = self._search_body(question, options) | (
             {"force": force} if vision is None else {"force": force, "vision": vision}
         )
@@ -97,7 +100,10 @@ class Client(SubClient):
         return read_as(list[PageRead], await self._wire.json("GET", self._of(library, document, "pages"), params))
 
     async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
-        """Send files of this machine, by their names; the server indexes them: see ``jobs.wait``."""
+        """Upload files of this machine, and return their jobs.
+
+        The server indexes them; ``jobs.wait`` waits for that.
+        """
         named = map(Path, several(paths))
         sent = [await self.upload_bytes(upload.name, _read_chunks(upload), library=library) for upload in named]
         files = tuple(file for part in sent for file in part.files)
@@ -121,7 +127,7 @@ class Client(SubClient):
         await self.close()
 
     def _search_body(self, question: str | SearchRequest, options: SearchFields) -> dict[str, Any]:
-        """A request as JSON says it: what it does not say is as the server's settings have it."""
+        """Return the JSON body of a search request. Fields that are left out follow the server's settings."""
         request = search_request(question, options)
         values = {item.name: getattr(request, item.name) for item in fields(request)}
         values["scoring"] = TypeAdapter(Any).dump_python(request.scoring) if request.scoring else None

@@ -1,4 +1,4 @@
-"""Conversations on a server: the methods of ``Engine.conversations``."""
+"""A client for conversations on a server, with the methods of ``Engine.conversations``."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from hybrid_core.types.requests import several
 from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
 from hybrid_pageindex.conversations.conversations import CitedPlace
 
-_AGAIN = 1.0  # seconds before a stream that broke off is asked for again
+_AGAIN = 1.0  # seconds before an interrupted stream is requested again
 _TRIES = 5
 
 
 class AskFields(TypedDict, total=False):
-    """Search fields that a question over HTTP may set."""
+    """The search fields that a question over HTTP may set."""
 
     effort: Effort
     top_k: int
 
 
 class ConversationsClient:
-    """Conversations on a server. Messages are named by their numbers."""
+    """Ask, list, edit and export conversations on a server. Messages are identified by their numbers."""
 
     def __init__(self, wire: Wire, library: str) -> None:
         self._wire, self._library = wire, library
-        self._of: dict[int, str] = {}  # the conversations of messages that were seen
+        self._of: dict[int, str] = {}  # conversation ids by message, as far as seen
 
     async def create(
         self,
@@ -49,8 +49,9 @@ class ConversationsClient:
     async def listed(
         self, *, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
-        """Return conversations, most recently used first; with ``find``, those whose title, questions or answers
-        contain it.
+        """Return conversations, most recently used first.
+
+        ``find`` selects those whose title, questions or answers contain it.
         """
         params = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None, "find": find or None}
         return read_as(list[Conversation], (await self._wire.json("GET", "/conversations", params))["conversations"])
@@ -61,7 +62,9 @@ class ConversationsClient:
         return read_as(Conversation, shape)
 
     async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
-        """Return the messages from the first to the last one, or to ``leaf``, the last message of any branch."""
+        """Return the messages of a conversation up to the current last message, or up to ``leaf``, the end of any
+        branch.
+        """
         return [self._seen(shape) for shape in (await self._wire.json("GET", _path(id), {"leaf": leaf}))["messages"]]
 
     async def message(self, id: int) -> ConversationMessage:
@@ -70,7 +73,9 @@ class ConversationsClient:
     async def ask(
         self, id: str, question: str, *, after: int | None = None, **fields: Unpack[AskFields]
     ) -> ConversationMessage:
-        """Ask a question like ``Engine.conversations.ask``, and return the answer message while it is being written."""
+        """Ask a question as ``Engine.conversations.ask`` does, and return the answer message while
+        it is being written.
+        """
         body = {"question": question, "after": after, **fields}
         return self._seen(await self._wire.json("POST", f"{_path(id)}/messages", json=body))
 
@@ -86,9 +91,9 @@ class ConversationsClient:
         return done
 
     async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
-        """Stream events like ``Engine.conversations.stream``.
+        """Yield the events of an answer, as ``Engine.conversations.stream`` does.
 
-        After a lost connection, continue after the last event.
+        After a lost connection, continue with the next event.
         """
         where, tries = f"{await self._at(answer)}/events", 0
         while True:
@@ -100,7 +105,7 @@ class ConversationsClient:
                     if kind == "error":
                         raise error_of(data)
                     if number < 0:
-                        continue  # the server ends
+                        continue  # the server is ending
                     after, tries = max(after, number), 0
                     detail = {name: value for name, value in data.items() if name != "message"}
                     shape = {"message": answer, "number": number, "kind": kind, "detail": detail}

@@ -1,4 +1,6 @@
-"""Documents of a server: methods of ``Engine.documents`` and ``Engine.pictures``."""
+"""Clients for the documents and page pictures of a server, with methods of ``Engine.documents`` and
+``Engine.pictures``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DocumentsClient(SubClient):
-    """The documents of libraries."""
+    """List, read, correct and remove documents of a server's libraries."""
 
     async def briefing(
         self, document: str | None = None, *, library: str | None = None, model: bool = False
@@ -35,7 +37,7 @@ class DocumentsClient(SubClient):
         return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), params))
 
     async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
-        """Download the original file of a document to a local path."""
+        """Download the original file of a document to a local path, and return that path."""
         target = Path(to)
         async with self._wire.opened("GET", self._of(library, document, "original")) as answered:
             with target.open("wb") as file:
@@ -47,7 +49,7 @@ class DocumentsClient(SubClient):
         return read_as(DocumentPage, await self._wire.json("GET", self._of(library), options))
 
     async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """List documents like ``Engine.documents.rows``."""
+        """Return one short row per document, as ``Engine.documents.rows`` does."""
         rows = f"{self._in(library)}/rows"
         return read_as(list[DocumentRow], (await self._wire.json("GET", rows))["rows"])
 
@@ -55,7 +57,7 @@ class DocumentsClient(SubClient):
         return read_as(Document, await self._wire.json("GET", self._of(library, document)))
 
     async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
-        """List versions like ``Engine.documents.versions``."""
+        """Return the published versions of a document, as ``Engine.documents.versions`` does."""
         return read_as(list[DocumentVersion], await self._wire.json("GET", self._of(library, document, "versions")))
 
     async def edit(
@@ -66,14 +68,17 @@ class DocumentsClient(SubClient):
         unset: Sequence[str] = (),
         library: str | None = None,
     ) -> Document:
-        """Correct a document like ``Engine.documents.edit``."""
+        """Correct the metadata of a document, as ``Engine.documents.edit`` does, and return the document."""
         body = {"set": dict(set or {}), "unset": list(several(unset))}
         return read_as(Document, await self._wire.json("PATCH", self._of(library, document), json=body))
 
     async def remove(
         self, documents: Sequence[str] | str, *, library: str | None = None, for_good: bool = False
     ) -> list[Document]:
-        """Remove documents one by one. If one is not found, the ones before it are already removed."""
+        """Remove documents one by one, and return them.
+
+        If one is not found, the documents before it are already removed.
+        """
         params = {"for_good": "true"} if for_good else {}
         replies = [
             await self._wire.json("DELETE", self._of(library, document_id), params)
@@ -92,7 +97,7 @@ class DocumentsClient(SubClient):
 
 
 class PicturesClient(SubClient):
-    """The pictures of pages."""
+    """Draw pages on a server, and locate words and quotes on them."""
 
     async def layout(self, document: str, page: int, *, library: str | None = None) -> PageLayout:
         return read_as(PageLayout, await self._wire.json("GET", self._of(library, document, f"pages/{page}/layout")))
@@ -107,6 +112,9 @@ class PicturesClient(SubClient):
     async def page(
         self, document: str, page: int, *, library: str | None = None, scale: int = 1, view: PageView = "page"
     ) -> bytes:
-        """PNG, at 96 pixels an inch or twice that. ``view`` as ``Engine.pictures.page`` has it."""
+        """Return a page as a PNG image with 96 dots per inch, or 192 with ``scale`` 2.
+
+        ``view`` is that of ``Engine.pictures.page``.
+        """
         where = self._of(library, document, f"pages/{page}/picture")
         return (await self._wire.sent("GET", where, {"scale": scale, "view": view})).content

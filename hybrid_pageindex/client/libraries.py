@@ -1,4 +1,4 @@
-"""Libraries, bin, jobs and models of a server: methods of the engine's sub-engines of these names."""
+"""Clients for the libraries, bin, jobs and models of a server, with the methods of the engine's sub-engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 
 
 class LibrariesClient(SubClient):
-    """The libraries of a server."""
+    """Create, rename, delete and list the libraries of a server."""
 
     async def create(self, name: str, *, alias: str = "") -> Library:
         return read_as(Library, await self._wire.json("POST", "/libraries", json={"name": name, "alias": alias}))
@@ -36,29 +36,32 @@ class LibrariesClient(SubClient):
 
 
 class BinClient(SubClient):
-    """Removed documents and libraries, which can be restored for 30 days."""
+    """The bin of removed documents and libraries, which can be restored for 30 days."""
 
     async def restore(self, entry: str) -> BinEntry:
-        """Restore an entry like ``Engine.bin.restore``."""
+        """Restore an entry of the bin, as ``Engine.bin.restore`` does."""
         return read_as(BinEntry, await self._wire.json("POST", f"/bin/{quoted(entry)}/restore"))
 
     async def empty(self, entry: str | None = None) -> int:
-        """Empty the bin like ``Engine.bin.empty``."""
+        """Delete one entry or all entries for good, as ``Engine.bin.empty`` does.
+
+        Return the number of deleted entries.
+        """
         if entry is None:
             return int((await self._wire.json("DELETE", "/bin"))["deleted"])
         await self._wire.json("DELETE", f"/bin/{quoted(entry)}")
         return 1
 
     async def list(self) -> list[BinEntry]:
-        """List the bin like ``Engine.bin.list``."""
+        """Return the entries of the bin, as ``Engine.bin.list`` does."""
         return read_as(list[BinEntry], await self._wire.json("GET", "/bin"))
 
 
 class JobsClient(SubClient):
-    """The jobs of a server."""
+    """List, follow and control the jobs of a server."""
 
     async def wait(self, uploaded: Uploaded) -> list[dict[str, Any]]:
-        """Wait until all jobs of an upload have ended. Return the outcome of each."""
+        """Wait until all jobs of an upload have ended. Return each job with its outcome."""
         jobs = [file.job for file in uploaded.files if file.job is not None]
         for job in jobs:
             async for _ in self.events(job):
@@ -66,13 +69,13 @@ class JobsClient(SubClient):
         return [await self.get(job) for job in jobs]
 
     async def get(self, id: int) -> dict[str, Any]:
-        """Return a job in the shape of ``JobHistory.to_dict``."""
+        """Return a job with its history, in the form of ``JobHistory.to_dict``."""
         return read_as(dict[str, Any], await self._wire.json("GET", f"/jobs/{id}"))
 
     async def events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
         """Yield number, kind and detail of each event of a job, until the job has ended."""
         ended = False
-        while not ended:  # the server ends a stream after a while, or when it is started again
+        while not ended:  # the server ends a stream after a while, and when it restarts
             async for number, kind, data in self._wire.events(f"/jobs/{id}/events", after):
                 after = max(number, after or 0) if number >= 0 else after
                 ended = ended or _ended(kind, data)
@@ -87,16 +90,16 @@ class JobsClient(SubClient):
         return done
 
     async def list(self, *, library: str | None = None, status: Sequence[str] = (), most: int = 100) -> dict[str, Any]:
-        """Return jobs in the shape of ``JobList.to_dict``."""
+        """Return jobs in the form of ``JobList.to_dict``."""
         params = {"library": library, "status": list(status), "most": most}
         return read_as(dict[str, Any], await self._wire.json("GET", "/jobs", params))
 
 
 class ModelsClient(SubClient):
-    """The models of a server."""
+    """Estimate the use of models by a server."""
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
-        """Estimate like ``Engine.models.estimate``."""
+        """Return an estimate of model calls, as ``Engine.models.estimate`` does."""
         where = f"{self._in(library)}/estimate"
         return read_as(Estimate, await self._wire.json("POST", where, json={"documents": several(documents)}))
 

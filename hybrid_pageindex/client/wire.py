@@ -1,4 +1,4 @@
-"""Requests to a server: JSON, files, events, and errors as the engine raises them."""
+"""HTTP requests to a server for JSON, files and events. Problems of the server become the engine's errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
 
 
 class RefusedError(errors.PageIndexError):
-    """The server refuses the request of this caller; ``code`` is a stable error code."""
+    """Error for a request that the server refuses to this caller. ``code`` is a stable error code."""
 
     def __init__(self, message: str, advice: str, code: str) -> None:
         super().__init__(message, advice)
@@ -39,7 +39,7 @@ class RefusedError(errors.PageIndexError):
 
 
 class Wire:
-    """Requests of one caller to one server.
+    """The HTTP connection of one caller to one server.
 
     Each event loop has its own connection pool, which must be closed before the loop ends.
     """
@@ -70,7 +70,7 @@ class Wire:
 
     @asynccontextmanager
     async def opened(self, method: str, path: str, **more: Any) -> AsyncIterator[httpx.Response]:
-        """Yield a response to be read in pieces."""
+        """Yield an HTTP response whose body can be read in pieces."""
         try:
             async with self._http.stream(method, path, **more) as answered:
                 await _raise_for_problem(answered)
@@ -81,7 +81,10 @@ class Wire:
     async def events(
         self, path: str, after: int | None = None, *, method: str = "GET", **more: Any
     ) -> AsyncIterator[tuple[int, str, Any]]:
-        """Yield number (-1 for none), kind and detail of each event of a stream; ``after`` skips older events."""
+        """Yield (number, kind, detail) of each event of a stream.
+
+        The number is -1 if an event has none. ``after`` skips older events.
+        """
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(after)} if after is not None else {})
         async with self.opened(method, path, headers=headers, timeout=None, **more) as answered:
             async for event in _events(answered):
@@ -98,7 +101,7 @@ class Wire:
 
 
 async def _raise_for_problem(answered: httpx.Response) -> None:
-    """Raises what the server says went wrong."""
+    """Raise the error that a response describes, if it describes one."""
     if answered.is_success:
         return
     await answered.aread()
@@ -133,19 +136,19 @@ def quoted(name: str) -> str:
 
 
 class SubClient:
-    """Methods of a client on one subject. ``library`` is the one that is meant where none is named."""
+    """Base class for the methods of a client on one subject. ``library`` is the default library."""
 
     def __init__(self, wire: Wire, library: str) -> None:
         self._wire, self._library = wire, library
 
     def _in(self, library: str | None) -> str:
-        """Return the path of a library."""
+        """Return the URL path of a library, by default of the client's library. Raise UsageError for an empty name."""
         if library == "":
             raise errors.UsageError("The library's name is empty.", "Leave it out, or name a library.")
         return f"/libraries/{quoted(library or self._library)}"
 
     def _of(self, library: str | None, document: str = "", what: str = "") -> str:
-        """Return the path of a library's documents, of one of them, or of something of it."""
+        """Return the URL path of a library's documents, of one document, or of its part ``what``."""
         return "/".join(part for part in (f"{self._in(library)}/documents", quoted(str(document)), what) if part)
 
 

@@ -1,4 +1,4 @@
-"""Change settings while a server runs: in the home's file and in the running engine.
+"""Change settings while a server runs, in the home's file and in the running engine.
 
 Only the owner of the server may change models, their addresses and keys. Storage settings and machine limits cannot be
 changed at run time.
@@ -50,7 +50,7 @@ class SettingView:
 
 
 def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
-    """Return all settings for display, except tables of numbers and the server's own secrets."""
+    """Return all settings for display, except ``scoring`` and the server's own secrets."""
     return [
         SettingView(
             field.name, "" if not field.repr else _plain_value(getattr(settings, field.name)),
@@ -105,7 +105,10 @@ def _plain_value(value: Any) -> Any:
 
 
 def _write_config(file: Path, values: Mapping[str, Any]) -> None:
-    """Line by line, so that what else stands there stays, comments too; all of it or nothing."""
+    """Replace or append settings line by line, so that all other lines and comments stay.
+
+    Write the whole file or nothing. Raise StoreError if the file cannot be written.
+    """
     draft = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:
         text = file.read_text(encoding="utf-8") if file.exists() else ""

@@ -20,10 +20,11 @@ PACKS = ("finance", "contracts", "statutes-zh", "operations")
 
 
 def find_expert(names: str, aliases: str = "") -> Expert:
-    """Return the expert knowledge that ``names`` means, with the nicknames of an alias file.
+    """Return the expert knowledge of the packs and files in ``names``, with the nicknames of an alias file.
 
-    ``names`` is ``auto`` (every pack, each for documents of its kind), ``none``, or packs and file paths separated by
-    commas, which apply to all documents. Raise UsageError with the file's name if one is invalid.
+    ``auto`` means every pack, each for documents of its kind; ``none`` means no knowledge. Otherwise ``names`` lists
+    packs and file paths, separated by commas, which apply to all documents. Raise UsageError with the file's name if a
+    file is invalid.
     """
     if names == "none":
         expert = Expert()
@@ -56,7 +57,7 @@ def _pack(name: str) -> Expert:
 
 
 def expert_stamp(names: str) -> tuple[float, ...]:
-    """Return the modification times of the files among the names; 0 for names that are not files."""
+    """Return the modification time of each file in ``names``, and 0 for a name that is not a file."""
     return tuple(_changed(name) for name in _split_names(names)) if names else ()
 
 
@@ -68,7 +69,7 @@ def _changed(name: str) -> float:
 
 
 def _read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
-    """``Organisation: [nickname, …]`` lines."""
+    """Read an alias file of ``Organisation: [nickname, …]`` lines. Raise UsageError if the file is invalid."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError) as error:
@@ -107,7 +108,7 @@ class PackPreview:
 
 
 def preview(question: str, expert: str, aliases: str) -> PackPreview:
-    """Return what expert knowledge adds to a question. Raise UsageError for an unknown pack."""
+    """Return what expert knowledge adds to a question. Raise UsageError if a pack is unknown."""
     read, knowledge = read_question(question), find_expert(expert, aliases)
     types = ("", *sorted({name for rule in knowledge.expansions for name in rule.documents}))
     by_type = knowledge.expand(question, types)
@@ -134,7 +135,7 @@ def find_ranking(path: str = "") -> RankingModel:
     try:
         stamp = file.stat()
     except OSError:
-        return load_model(file)  # which raises
+        return load_model(file)  # raises the error
     return _load_cached_model(file, stamp.st_mtime_ns, stamp.st_size, stamp.st_ino)
 
 

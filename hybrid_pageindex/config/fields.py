@@ -1,6 +1,6 @@
 """All settings in groups, each with name, type, default, limits and help.
 
-The command line reads it at start, so it imports nothing slow.
+The command line loads this module at start, so it imports nothing slow.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from hybrid_core.types.scoring import ScoringConfig
 PREFIX = "PAGEINDEX_"
 _WEB = r"^(?:[Hh][Tt][Tt][Pp][Ss]?://[^\s/].*)?$"
 _WEB_ADVICE = "Give an address that begins with http:// or https://."
-_LEAST_MEMORY = 300 * 10**6  # a worker with its libraries takes half of this before it reads anything
+_LEAST_MEMORY = 300 * 10**6  # bytes; a worker with its imported packages takes half of this before it reads a file
 
 
 def setting(
@@ -31,15 +31,15 @@ def setting(
 ) -> Any:
     """Declare a setting.
 
-    ``advice`` is shown for an invalid value, by default its limits or choices. A ``secret`` is hidden in reprs. A
-    ``size`` is in bytes and accepts "2GB". ``usual`` describes the default in words.
+    ``advice`` is shown for an invalid value; by default the limits or choices are shown. A ``secret`` is hidden in
+    reprs. A ``size`` is in bytes and accepts "2GB". ``usual`` describes the default in words.
     """
     limits = {"least": least, "most": most, "pattern": pattern, "size": size}
     return field(default=default, repr=not secret, metadata={"help": help, "advice": advice, "usual": usual, **limits})
 
 
 def _request_field(name: str, default: Any, usual: str = "") -> Any:
-    """Define a setting that a search request may override: help and limits are those of the request's field."""
+    """Declare a setting that a search request may override. Help and limits are those of the request's field."""
     metadata = OPTIONS[name].metadata
     low, high, advice = metadata.get("range", (None, None, ""))
     return setting(default, metadata["help"], least=low, most=high, advice=advice, usual=usual)
@@ -366,6 +366,6 @@ class AllSettings(
     HttpSettings, McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings, IndexSettings,
     StorageSettings,
 ):  # fmt: skip
-    """All groups in one. A variable is a setting's name in capitals behind ``PREFIX``."""
+    """All settings in one class. The variable of a setting is ``PREFIX`` and its name in capitals."""
 
     scoring: ScoringConfig = setting(ScoringConfig(), "numbers that rank, by group and name")

@@ -14,7 +14,10 @@ _SETTINGS = {field.name: field for group in (StorageSettings, IndexSettings, Sea
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, *flags: str, metavar: str | None = None) -> None:
-    """Add a command-line option for a field, with its choices, help and default. ``flags`` are further option names."""
+    """Add a command-line option for a request field or setting, with its choices, help and default.
+
+    ``flags`` are further names of the option.
+    """
     setting = _SETTINGS.get(name)
     field = OPTIONS.get(name) or _SETTINGS[name]
     text = f"{field.metadata['help']} (default: {setting.metadata['usual'] or setting.default})" if setting else ""

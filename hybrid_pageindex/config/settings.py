@@ -21,25 +21,26 @@ if TYPE_CHECKING:
 _Part = TypeVar("_Part", bound="DataclassInstance")
 
 CONFIG_FILE = "config.yaml"
-_FOREIGN = {"PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY"}  # read by tests and the harness alone
+_FOREIGN = {"PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY"}  # used by tests and evaluations only
 
 
 @dataclass(frozen=True)
 class Settings(AllSettings):
-    """All settings. Raise UsageError for a value of a wrong type or beyond its limits."""
+    """All settings, checked when created. Raise UsageError for a value of a wrong type or beyond its limits."""
 
     def part(self, kind: type[_Part]) -> _Part:
-        """Return a parameter object whose fields are filled from the settings of the same names."""
+        """Return an object of the dataclass ``kind``, its fields filled from the settings of the same names."""
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
     @property
     def own_machine(self) -> str:
-        """Return the name of the machine that paths in the catalog belong to; "" if no other machine shares the
-        catalog.
+        """Return the name of this machine, to which paths in the catalog belong.
+
+        Return "" if no other machine shares the catalog.
         """
         if not self.postgres_url:
             return ""
-        import platform  # only here: --help does without
+        import platform  # imported here because --help does not need it
 
         return self.machine or platform.node() or "unnamed"
 
@@ -47,14 +48,14 @@ class Settings(AllSettings):
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         unsure = {field.name: values[field.name] for field in fields(self) if not _sure(field, values[field.name])}
         if unsure:
-            from hybrid_pageindex.config.checking import checked  # with pydantic, which defaults need not wait for
+            from hybrid_pageindex.config.checking import checked  # imported here because defaults do not need pydantic
 
             for name, value in checked(unsure).items():
                 object.__setattr__(self, name, value)
 
 
 def _sure(field: Field[Any], value: Any) -> bool:
-    """Return whether a value needs no check: it is the default, or has the type and the field has no limits."""
+    """Return whether a value needs no check, because it is the default or of the type of a field without limits."""
     free = not any(field.metadata[limit] for limit in ("pattern", "size")) and field.metadata["least"] is None
     return value is field.default or (free and isinstance(field.type, type) and isinstance(value, field.type))
 
@@ -73,7 +74,7 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
     variables = {
         key: value
         for key, value in environment.items()
-        if key.startswith(PREFIX) and key not in _FOREIGN and value  # an empty variable is one that is not set
+        if key.startswith(PREFIX) and key not in _FOREIGN and value  # an empty variable counts as not set
     }
     usual = variables.pop(f"{PREFIX}STORAGE_PATH", Settings.storage_path)
     path = Path(home or usual).expanduser().absolute()

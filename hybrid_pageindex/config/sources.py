@@ -27,7 +27,7 @@ from hybrid_pageindex.config.fields import PREFIX
 _FILE = "_FILE"
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
-_warned_files: set[Path] = set()  # files that could not be closed and were spoken of
+_warned_files: set[Path] = set()  # files with a warning that their permissions could not be restricted
 _log = logging.getLogger(__name__)
 
 
@@ -39,7 +39,7 @@ _Sources = create_model("_Sources", __base__=_Base, **kinds(), scoring=(dict[str
 
 
 class _Variables(EnvSettingsSource):
-    """Settings from a mapping of variables, which need not be the environment of this process."""
+    """A settings source that reads a mapping of variables instead of the environment of this process."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._given = variables
@@ -50,7 +50,7 @@ class _Variables(EnvSettingsSource):
 
 
 def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
-    """Read values from the file (None if there is none) and from variables, which take precedence.
+    """Return the settings in a file (None for no file) and in variables, which take precedence over the file.
 
     Raise UsageError for an unreadable file, an unknown setting or an invalid value.
     """
@@ -70,9 +70,10 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Replace ``PAGEINDEX_HTTP_TOKEN_FILE`` by ``PAGEINDEX_HTTP_TOKEN`` with the file's content; for secrets only.
+    """Replace each variable ``PAGEINDEX_…_FILE`` of a secret by the secret, read from that file.
 
-    Raises UsageError where both are set, or the file cannot be read.
+    For example, ``PAGEINDEX_HTTP_TOKEN_FILE`` becomes ``PAGEINDEX_HTTP_TOKEN``. Raise UsageError if both are set, or if
+    the file is empty or cannot be read.
     """
     resolved = dict(variables)
     for key, path in variables.items():
@@ -105,7 +106,7 @@ def _read_yaml(file: Path) -> dict[str, Any]:
 
 
 def _all_known(keys: Iterable[tuple[str, str]]) -> None:
-    """Raises UsageError for the first of (as it stands where it was found, its setting) that there is none of."""
+    """Raise UsageError for the first unknown setting. ``keys`` are (name shown in the error, setting)."""
     for where, key in keys:
         if key not in KNOWN:
             near = difflib.get_close_matches(key, KNOWN, n=1, cutoff=0.5)
@@ -116,13 +117,13 @@ def _all_known(keys: Iterable[tuple[str, str]]) -> None:
 
 
 def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
-    """Close a file with a secret that others can read, and warn of it once."""
+    """Deny other users access to a settings file with a secret, and log one warning."""
     secrets = [name for name in values if not KNOWN[name].repr]
     try:
         mode = file.stat().st_mode
         if not secrets or not mode & _READ_BY_OTHERS or not file.parent.stat().st_mode & _ENTERED_BY_OTHERS:
             return
-    except OSError:  # gone meanwhile
+    except OSError:  # deleted meanwhile
         return
     before = stat.S_IMODE(mode)
     close_to_others(file)

@@ -1,1 +1,1 @@
-"""Conversations: their questions, turns and memory."""
+"""Conversations: questions that may refer to earlier ones, their answers, and the memory for a model."""

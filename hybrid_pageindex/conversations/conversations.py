@@ -1,4 +1,4 @@
-"""Conversations for all interfaces, and their export."""
+"""Conversations for all interfaces: ask, list, edit, follow and export."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
 
 
 def _remarks(message: ConversationMessage) -> list[str]:
-    """Return what the page warns of beside an answer: its end, its evidence, and claims without support."""
+    """Return the warnings about an answer: whether it is incomplete, its evidence is weak, or
+    claims have no support.
+    """
     result = message.result
     ends = {
         "cancelled": "The answer was stopped before it was complete.",
@@ -78,7 +80,7 @@ def _at(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-_LOOK = 0.25  # seconds between two looks at a turn that another process makes
+_LOOK = 0.25  # seconds between two checks of an answer that another process writes
 _SCOPE_FIELDS = ("libraries", "library", "all_libraries", "documents")
 
 
@@ -97,8 +99,9 @@ class CitedPlace:
 
 
 class Conversations:
-    """Ask, list, edit and export conversations. Safe for several threads and event loops. Methods raise NotFoundError
-    for unknown ids.
+    """The conversations of a home: ask, list, edit and export. Safe for several threads and event loops.
+
+    Methods raise NotFoundError for unknown ids.
     """
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
@@ -111,7 +114,7 @@ class Conversations:
         self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
 
     def use(self, settings: Settings) -> None:
-        """Use these settings for answers that begin from now on."""
+        """Use these settings for answers that begin after this call."""
         self._settings = self._maker.settings = self._runner.settings = settings
 
     async def create(
@@ -125,6 +128,8 @@ class Conversations:
     ) -> Conversation:
         """Create a conversation about libraries (default: the configured one), all libraries, or some of their
         documents.
+
+        Return the conversation. Raise NotFoundError for an unknown library or document.
         """
         named = several(libraries)
         if named and all_libraries:
@@ -142,8 +147,9 @@ class Conversations:
     async def listed(
         self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
-        """Return conversations, most recently used first; with ``find``, those whose title, questions or answers
-        contain it.
+        """Return conversations, most recently used first.
+
+        ``find`` selects those whose title, questions or answers contain it.
         """
         return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, limit=most, before=before, find=find))
 
@@ -151,7 +157,9 @@ class Conversations:
         return await asyncio.to_thread(lambda: self._reader.conversation(id))
 
     async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
-        """Return the messages from the first to the last one, or to ``leaf``, the last message of any branch."""
+        """Return the messages of a conversation up to the current last message, or up to ``leaf``, the end of any
+        branch.
+        """
         return await asyncio.to_thread(lambda: self._reader.path(id, leaf))
 
     async def message(self, id: int) -> ConversationMessage:
@@ -160,11 +168,11 @@ class Conversations:
     async def ask(
         self, id: str, question: str, *, after: int | None = None, **fields: Unpack[SearchFields]
     ) -> ConversationMessage:
-        """Ask a question, and return the answer message while it is being written, whether or not a client listens.
+        """Ask a question, and return the answer message at once, while the answer is being written.
 
-        Read it with ``stream`` or ``wait``. ``after`` is the answer to continue from (default: the last one; 0: the
-        beginning). ``fields`` are those of ``SearchRequest``, except what is searched. Raise TurnRunningError while
-        another question of the conversation is being answered.
+        Read it with ``stream`` or ``wait``; it is also completed without a reader. ``after`` is the answer to continue
+        from (default: the last one; 0: the beginning). ``fields`` are those of ``SearchRequest``, except libraries and
+        documents. Raise TurnRunningError while another question of the conversation is being answered.
         """
         if wrong := [name for name in _SCOPE_FIELDS if name in fields]:
             raise UsageError(
@@ -189,9 +197,9 @@ class Conversations:
         on_text: Callable[[str], None] | None = None,
         stopped: threading.Event | None = None,
     ) -> Turn:
-        """Answer a question of a conversation that another program stores; ``exchanges`` are its earlier messages.
+        """Answer a question in a conversation that another program stores. ``exchanges`` are its earlier messages.
 
-        Nothing is stored here. ``on_text`` is called from a worker thread. Setting ``stopped`` raises Cancelled.
+        Nothing is stored here. ``on_text`` is called from a worker thread. If ``stopped`` is set, Cancelled is raised.
         """
         named = several(libraries) or (self._settings.library,)
 
@@ -206,16 +214,20 @@ class Conversations:
         return await in_the_background(answer)
 
     async def edit(self, question: int, text: str, **fields: Unpack[SearchFields]) -> ConversationMessage:
-        """Ask another question in place of an earlier one. This begins a new branch, which becomes the current one."""
+        """Ask another question in place of an earlier one, and return the answer message.
+
+        This begins a new branch, the current one.
+        """
         before = await self.message(question)
         if before.role != "user":
             raise UsageError(f"Message {question} is an answer.", "Name a question of this conversation to edit.")
         return await self.ask(before.conversation, text, after=before.parent, **fields)
 
     async def again(self, answer: int, **fields: Unpack[SearchFields]) -> ConversationMessage:
-        """Write an answer again: replace it if it was interrupted, cancelled or failed, else begin a new branch.
+        """Write an answer again, and return its message.
 
-        Raise TurnRunningError as ``ask`` does.
+        An interrupted, cancelled or failed answer is replaced; otherwise a new branch begins. Raise TurnRunningError as
+        ``ask`` does.
         """
 
         def begun() -> ConversationMessage:
@@ -281,7 +293,10 @@ class Conversations:
         return await self.messages(id)
 
     async def narrow(self, id: str, documents: Sequence[str] = ()) -> Conversation:
-        """Limit further questions to these documents of the conversation's libraries; () removes the limit."""
+        """Limit further questions to these documents of the conversation's libraries; () removes the limit.
+
+        Return the conversation.
+        """
 
         def restrict() -> None:
             scope = self._reader.conversation(id).scope
@@ -294,7 +309,7 @@ class Conversations:
         return await self.get(id)
 
     async def about(self, library: str) -> int:
-        """Count the conversations that search a library or cite it. They stay if the library is deleted.
+        """Return the number of conversations that search a library or cite it. They stay if the library is deleted.
 
         Raise NotFoundError for an unknown library.
         """
@@ -308,7 +323,7 @@ class Conversations:
         return await asyncio.to_thread(counted)
 
     async def remove(self, id: str) -> Conversation:
-        """Delete a conversation with all messages; an answer that is being written is stopped."""
+        """Delete a conversation with all messages, and return it. An answer that is being written is stopped."""
         conversation = await self.get(id)
         await asyncio.to_thread(lambda: self._writer.remove([id]))
         return conversation
@@ -319,7 +334,7 @@ class Conversations:
         return exported(conversation, path, format)
 
     async def place(self, answer: int, number: int) -> CitedPlace:
-        """Return the target of ``[[source:number]]`` in an answer."""
+        """Return the place in a document that ``[[source:number]]`` in an answer cites."""
         return await asyncio.to_thread(lambda: self._place(answer, number))
 
     def close(self) -> None:

@@ -20,16 +20,16 @@ from hybrid_pageindex.engine.documents.reading import library_documents
 from retrievers.candidates import documents as select
 
 _MARK = re.compile(r"\s*\[\[source:\d+\]\]")
-_ANSWER = 600  # tokens of an earlier answer that are shown
-_QUESTIONS = 400  # tokens of the questions that stand for exchanges which nobody has summarised
+_ANSWER = 600  # tokens of an earlier answer in a prompt
+_QUESTIONS = 400  # tokens of the questions of exchanges that no summary covers
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A question and its answer.
 
-    ``searched`` is the question in a form that is complete by itself; ``pages`` are (doc_id, number) of the pages that
-    support the answer.
+    ``searched`` is the question rewritten to be understandable by itself. ``pages`` are (doc_id, number) of the pages
+    that support the answer.
     """
 
     question: str
@@ -45,9 +45,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The memory of a conversation for a model.
+    """The part of a conversation that a model is shown: a summary and the recent exchanges.
 
-    ``fallen`` are exchanges that neither the summary nor the recent ones cover.
+    ``fallen`` are exchanges that are in neither of the two.
     """
 
     summary: str = ""
@@ -69,7 +69,7 @@ class Memory:
 
 
 def exchanges(path: Sequence[ConversationMessage]) -> list[Exchange]:
-    """Pair each question of a conversation with its answer, from the first message on."""
+    """Return each question in a conversation with its answer, from the first message on."""
     result = []
     for question, answered in zip(path[::2], path[1::2], strict=False):
         pages = tuple((citation.doc_id, citation.page) for citation in answered.citations if citation.cited)
@@ -79,7 +79,10 @@ def exchanges(path: Sequence[ConversationMessage]) -> list[Exchange]:
 
 
 def remember(exchanges: Sequence[Exchange], tokens: int, summary: Summary | None = None) -> Memory:
-    """Return the last exchanges within ``tokens`` (at least one); older ones that the summary lacks are ``fallen``."""
+    """Return a memory with the last exchanges within ``tokens`` (at least one).
+
+    Older ones that the summary lacks are ``fallen``.
+    """
     first = len(exchanges)
     while first and (
         first == len(exchanges) or sum(estimate(exchange.text) for exchange in exchanges[first - 1 :]) <= tokens
@@ -90,7 +93,7 @@ def remember(exchanges: Sequence[Exchange], tokens: int, summary: Summary | None
     return Memory("" if summary is None else summary.text, tuple(exchanges[first:]), fallen)
 
 
-_LONGEST = 60  # characters
+_LONGEST = 60  # maximum characters of a title
 
 
 class Title(BaseModel):
@@ -107,7 +110,7 @@ def title_of(question: str) -> str:
 
 
 def title_by(model: ChatModel, question: str) -> str:
-    """Ask a model for a title. If it fails, use the first line of the question."""
+    """Return a title for a question, written by a model. If the model fails, use the first line of the question."""
     written = prompt("conversation-title")
     try:
         reply = model.ask(written.messages({"question": question}), Title, prompt=written.id, max_tokens=60)
@@ -119,9 +122,9 @@ def title_by(model: ChatModel, question: str) -> str:
 def scope_of(
     catalog: Catalog, libraries: Sequence[str], documents: Sequence[str], *, everything: bool
 ) -> ConversationScope:
-    """Resolve libraries (names or aliases) and documents (ids, names or paths).
+    """Return the scope with these libraries (names or aliases) and documents (ids, names or paths).
 
-    Raise NotFoundError for unknown ones.
+    Raise NotFoundError for an unknown name.
     """
     with catalog.snapshot() as snapshot:
         named = list(dict.fromkeys(snapshot.library(name).id for name in libraries))
@@ -138,9 +141,9 @@ def scope_of(
 def request_in(
     catalog: Catalog, scope: ConversationScope, question: str, fields: SearchFields
 ) -> tuple[SearchRequest, str]:
-    """Return the search request of a question within a scope, and a note on removed documents.
+    """Return the search request for a question within a scope, and a note on removed documents.
 
-    Raise NotFoundError if nothing of the scope exists any more.
+    Raise NotFoundError if all libraries or documents of the scope were removed.
     """
     with catalog.snapshot() as snapshot:
         names = {item.id: item.name for item in snapshot.named_libraries()}

@@ -1,4 +1,4 @@
-"""Answers being written in this process: each in its own thread, with a lease and stored events."""
+"""Write answers in this process, each in its own thread, with a lease and stored events."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from hybrid_pageindex.conversations.turns import TurnMaker
 from hybrid_pageindex.engine.concurrency import in_a_thread
 from hybrid_pageindex.engine.models.models import Chat
 
-_TICK = 0.05  # seconds in which pieces of an answer are put together
-_RENEW = 2.0  # seconds; also how soon a cancellation by another process is heard
+_TICK = 0.05  # seconds for which pieces of text are collected before they are stored
+_RENEW = 2.0  # seconds between renewals of the lease, which also detect cancellation by another process
 
 
 class TurnKeeper:
-    """The listener of a stored answer. Its thread writes new text and renews the lease.
+    """A listener that stores an answer while it is written. Its thread stores new text and renews the lease.
 
-    ``stopped`` is set if a user cancels the answer, or another process took it over (``lost``).
+    ``stopped`` is set if a user cancels the answer or another process took it over; ``lost`` is set in the latter case.
     """
 
     def __init__(self, turns: Turns, fence: TurnFence, stopped: threading.Event, tell: Callable[[int], None]) -> None:
@@ -84,7 +84,7 @@ class TurnKeeper:
                 return
             self._pieces.append(piece)
             if time.monotonic() - self._written >= _TICK:
-                with suppress(BusyError):  # it is written with the next piece
+                with suppress(BusyError):  # it is stored with the next piece
                     self._flush()
 
     def flush(self) -> None:
@@ -93,7 +93,7 @@ class TurnKeeper:
 
     @property
     def so_far(self) -> str:
-        """Return the text received so far."""
+        """Return the text of the answer so far."""
         with self._lock:
             return "".join([*self.shown, *self._pieces])
 
@@ -125,7 +125,7 @@ class TurnKeeper:
     def _keep(self) -> None:
         renewed = time.monotonic()
         while not self._over.wait(_TICK):
-            with suppress(StoreError):  # a store that is busy is written to the next time
+            with suppress(StoreError):  # a busy store is tried again at the next tick
                 self.flush()
                 if time.monotonic() - renewed >= _RENEW:
                     with self._lock:
@@ -143,7 +143,7 @@ class TurnKeeper:
 
 
 class News:
-    """Notify listeners of messages. Safe for several threads and event loops."""
+    """A notifier of message changes for listeners. Safe for several threads and event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -151,7 +151,7 @@ class News:
 
     @contextmanager
     def listening(self, message: int) -> Iterator[asyncio.Event]:
-        """Yield an asyncio event that is set when a message changes."""
+        """Yield an asyncio event that is set when the message changes."""
         mine = (asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._listeners.setdefault(message, []).append(mine)
@@ -171,8 +171,8 @@ class News:
                 loop.call_soon_threadsafe(event.set)
 
 
-_SUMMARY = 500  # tokens
-_END_SECONDS = 5.0  # that a process which ends waits for a turn at most
+_SUMMARY = 500  # tokens of a summary
+_END_SECONDS = 5.0  # maximum seconds to wait for an answer when the process ends
 _UNEXPECTED_ERROR = "An unexpected error occurred; the log has the details. Ask again."
 _log = logging.getLogger(__name__)
 
@@ -190,15 +190,15 @@ class TurnRunner:
         self._closed = False
 
     def start(self, fence: TurnFence, fields: SearchFields) -> None:
-        """Start writing an answer in a thread. It continues without listeners until it ends, or until ``cancel``."""
+        """Start writing an answer in a thread. It continues without listeners until it ends or ``cancel`` stops it."""
         keeper = TurnKeeper(self._turns, fence, threading.Event(), self._news.tell)
         with self._lock:
             self._running[fence.message] = keeper
-        context = copy_context()  # who asks
+        context = copy_context()  # carries the caller, to whom model calls are charged
         in_a_thread(lambda: context.run(self._run, fence, keeper, fields))
 
     def cancel(self, message: int) -> bool:
-        """Cancel an answer, here or in another process. Return whether it was being written."""
+        """Cancel an answer in this or another process. Return whether it was being written."""
         cancelled = self._turns.cancel(message)
         with self._lock:
             keeper = self._running.get(message)
@@ -207,7 +207,7 @@ class TurnRunner:
         return cancelled
 
     def close(self) -> None:
-        """Interrupt all answers of this process; another process can take them over at once."""
+        """Interrupt all answers of this process. Another process can take them over at once."""
         with self._lock:
             self._closed = True
             running = list(self._running.values())
@@ -225,7 +225,7 @@ class TurnRunner:
                 self._running.pop(fence.message, None)
             keeper.ended.set()
             self._news.tell(fence.message)
-        with suppress(PageIndexError):  # without these the conversation goes on all the same
+        with suppress(PageIndexError):  # the conversation works without title and summary
             libraries = self._reader.conversation(fence.conversation).scope.libraries
             with charged(library=libraries[0] if len(libraries) == 1 else ""):
                 self._summarise(fence)
@@ -244,7 +244,7 @@ class TurnRunner:
             keeper.flush()
             end("complete", turn.text, turn.result, turn.citations)
         except LeaseLostError:
-            pass  # whoever has it now, or has removed it, knows what becomes of it
+            pass  # another process has the answer, or it was removed
         except Cancelled:
             if not keeper.lost:
                 with suppress(LeaseLostError):
@@ -257,7 +257,7 @@ class TurnRunner:
         except PageIndexError as error:
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=str(error))
-        except Exception:  # noqa: BLE001 - whoever asked hears of it, and the lease is given back
+        except Exception:  # noqa: BLE001 - reported to the user, and the lease is released
             _log.exception("a turn failed")
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=_UNEXPECTED_ERROR)
@@ -277,7 +277,9 @@ class TurnRunner:
         self._news.tell(fence.message)
 
     def _summarise(self, fence: TurnFence) -> None:
-        """Notes on what the next turn would not be shown any more, and a title by the model where that is wished."""
+        """Summarise the exchanges that the next prompt has no space for, and let the model name the conversation if set
+        so.
+        """
         model = self._chat.model()
         if model is None:
             return
@@ -292,7 +294,7 @@ class TurnRunner:
 
 
 def _summary(model: ChatModel, memory: Memory) -> Summary:
-    """Raises ChatError."""
+    """Return a model's summary of the exchanges that do not fit the memory. Raise ChatError if the model fails."""
     written = prompt("conversation-summary")
     text = "\n\n".join(exchange.text for exchange in memory.fallen)
     messages = written.messages({"notes": memory.summary or "none", "conversation": text})

@@ -1,4 +1,4 @@
-"""Write one answer of a conversation: complete the question from its context, find pages, and answer."""
+"""Write one answer in a conversation: complete the question from its context, find pages, and answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from retrievers.explain.passages import PassageTerms
 from retrievers.query.intent import points_back, with_words_before
 from retrievers.query.question import read_question
 
-_LONGEST = 2000  # characters; what is longer is no question
+_LONGEST = 2000  # maximum characters of a rewritten question
 
 
 class StandAlone(BaseModel):
@@ -39,11 +39,11 @@ class StandAlone(BaseModel):
 def stand_alone(
     question: str, memory: Memory, model: ChatModel | None, stopped: threading.Event
 ) -> tuple[str, QuestionFrom, Usage, str]:
-    """Return the question in a form that is complete by itself, how it was made, the usage, and a note if a model
+    """Return a question that is understandable without the conversation, its origin, the usage, and a note if a model
     failed.
 
-    A question without references to earlier ones is unchanged. Else a model rewrites it; without a model the words of
-    the previous question are added. Raise Cancelled once ``stopped`` is set.
+    A question without references to earlier ones is unchanged. Otherwise a model rewrites it; without a model the words
+    of the previous question are added. Raise Cancelled once ``stopped`` is set.
     """
     before = memory.last
     if before is None or not points_back(question, before.searched):
@@ -69,12 +69,12 @@ def stand_alone(
     return rewritten, "model", reply.usage, ""
 
 
-_LINES = 120  # tokens of a page's lines
+_LINES = 120  # tokens of the lines quoted from a page
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
 
 
 def passages(answer: Answer, searched: str) -> str:
-    """Return Markdown that says why there is no answer, and lists each page with its best lines."""
+    """Return Markdown with the reason why there is no answer, and the best lines of each page."""
     if not answer.sources:
         return escaped(answer.why or "Nothing was found.")
     question_read = read_question(searched)
@@ -106,12 +106,15 @@ def _first_upper(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape document text for Markdown, so that it cannot act as markup."""
+    """Return document text escaped for Markdown, so that it cannot act as markup."""
     return _MARKUP.sub(r"\\\1", text)
 
 
 class Listener(Protocol):
-    """Receive the progress of an answer, called from its thread; ``text`` may also be called from a model's thread."""
+    """Callbacks for the progress of an answer, called from its thread.
+
+    ``text`` may also be called from a model's thread.
+    """
 
     def searches(self, question: str, question_from: QuestionFrom) -> None: ...
 
@@ -124,7 +127,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextListener:
-    """A listener that forwards only the text."""
+    """A listener that passes on only the text."""
 
     text: Callable[[str], None]
 
@@ -160,13 +163,13 @@ class Turn:
 
 
 def _not_borne_out(answer: Answer) -> Iterator[Claim | Calculation]:
-    """Yield the claims, also those that may come from pictures, and the calculations that no text supports."""
+    """Yield the claims and calculations that no source text supports, also claims that may come from pictures."""
     yield from (*answer.unsupported, *answer.pictured)
     yield from (calculation for calculation in answer.calculations if not calculation.right)
 
 
 class TurnMaker:
-    """Write answers of conversations over the libraries of one home. Safe for several threads."""
+    """Writing of answers in conversations, over the libraries of one home. Safe for several threads."""
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts, self.settings = parts, settings
@@ -175,7 +178,10 @@ class TurnMaker:
     def make(
         self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
     ) -> Turn:
-        """Answer a completed request with the user's original question. Raise the errors of a search, and Cancelled."""
+        """Return the answer to a request whose ``question`` is the user's original question.
+
+        Report progress to ``listener``. Raise the errors of a search, and Cancelled once ``stopped`` is set.
+        """
         model, why = self._model()
         with charged_to(libraries_of(self._catalog, request)):
             searched, made_from, spent, failed = stand_alone(request.question, memory, model, stopped)
@@ -209,20 +215,20 @@ class TurnMaker:
         if answer.status != "answered":
             listener.text(text)
         rests_on = {number for claim in answer.claims for number in claim.sources}
-        if answer.status != "answered":  # all of them are what there is
+        if answer.status != "answered":  # without an answer, all sources count as cited
             rests_on = {source.number for source in answer.sources}
         cited = [replace(citation, cited=citation.number in rests_on) for citation in cited]
         return Turn(text, answer, searched, made_from, tuple(cited))
 
     def _model(self) -> tuple[ChatModel | None, str]:
-        """The model, or why the one that is configured cannot be used."""
+        """Return the model, and the reason if the configured model cannot be used."""
         try:
             return self._chat.model(), ""
         except PageIndexError as error:
             return None, f"the language model cannot be used: {error}"
 
     def _citations(self, sources: Sequence[Source]) -> list[Citation]:
-        """The sources with what they are, to be kept."""
+        """Return the sources as citations to store, each with the library, content and hash of its document."""
         with self._catalog.snapshot() as snapshot:
             documents = {source.doc_id: snapshot.document(source.doc_id) for source in sources}
         cited = []

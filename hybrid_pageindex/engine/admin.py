@@ -19,7 +19,7 @@ from hybrid_core.types.requests import one_of
 from hybrid_core.types.usage import ModelUse, Usage
 from hybrid_pageindex.config.settings import Settings
 
-_LONGEST = 100  # characters of a name
+_LONGEST = 100  # maximum characters of a name
 SESSION_SECONDS = 30 * 86_400.0
 
 
@@ -42,9 +42,9 @@ class Tokens:
     ) -> NewToken:
         """Create a token and return it with its secret.
 
-        ``libraries`` are names of the libraries that it opens with ``role``, () for all; ``NAME=ROLE`` sets another
-        role for one library. With ``user`` the entry has no secret: a trusted proxy authenticates the user of this
-        name. The token expires after ``days``; 0 means never.
+        ``libraries`` are the names of the libraries to which the token gives access with ``role``, () for all;
+        ``NAME=ROLE`` sets another role for one library. With ``user`` the entry has no secret: a trusted proxy
+        authenticates the user of this name. The token expires after ``days``; 0 means never.
 
         Raise UsageError for an invalid name or role, NotFoundError for an unknown library.
         """
@@ -73,8 +73,9 @@ class Tokens:
         return self._named(self._store.revoke(name), self._names())
 
     def open_session(self, name: str, grants: Mapping[str, Role], parent: str) -> str:
-        """Open a browser session with these grants and return its secret. ``parent`` is the id of the token that opened
-        it.
+        """Open a browser session with these grants and return its secret.
+
+        ``parent`` is the id of the token used to log in.
         """
         return self._store.create(name, grants, "session", seconds=SESSION_SECONDS, parent=parent)[1]
 
@@ -83,9 +84,9 @@ class Tokens:
         self._store.close_session(secret)
 
     def caller(self, secret: str, start: str) -> Caller | None:
-        """Return the caller that a token or session secret belongs to, None for an unknown secret.
+        """Return the caller with this token or session secret, None for an unknown or expired secret.
 
-        ``start`` is the parent of sessions that were opened with the server's start token.
+        ``start`` is the parent of sessions that were opened with the server's current start token.
         """
         caller = self._store.by_secret(secret)
         if caller is None:
@@ -96,14 +97,14 @@ class Tokens:
         grants = token.grants
         if token.kind == "session" and parent != start:
             opened_with = self._store.by_id(parent)
-            if opened_with is None:  # revoked, expired, or of a start token of before
+            if opened_with is None:  # revoked, expired, or from an earlier start token
                 return None
             grants = opened_with.grants
         self._store.used(token)
         return Caller(parent if token.kind == "session" else token.id, token.name, grants, token.kind == "session")
 
     def user(self, name: str) -> Caller | None:
-        """Return the user of a name that a trusted proxy sent, None if no such user was created."""
+        """Return the user whose name a trusted proxy sent, None if no such user was created."""
         user = self._store.user(name)
         return None if user is None else Caller(user.id, user.name, user.grants)
 
@@ -142,7 +143,7 @@ class UsageReport:
 
 @dataclass(slots=True)
 class Spending:
-    """Count model calls in the catalog, and refuse calls beyond the monthly limits of the current ``settings``."""
+    """A record of model calls in the catalog, which refuses calls beyond the monthly limits of ``settings``."""
 
     catalog: Catalog
     settings: Settings

@@ -1,6 +1,6 @@
 """Run blocking engine work outside the event loop: in stoppable threads, in the background, or from ordinary code.
 
-A coroutine that was called but not awaited explains this when it is used.
+A coroutine that was called but not awaited raises an error with an explanation when it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ THINKING = 256
 
 
 def ignore_progress(*_: object) -> None:
-    """Receive progress that the caller did not ask for."""
+    """Ignore progress reports; the default callback."""
 
 
 async def stoppable(work: Callable[[threading.Event], T]) -> T:
@@ -41,9 +41,10 @@ async def stoppable(work: Callable[[threading.Event], T]) -> T:
 
 
 async def in_the_background(work: Callable[[], T]) -> T:
-    """Run work that may wait long for a model in a thread; a cancelled task does not wait for it.
+    """Run work that may wait long for a model in a thread, and return its result.
 
-    At most ``THINKING`` such threads run in a process; further work waits for a free one.
+    A cancelled task does not wait for the thread. At most ``THINKING`` such threads run in a process; further work
+    waits for a free thread.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -83,7 +84,7 @@ def in_a_thread(work: Callable[[], None]) -> None:
 
 
 class _Background:
-    """Daemon threads, so many at once, for calls in the order in which they came."""
+    """A pool of at most ``limit`` daemon threads that run calls in order of arrival."""
 
     def __init__(self, limit: int) -> None:
         self._free = limit
@@ -112,7 +113,9 @@ _background = _Background(THINKING)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for one engine call from ordinary code, even inside a running event loop (as in notebooks)."""
+    """Run one engine call from ordinary code and return its result, even inside a running event
+    loop (as in notebooks).
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -135,11 +138,11 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 class NotAwaitedError(UsageError, AttributeError):
-    """The result of an engine call was used, but the call was not awaited."""
+    """Error for using the result of an engine call that was not awaited."""
 
 
 class Pending(Coroutine[Any, Any, Any]):
-    """A coroutine that knows its name. Await it like any other."""
+    """A coroutine that explains how to await it if it is used like a result."""
 
     def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._name, self._coroutine = name, coroutine
@@ -186,9 +189,10 @@ class Pending(Coroutine[Any, Any, Any]):
 
 
 def awaited(kind: type[T], path: str = "") -> type[T]:
-    """Have the public coroutine methods of a class return ``Pending`` calls, and name all of their arguments.
+    """Make the public coroutine methods of a class return ``Pending`` calls with explicit arguments, and return the
+    class.
 
-    ``path`` is how a caller reaches the class ("Engine.jobs"), by default its name.
+    ``path`` is the name of the class in messages, for example "Engine.jobs"; by default the class name.
     """
     for name, method in list(vars(kind).items()):
         if not name.startswith("_") and inspect.iscoroutinefunction(method):
@@ -206,7 +210,9 @@ def _pending(name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Call
 
 
 def explicit(signature: inspect.Signature) -> inspect.Signature:
-    """Replace ``**fields`` in a signature by the fields of a search request, so that notebooks can complete them."""
+    """Return a signature in which ``**fields`` is replaced by the fields of a search request, for completion in
+    notebooks.
+    """
     parameters = list[inspect.Parameter]()
     for item in signature.parameters.values():
         if item.kind is item.VAR_KEYWORD and "SearchFields" in str(item.annotation):

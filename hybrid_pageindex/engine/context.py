@@ -1,4 +1,4 @@
-"""What an engine shares with its sub-engines, and how a sub-engine becomes an attribute of it."""
+"""The state that an engine shares with its sub-engines, and the attributes that hold sub-engines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Context:
-    """Settings and opened parts of an engine, shared by its sub-engines. Safe for several threads."""
+    """The settings and opened components of an engine, shared by its sub-engines. Safe for several threads."""
 
     def __init__(self, settings: Settings, chat: ChatModel | None, stages: Stages) -> None:
         self.settings = settings
@@ -39,7 +39,7 @@ class Context:
 
     @property
     def parts(self) -> Parts:
-        """Return the parts; open them where they are closed."""
+        """Return the components of the engine. Open them if they are closed."""
         with self._lock:
             if self._parts is None:
                 self._parts = Parts(self.settings, self._chat, self._stages)
@@ -65,19 +65,22 @@ class Context:
         return self._reach
 
     def confine(self, roots: Sequence[Path]) -> None:
-        """Follow no link out of these folders, which are free of links themselves."""
+        """Follow no symbolic link out of these folders. Their own paths must not contain links."""
         with self._lock:
             self._reach = Reach(tuple(roots))
             if self._parts is not None:
                 self._parts.reach = self._reach
 
     def library(self, name: str | None) -> str:
-        """Return the name of a library, that of the settings for None. Raises UsageError for an empty name."""
+        """Return the name of a library, by default that in the settings. Raise UsageError for an empty name."""
         return self.named(name) or self.settings.library
 
     @staticmethod
     def named(name: str | None) -> str | None:
-        """Return the name of a library, None for all. Raises UsageError for an empty one: a variable may be unset."""
+        """Return the name of a library, None for all libraries.
+
+        Raise UsageError for an empty name, which an unset variable may cause.
+        """
         if name == "":
             raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
         return name
@@ -87,7 +90,7 @@ class Context:
         return search_request(question, fields).completed(usual_fields(self.settings))
 
     def change(self, settings: Settings) -> None:
-        """Use other settings from now on, also in the parts that are open."""
+        """Use other settings from this call on, also in components that are already open."""
         self.settings = settings
         parts = self.parts
         parts.spending.settings = settings
@@ -99,7 +102,10 @@ class Context:
             conversations.use(settings)
 
     def interrupt_turns(self) -> None:
-        """Stop making answers of conversations: another process can make them again. It may take seconds."""
+        """Stop writing answers in conversations, so that another process can write them again.
+
+        This may take seconds.
+        """
         with self._lock:
             conversations, self._conversations = self._conversations, None
         if conversations:
@@ -117,7 +123,10 @@ class Context:
 
 
 class SubEngine:
-    """The methods of an engine on one subject, reached as its attribute of that name: ``engine.jobs.list()``."""
+    """Base class for the methods of an engine on one subject.
+
+    The engine has an attribute of that name: ``engine.jobs.list()``.
+    """
 
     subject: ClassVar[str]
 
@@ -130,7 +139,9 @@ class SubEngine:
 
 
 class LazySubEngine:
-    """An attribute of ``Engine`` that imports its sub-engine on first use: a search does not wait for all of them."""
+    """An attribute of ``Engine`` that imports its sub-engine on first use, so that a search does
+    not load all of them.
+    """
 
     def __init__(self, path: str) -> None:
         self._module, _, self._name = path.partition(":")
@@ -152,5 +163,5 @@ class LazySubEngine:
 
 
 def sub_engine(path: str) -> Any:
-    """Return the attribute of the sub-engine at ``module:Class``, to be annotated with its class."""
+    """Return an attribute for the sub-engine at ``module:Class``. Annotate the attribute with that class."""
     return LazySubEngine(path)

@@ -1,4 +1,4 @@
-"""The engine: each interface (command line, Python, MCP, HTTP) calls its methods and those of its sub-engines."""
+"""The engine. Each interface (command line, Python, MCP, HTTP) calls its methods and those of its sub-engines."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ if TYPE_CHECKING:
 class Engine:
     """The engine of one home with its libraries.
 
-    Methods are async; computation runs in threads and worker processes. Use it as ``async with Engine() as engine``.
-    Forgetting to close loses nothing. Every method raises errors of one family, ``PageIndexError``.
+    Methods are async; computation runs in threads and worker processes. Use it as ``async with Engine() as engine``. No
+    data are lost if it is not closed. Every method raises errors of one family, ``PageIndexError``.
 
-    Its sub-engines hold the methods on one subject: ``engine.documents.list()``, ``engine.jobs.cancel(3)``.
+    Its sub-engines contain the methods on one subject: ``engine.documents.list()``, ``engine.jobs.cancel(3)``.
     """
 
     documents: DocumentsEngine = sub_engine("hybrid_pageindex.engine.documents.engine:DocumentsEngine")
@@ -124,33 +124,34 @@ class Engine:
 
     @property
     def read_only(self) -> str:
-        """Return why this home is open for reading only, "" if it can be written. Calls that would change it raise
-        ReadOnlyError.
+        """Return the reason why this home is read-only, "" if it can be written.
+
+        Calls that would change it raise ReadOnlyError.
         """
         return self._context.catalog.read_only
 
     @property
     def conversations(self) -> Conversations:
-        """Return the conversations of this home: questions that may refer to earlier ones, and their answers."""
+        """Return the conversations of this home: questions that may refer to earlier questions, and their answers."""
         return self._context.conversations
 
     @property
     def notes(self) -> NoteStore:
-        """Return the notes that people wrote, by library id. Its methods block on the catalog."""
+        """Return the store of users' notes. Its methods take a library id and block on the catalog."""
         from hybrid_core.store.notes import NoteStore
 
         return NoteStore(self._context.catalog)
 
     @property
     def feedback(self) -> FeedbackStore:
-        """Return the feedback of people on result pages. Its methods block on the catalog."""
+        """Return the store of users' feedback on result pages. Its methods block on the catalog."""
         from hybrid_core.store.notes import FeedbackStore
 
         return FeedbackStore(self._context.catalog)
 
     @property
     def tokens(self) -> Tokens:
-        """Return the tokens, users and sessions for callers over HTTP."""
+        """Return the store of tokens, users and sessions for callers over HTTP."""
         from hybrid_pageindex.engine.admin import Tokens
 
         return Tokens(self._context.catalog)
@@ -173,18 +174,18 @@ class Engine:
         sources: Sequence[str | Path] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
-        """Index files, folders and globs. Return a report; files that fail are listed there and raise no error.
+        """Index files, folders and globs, and return a report. The report lists files that fail; they raise no error.
 
-        Bytes need a file ``name`` and are stored in the home as long as their document exists. The same holds for web
-        pages, which are fetched if the setting ``fetch_web`` allows it. Files in archives and mails become documents of
+        Bytes need a file ``name`` and are stored in the home as long as their document exists. Web pages are stored
+        too; they are fetched if the setting ``fetch_web`` allows it. Files in archives and mails become documents of
         their own ("offer.eml!/report.pdf").
 
-        Every file is first published as the rules read it, then improved by the configured models. ``outline`` ("auto",
-        "fast", "refined") chooses the PDFs whose section trees a layout model improves, after all files are published.
-        ``vision`` ("auto", "always", "never") chooses the pages that a vision model sees. ``enrich`` ("auto", "never",
-        "estimate") chooses whether models are called; "estimate" calls none and reports the expected ``usage``. Files
-        with unchanged size, times and inode are skipped; ``check_hashes`` reads them anyway. ``on_progress`` is called
-        from worker threads.
+        Every file is first published as parsed by rules, and then improved by the configured models. ``outline``
+        ("auto", "fast", "refined") chooses the PDFs whose section trees a layout model improves, after all files are
+        published. ``vision`` ("auto", "always", "never") chooses the pages that a vision model sees. ``enrich``
+        ("auto", "never", "estimate") chooses whether models are called; "estimate" calls none and reports the expected
+        ``usage``. Files with unchanged size, times and inode are skipped; ``check_hashes`` reads them anyway.
+        ``on_progress`` is called from worker threads.
 
         Cancelling the task stops work that no other caller waits for; published documents stay. ``detach`` only queues
         the files for workers. ``upload`` stores copies of the files, so that workers on other machines can read them.
@@ -202,7 +203,7 @@ class Engine:
             try:
                 items = uploads_of(local_paths(listed)) if upload else listed
                 return index_library(context, into, items, call, {**models, "workers": workers}, progress, stop)
-            finally:  # also where it is stopped: an update goes on
+            finally:  # also if stopped, so that an update continues
                 if enrich != "estimate":
                     remembered = [] if upload else local_paths(listed) if sources is None else sources
                     machine = context.settings.own_machine
@@ -211,7 +212,7 @@ class Engine:
         return await stoppable(work)
 
     async def upload(self, uploads: Sequence[Upload], *, library: str | None = None) -> Uploaded:
-        """Store uploaded files in the home and queue them for indexing by workers.
+        """Store uploaded files in the home and queue them for indexing by workers. Return their documents and jobs.
 
         Raise UsageError for an invalid file or library name.
         """
@@ -239,11 +240,11 @@ class Engine:
         detach: bool = False,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> list[LibraryUpdate]:
-        """Index the changes in the sources of a library, or of all libraries.
+        """Index the changes in the sources of a library, or of all libraries. Return one report per library.
 
         Sources are the paths of earlier ``index`` calls, with the options of those calls unless an argument replaces
-        them. Files that a user removed from the library are skipped. Raise NotFoundError if there is no source. Other
-        arguments are as in ``index``.
+        them. Files that a user removed from the library are skipped. Raise NotFoundError if there is no source. The
+        other arguments are those of ``index``.
         """
         from hybrid_pageindex.engine.index.sources import update, wishes_of
 
@@ -288,7 +289,7 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> SearchResult:
-        """Run ``search`` in the calling thread and block until it ends."""
+        """Run ``search`` in the calling thread, and return its result."""
         return self._context.parts.searcher.search(self.request(question, **fields), on_step)
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
@@ -311,11 +312,11 @@ class Engine:
         a model.
 
         No model is called if the evidence is below the setting ``answer_evidence``, unless a model already chose the
-        pages or ``force`` is set. ``vision`` sends images of all pages (True) or of none (False); None follows the
-        setting ``answer_vision``, which by default sends up to three pages with figures that their text lacks.
-        ``on_text`` receives the answer in pieces and ``on_step`` the steps before it, both from a worker thread.
-        ``fields`` are those of ``search``. Without a model, or if it fails, the answer has sources but no text, and
-        ``status`` says so. Raise the errors of ``search``.
+        pages or ``force`` is set. ``vision`` sends images of all pages (True) or of none (False). With None the setting
+        ``answer_vision`` decides; by default it sends up to three pages with figures that their text lacks. ``on_text``
+        receives the answer in pieces and ``on_step`` the steps before it, both from a worker thread. ``fields`` are
+        those of ``search``. Without a model, or if it fails, the answer has sources but no text, and ``status`` says
+        so. Raise the errors of ``search``.
         """
         request = self._context.request(question, **fields)
         return await in_the_background(lambda: self._answer_request(request, force, vision, on_text, on_step))
@@ -344,7 +345,7 @@ class Engine:
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> Answer:
-        """Write an answer from the pages of a finished search; this is the second half of ``ask``."""
+        """Return an answer written from the pages of a finished search; this is the second half of ``ask``."""
         return await in_the_background(lambda: self._answer(result, None, force, vision, on_text, on_step))
 
     def _answer(
@@ -362,7 +363,7 @@ class Engine:
         )
 
     def _answerer(self) -> Answerer:
-        from hybrid_pageindex.engine.answers.asking import Answerer  # with pydantic, which search does not wait for
+        from hybrid_pageindex.engine.answers.asking import Answerer  # imports pydantic, which a search does not need
 
         return Answerer(self._context.parts, self._context.settings)
 
@@ -377,11 +378,12 @@ class Engine:
         text: bool = False,
         expert: str | Path | None = None,
     ) -> contents.Outline:
-        """Return the section tree of a document, or the subtree below ``node``; with ``query`` each section is scored.
+        """Return the section tree of a document, or the subtree below ``node``. With ``query`` each section is scored.
 
         Scores come from a search of the library for ``query`` with ``expert``. If that search does not choose the
-        document, it is searched alone, and ``notes`` say so. No model is called. ``depth`` limits the levels; ``text``
-        adds the text of each section. Raise UsageError for an empty ``query``, NotFoundError for an unknown node.
+        document, the document is searched alone, and ``notes`` say so. No model is called. ``depth`` limits the levels;
+        ``text`` adds the text of each section. Raise UsageError for an empty ``query``, NotFoundError for an unknown
+        node.
         """
         name = self._context.library(library)
         request = None if query is None else self._context.request(query, library=name, expert=expert, effort="fast")
@@ -404,8 +406,9 @@ class Engine:
         most: int = 3,
         expert: str | Path | None = None,
     ) -> list[Outline]:
-        """Return the scored section trees of the documents that match a question best, best first. Scores are as in
-        ``outline``.
+        """Return the scored section trees of the ``most`` documents that match a question best, best first.
+
+        Scores are those of ``outline``.
         """
         request = self._context.request(question, library=library, expert=expert, effort="fast")
 
@@ -430,7 +433,10 @@ class Engine:
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
     ) -> list[reading.PageRead]:
-        """Return pages of a document by number, numbers or page list ("3,7-9"), with text, summary and section path."""
+        """Return pages of a document with text, summary and section path.
+
+        ``numbers`` is a page number, several, or a page list such as "3,7-9".
+        """
         name = self._context.library(library)
         return await read_in_thread(lambda: reading.read_pages(self._context.catalog, name, document, numbers))
 
@@ -500,7 +506,10 @@ class Engine:
         self._context.close()
 
     def interrupt_turns(self) -> None:
-        """Stop making answers of conversations: another process can make them again. It may take seconds."""
+        """Stop writing answers in conversations, so that another process can write them again.
+
+        This may take seconds.
+        """
         self._context.interrupt_turns()
 
     async def __aenter__(self) -> Engine:

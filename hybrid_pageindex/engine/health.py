@@ -25,7 +25,7 @@ from hybrid_pageindex.engine.models.models import Kind, Models
 from hybrid_pageindex.engine.search.indexes import Indexes
 
 _LEAST_FREE = 500 * 10**6
-_NEXT_TO_NONE = 100 * 10**6  # bytes below which not even the index of a few documents can be written
+_NEXT_TO_NONE = 100 * 10**6  # bytes below which not even a small index can be written
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def health(
     indexes: Callable[[], Indexes],
     on_progress: Callable[[int, int], None],
 ) -> Health:
-    """Check everything that indexing and searching need.
+    """Check everything that indexing and searching need, and return the results.
 
     ``on_progress`` receives the number of compared documents of a library's index and their total, if the comparison
     takes long.
@@ -64,7 +64,7 @@ def health(
         _tried("section trees", lambda: _outlines(settings)),
     ]
     damage = checks[3]
-    if not damage.ok:  # by which the others are opened
+    if not damage.ok:  # the catalog, by which indexes are opened, must work
         unseen = "not checked, because the catalog cannot be opened"
         checks = [
             check if check is damage or check.detail != damage.detail else replace(check, detail=unseen)
@@ -82,9 +82,9 @@ def health(
 
 
 def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:
-    """Return the components that a server needs and lacks, with reasons that contain no address or path.
+    """Return the components that a server needs but that do not work, with reasons that contain no address or path.
 
-    A home that was opened read-only counts as present.
+    A read-only home counts as working.
     """
     parts: dict[str, str] = {}
     read_only = ""
@@ -96,7 +96,7 @@ def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], In
     try:
         indexes().check()
     except PageIndexError:
-        if "catalog" not in parts:  # by which the indexes are opened
+        if "catalog" not in parts:  # the catalog, by which indexes are opened, must work
             parts["search"] = "The server that holds the vectors cannot be used."
     try:
         if not os.access(home, os.W_OK):
@@ -124,7 +124,10 @@ def _tried(name: str, attempt: Callable[[], str]) -> Check:
 
 
 def _ocr(settings: Settings) -> str:
-    """Going without is no fault: only scanned pages need it."""
+    """Return a description of the OCR engine, or of why there is none.
+
+    A missing engine is no error: only scans need one.
+    """
     from indexers.ocr.engines import NoOcr, find_ocr
 
     engine = find_ocr(settings.ocr, settings.ocr_languages)
@@ -134,7 +137,10 @@ def _ocr(settings: Settings) -> str:
 
 
 def _outlines(settings: Settings) -> str:
-    """Load the layout model. Going without is no fault: trees are made by rules then."""
+    """Load the layout model and return how section trees are made.
+
+    A missing model is no error: rules then make the trees.
+    """
     from indexers.jobs.refiner import load_layout_model, missing
 
     if settings.outline == "fast":
@@ -144,7 +150,10 @@ def _outlines(settings: Settings) -> str:
 
 
 def _model(settings: Settings, kind: Kind, none: str) -> str:
-    """Asks a configured model: whether its key, name and kind are right, and how fast it is, shows only in a call."""
+    """Call a configured model and return a report on its speed, else ``none``.
+
+    Only a call shows whether key, name and kind are right.
+    """
     return Models(settings, None).examine(kind) or none
 
 

@@ -25,7 +25,7 @@ from hybrid_pageindex.engine.search.indexes import Indexes
 if TYPE_CHECKING:
     from indexers.jobs.comparison import Comparison, State
 _MAX_NAMES = 20
-_QUIET = 1.0  # seconds of comparing before anybody hears of it
+_QUIET = 1.0  # seconds of comparing before progress is reported
 _WORDS: dict[Difference, str] = {
     "missing": "missing from the search index",
     "extra": "in the search index, but not published",
@@ -36,15 +36,15 @@ _WORDS: dict[Difference, str] = {
 def check_index(
     indexes: Indexes, catalog: Catalog, size: LibrarySize, on_progress: Callable[[int, int], None]
 ) -> Check:
-    """Compare the index of a library with the catalog, then update it.
+    """Compare the index of a library with the catalog, then update the index. Return the result of the check.
 
-    ``on_progress`` receives the number of compared documents and their total, if this takes long.
+    ``on_progress`` receives the number of compared documents and their total, if the comparison takes long.
     """
     name = f"library '{size.name}'"
     try:
         comparison = indexes.compare(size.id, _progress(size.documents, on_progress))
         if comparison.same:
-            rebuilt = indexes.ready(size.id).rebuilt  # which compares the number of vectors, too
+            rebuilt = indexes.ready(size.id).rebuilt  # also compares the number of vectors
             if comparison.behind:
                 comparison = indexes.compare(size.id, _progress(size.documents, on_progress))
     except (PageIndexError, OSError) as error:
@@ -56,11 +56,14 @@ def check_index(
 
 
 def check_collections(indexes: Indexes) -> list[Check]:
-    """List collections on the server that other epochs of this catalog left behind. They are not an error."""
+    """Return a check that lists server collections which other epochs of this catalog left behind.
+
+    They are not an error.
+    """
     try:
         names = indexes.other_epochs()
     except PageIndexError:
-        return []  # the check of the vector index says it
+        return []  # the check of the vector index reports the error
     if not names:
         return []
     node = indexes.server_url.split(",")[0].strip()
@@ -137,7 +140,9 @@ def check_contents(
     on_progress: Callable[[int, int], None],
     cancelled: threading.Event,
 ) -> list[Check]:
-    """Compare every stored content with its file. ``on_progress`` receives the number of compared contents and their
+    """Compare every stored content with its file, and return a check per difference and a summary.
+
+    ``mend`` indexes the differing files again. ``on_progress`` receives the number of compared contents and their
     total.
     """
     catalog, cache = parts.catalog, parts.cache
@@ -160,7 +165,7 @@ def check_contents(
         ]
     catalog.discard([comparison.content_id for comparison in wrong], f"{_WRONG}; index it again.")
     for comparison in wrong:
-        for kind in ("ocr", "regions", "image"):  # what was kept of the same bytes may be wrong too
+        for kind in ("ocr", "regions", "image"):  # cached results of the same bytes may be wrong too
             cache.clear(f"{kind}/{comparison.documents[0].sha256}/")
     failed = _index_again(parts, settings, wrong, cancelled)
     return checks + [_mended_check(comparison, failed) for comparison in wrong]
@@ -196,7 +201,7 @@ def _compare_contents(
 def _index_again(
     parts: Parts, settings: Settings, wrong: Sequence[Comparison], cancelled: threading.Event
 ) -> dict[str, str]:
-    """Why files could not be indexed again, by path."""
+    """Index the files of wrong contents again. Return the errors by path of the files that failed."""
     by_library: dict[str, list[str]] = {}
     for comparison in wrong:
         for document in comparison.documents:
@@ -226,7 +231,7 @@ def _check_name(comparison: Comparison) -> str:
 
 
 def _ignore_progress(_: object) -> None:
-    """Progress that nobody asked for."""
+    """Ignore progress reports."""
 
 
 @dataclass(frozen=True, slots=True)

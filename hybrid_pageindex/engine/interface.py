@@ -1,4 +1,4 @@
-"""The methods that an engine and a client of a server share: write against them what either of the two can run."""
+"""Interfaces that ``Engine`` and ``Client`` share. Code that should run with either is typed with ``Interface``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DocumentsInterface(Protocol):
-    """Documents of libraries."""
+    """Methods on documents that ``Engine.documents`` and ``Client.documents`` share."""
 
     async def browse(
         self,
@@ -62,7 +62,7 @@ class DocumentsInterface(Protocol):
 
 
 class PicturesInterface(Protocol):
-    """Pictures of pages."""
+    """Methods on pictures of pages that an engine and a client share."""
 
     async def page(self, document: str, page: int, *, library: str | None = None, view: PageView = "page") -> bytes: ...
     async def layout(self, document: str, page: int, *, library: str | None = None) -> PageLayout: ...
@@ -71,7 +71,7 @@ class PicturesInterface(Protocol):
 
 
 class LibrariesInterface(Protocol):
-    """Libraries of a home."""
+    """Methods on libraries that an engine and a client share."""
 
     async def create(self, name: str, *, alias: str = "") -> Library: ...
     async def name(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library: ...
@@ -80,7 +80,7 @@ class LibrariesInterface(Protocol):
 
 
 class BinInterface(Protocol):
-    """Removed documents and libraries."""
+    """Methods on the bin of removed documents and libraries that an engine and a client share."""
 
     async def restore(self, entry: str) -> BinEntry: ...
     async def empty(self, entry: str | None = None) -> int: ...
@@ -88,13 +88,13 @@ class BinInterface(Protocol):
 
 
 class ModelsInterface(Protocol):
-    """Models of a home."""
+    """Methods on models that an engine and a client share."""
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate: ...
 
 
 class Interface(Protocol):
-    """Methods and sub-engines of both ``Engine`` and ``Client``."""
+    """The methods and sub-engines of both ``Engine`` and ``Client``."""
 
     @property
     def documents(self) -> DocumentsInterface: ...
@@ -142,5 +142,5 @@ class Interface(Protocol):
 if TYPE_CHECKING:
 
     def _share_signatures(engine: Engine, client: Client) -> tuple[Interface, Interface]:
-        """Let the type checker compare the signatures of both with those above."""
+        """Let the type checker verify that ``Engine`` and ``Client`` implement ``Interface``."""
         return engine, client

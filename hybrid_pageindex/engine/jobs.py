@@ -17,7 +17,7 @@ STATUSES: tuple[JobStatus, ...] = ("waiting", "running", "done", "failed", "canc
 
 @dataclass(frozen=True, slots=True)
 class JobChoice:
-    """A selection of jobs: by number, by library, or all."""
+    """A selection of jobs by number, by library, or of all jobs."""
 
     ids: tuple[int, ...] = ()
     library: str | None = None
@@ -34,9 +34,9 @@ class JobChoice:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job for display: with the name of its library, and ``state``, a sentence on what it does or waits for.
+    """A job for display, with its library's name and its ``state``: a sentence on what the job does or waits for.
 
-    ``reason`` in its JSON is an error code, "" if none is known.
+    The JSON field ``reason`` is an error code, "" if none is known.
     """
 
     job: Job
@@ -57,7 +57,10 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class JobList:
-    """Jobs for display. ``counts`` cover all jobs of the library, or of all; ``paused`` describes the pauses."""
+    """A list of jobs for display.
+
+    ``counts`` cover all jobs of the library, or of the home if no library was named. ``paused`` describes the pauses.
+    """
 
     jobs: tuple[JobView, ...]
     counts: JobCounts
@@ -89,7 +92,7 @@ class JobHistory:
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """The outcome of pausing, resuming, cancelling, retrying or forgetting: the job numbers, and a sentence for the
+    """The outcome of pausing, resuming, cancelling, retrying or forgetting jobs: their numbers and a sentence for the
     user.
     """
 
@@ -99,7 +102,10 @@ class JobDecision:
 
 @dataclass(frozen=True, slots=True)
 class JobNews:
-    """Events of jobs up to event ``number``. ``state`` is the full list of jobs, None if ``events`` are enough."""
+    """Job events up to event ``number``.
+
+    ``state`` is the full list of jobs if ``events`` are not enough to update the reader's list, else None.
+    """
 
     number: int
     events: tuple[JobEvent, ...]
@@ -107,7 +113,10 @@ class JobNews:
 
 
 def state(job: Job, ahead: int, workers: Sequence[Worker]) -> str:
-    """Describe the state of a job in words. A job counts as stalled if its worker has stopped responding."""
+    """Return a sentence that describes the state of a job.
+
+    A job counts as stalled if its worker has stopped responding.
+    """
     if job.ended:
         return f"{job.status}: {job.cause}" if job.cause else job.status
     if job.status == "running":

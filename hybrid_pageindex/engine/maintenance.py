@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AdminEngine(SubEngine, subject="admin"):
-    """The care of a home."""
+    """Health checks, repair, migration and settings of a home."""
 
     async def doctor(
         self, *, deep: bool = False, mend: bool = False, on_progress: Callable[[int, int], None] | None = None
@@ -59,7 +59,7 @@ class AdminEngine(SubEngine, subject="admin"):
         The damaged file is kept beside the new one; an undamaged catalog is not changed. Raise BusyError while another
         process uses the home, UsageError if the catalog is in PostgreSQL.
         """
-        self._context.close()  # nobody may have the catalog open
+        self._context.close()  # no process may have the catalog open
         return await stoppable(
             lambda stop: recover(
                 self._context.settings, lambda: self._context.parts, on_progress or ignore_progress, stop

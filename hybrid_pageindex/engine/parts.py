@@ -40,7 +40,9 @@ def bucket_of(settings: Settings) -> BucketAddress | None:
 
 
 class Parts:
-    """Catalog, cache, vector indexes, embedders, pictures, language models and the searcher of one home."""
+    """The components of an engine: catalog, cache, vector indexes, embedders, pictures, language
+    models and searcher.
+    """
 
     def __init__(self, settings: Settings, chat: ChatModel | None, stages: Stages) -> None:
         self._lock = threading.Lock()
@@ -71,8 +73,8 @@ class Parts:
 
     @property
     def spending(self) -> Spending:
-        """Return the recorded usage of models and its limits."""
-        from hybrid_pageindex.engine.admin import Spending  # a search needs none of it
+        """Return the recorded usage of models and the spending limits."""
+        from hybrid_pageindex.engine.admin import Spending  # imported here because a search needs none of it
 
         with self._lock:
             if self._spending is None:
@@ -81,7 +83,7 @@ class Parts:
 
     @property
     def grep(self) -> Grep:
-        """Return the exhaustive search."""
+        """Return the component for exhaustive search."""
         from hybrid_core.store.words import WordStore
         from hybrid_pageindex.engine.search.grep import Grep
 
@@ -92,7 +94,10 @@ class Parts:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Mark that this process runs queued jobs; other calls in it then wait instead of running jobs themselves."""
+        """Mark that this process runs queued jobs.
+
+        Other calls in the process then wait instead of running jobs themselves.
+        """
         with self._lock:
             self._workers += 1
         try:

@@ -1,4 +1,4 @@
-"""The queue of a home: list its jobs, follow, pause, cancel and retry them, and run them."""
+"""The job queue of a home: list, follow, pause, cancel, retry and run jobs."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ _AT_ONCE = 500
 
 
 class JobsEngine(SubEngine, subject="jobs"):
-    """The jobs of a home."""
+    """List, follow, pause, cancel, retry and run the jobs of a home."""
 
     async def get(self, id: int) -> JobHistory:
         """Return a job with its events. Raise NotFoundError for an unknown job."""
         return await read_in_thread(lambda: _Jobs(self._context.catalog).history(id))
 
     async def pause(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Pause jobs, the jobs of a library, or all, until ``resume``, even across restarts.
+        """Pause jobs by number, the jobs of a library, or all, until ``resume``, even across restarts.
 
-        Running jobs stop after their current pages. This and the next four methods raise UsageError if the arguments do
-        not say which jobs they mean, NotFoundError for an unknown job.
+        Running jobs stop after their current pages. Like ``resume``, ``cancel``, ``retry`` and ``forget``, it raises
+        UsageError unless exactly one selection is given, and NotFoundError for an unknown job.
         """
         return await self._decided("pause", ids, library, everything)
 
     async def resume(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Resume paused jobs. ``everything`` ends every pause."""
+        """Resume paused jobs. ``everything`` ends every pause. Arguments and errors are those of ``pause``."""
         return await self._decided("resume", ids, library, everything)
 
     async def cancel(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Cancel waiting jobs at once, and running ones within seconds. Published documents stay."""
+        """Cancel waiting jobs at once, and running jobs within seconds. Published documents stay."""
         return await self._decided("cancel", ids, library, everything)
 
     async def retry(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Queue failed jobs again; cancelled jobs too if they are named."""
+        """Queue failed jobs again. Cancelled jobs are queued again only if they are named by number."""
         return await self._decided("retry", ids, library, everything)
 
     async def forget(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
@@ -79,19 +79,19 @@ class JobsEngine(SubEngine, subject="jobs"):
     ) -> JobNews:
         """Return the events after event number ``after``, of one job or of the libraries with these ids.
 
-        ``state`` contains the current jobs if ``after`` is None, or if the events after it were already deleted.
+        ``state`` contains the current jobs if ``after`` is None or if some events after it were already deleted.
         """
         return await read_in_thread(lambda: _job_news(self._context.catalog, after, job, libraries))
 
     async def waits(self) -> bool:
-        """Return whether jobs wait in the queue; False in a read-only home, which has no workers."""
+        """Return whether jobs wait in the queue. Return False in a read-only home, which has no workers."""
         if unwritable(self._context.home):
             return False
         return await read_in_thread(lambda: JobReader(self._context.catalog).counts().waiting > 0)
 
     async def offers(self, limit: int) -> list[Offer]:
-        """Return the jobs that workers could run now, at most ``limit`` of each kind, most urgent first, for
-        dispatchers.
+        """Return the jobs that workers could run now, for dispatchers: at most ``limit`` of each kind, most urgent
+        first.
         """
         limits = self._context.settings.part(JobLimits)
         return await asyncio.to_thread(lambda: JobOffers(self._context.catalog, limits=limits).all(limit))
@@ -104,10 +104,10 @@ class JobsEngine(SubEngine, subject="jobs"):
         enough: Callable[[], bool] | None = None,
         kind: WorkKind | None = None,
     ) -> None:
-        """Process queued jobs of all callers until the task is cancelled; unfinished jobs return to the queue.
+        """Process queued jobs of all callers until the task is cancelled. Unfinished jobs return to the queue.
 
-        ``concurrency`` is the number of processes that read files (default: the setting ``workers``). With ``enough``,
-        return once the queue is empty and ``enough()`` is true. ``kind`` ("index" or "embed") restricts the jobs.
+        ``concurrency`` is the number of parsing processes (default: the setting ``workers``). With ``enough``, return
+        once the queue is empty and ``enough()`` is true. ``kind`` ("index" or "embed") restricts the jobs.
         """
         progress, finished = on_progress or ignore_progress, enough or (lambda: False)
         await stoppable(
@@ -117,7 +117,7 @@ class JobsEngine(SubEngine, subject="jobs"):
         )
 
     async def work_on(self, job: int) -> None:
-        """Run one job by its number, as far as this process can; the remaining stages wait in the queue again.
+        """Run one job by its number, as far as this process can. Remaining stages wait in the queue again.
 
         Do nothing if the job has ended or another worker holds it, so a dispatcher may send a number twice.
         """
@@ -125,7 +125,7 @@ class JobsEngine(SubEngine, subject="jobs"):
         await stoppable(lambda stop: work_on_job(stop, lambda: True, job))
 
     def hand_back(self) -> None:
-        """From now on, leave the jobs of cancelled calls in the queue for other workers."""
+        """Leave the jobs of calls that are cancelled after this call in the queue for other workers."""
         self._context.parts.leaving.set()
 
     async def list(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
@@ -133,7 +133,8 @@ class JobsEngine(SubEngine, subject="jobs"):
         return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, most))
 
     async def path(self, address: str, *, library: str) -> str | None:
-        """Return the path that a waiting or running job of a library indexes, given by itself or as a document's id.
+        """Return the path of the file that a waiting or running job of a library indexes. ``address`` is that path or
+        its document's id.
 
         Return None if there is no such job. Raise NotFoundError for an unknown library.
         """
@@ -141,14 +142,15 @@ class JobsEngine(SubEngine, subject="jobs"):
 
 
 class _Jobs:
-    """Jobs of a catalog; its methods wait for it."""
+    """Blocking versions of the methods of ``JobsEngine``."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
     def listed(self, library: str | None, status: Collection[JobStatus], most: int) -> JobList:
-        """Return running, then waiting, then ended jobs, newest first. Without ``status`` return all.
+        """Return running, then waiting, then ended jobs, newest first, at most ``most``. Without ``status`` include
+        all.
 
         Raise NotFoundError for an unknown library, UsageError for an unknown status.
         """
@@ -220,13 +222,13 @@ class _Jobs:
         return JobDecision(tuple(ended), f"{counted(len(ended), 'job')} cancelled{soon}. Published documents stay.")
 
     def _retry(self, choice: JobChoice) -> JobDecision:
-        """Failed jobs wait again; of named ones also those that were cancelled."""
+        """Queue failed jobs again, and also cancelled jobs that are named."""
         self._named(choice)
         again = self._control.retry(choice.ids or None, library=self._id(choice))
         return JobDecision(tuple(again), f"{counted(len(again), 'job waits', 'jobs wait')} again.")
 
     def _forget(self, choice: JobChoice) -> JobDecision:
-        """Delete what is kept of ended jobs; documents stay as they are."""
+        """Delete the records of ended jobs; documents stay. Raise ConflictError if a named job has not ended."""
         named = self._named(choice)
         if going := [job.id for job in named if not job.ended]:
             raise ConflictError(
@@ -236,7 +238,7 @@ class _Jobs:
         return JobDecision(choice.ids, f"{counted(gone, 'job')} deleted from the list.")
 
     def _named(self, choice: JobChoice) -> list[Job]:
-        """Raises NotFoundError for one that is not there."""
+        """Return the jobs named by number. Raise NotFoundError for an unknown job."""
         return [self._reader.job(id) for id in choice.ids]
 
     def _id(self, choice: JobChoice) -> str | None:
@@ -271,9 +273,12 @@ _AT_ONCE = 500
 
 
 def _job_news(catalog: Catalog, after: int | None, job: int | None, libraries: Sequence[str] | None) -> JobNews:
-    """Return events of jobs after a number. Raise NotFoundError for an unknown job."""
+    """Return the job events after a number, or the current jobs if these events are missing.
+
+    Raise NotFoundError for an unknown job.
+    """
     reader = JobReader(catalog)
-    last = reader.last_event()  # before the state is read: what happens meanwhile is told twice rather than never
+    last = reader.last_event()  # read before the state, so that a concurrent event is reported twice rather than never
     if after is not None and not _missing(reader, after, last):
         events = reader.events(after, job=job, library=libraries, limit=_AT_ONCE)
         number = events[-1].number if len(events) == _AT_ONCE else max(last, after)
@@ -286,5 +291,5 @@ def _job_news(catalog: Catalog, after: int | None, job: int | None, libraries: S
 
 
 def _missing(reader: JobReader, after: int, last: int) -> bool:
-    """Return whether events after a number are no longer kept, or it is of a catalog that was cleared."""
+    """Return whether events after a number were deleted, or the number is from a catalog that was cleared."""
     return after > last or (after < last and reader.oldest_event() > after + 1)

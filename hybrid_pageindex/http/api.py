@@ -1,4 +1,4 @@
-"""Build the API and describe it: ``python -m hybrid_pageindex.http.api`` writes openapi.json."""
+"""Build the HTTP API and its description: ``python -m hybrid_pageindex.http.api`` writes openapi.json."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": Fa
 
 
 def build_api(server: Server | None = None) -> Api:
-    """Build the API with its routes, without middleware."""
+    """Return the API with its routes, without middleware."""
     api = Api(
         title="Hybrid PageIndex", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
         telemetry=_NO_TELEMETRY, redirect_slashes=False, responses=PROBLEM_RESPONSES,
@@ -140,7 +140,7 @@ def describe_api() -> str:
 
 
 class Api(FastAPI):
-    """Routes with a description that clients are generated from."""
+    """The routes with an OpenAPI description from which clients can be generated."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -180,7 +180,9 @@ def _describe_errors(operation: dict[str, Any]) -> None:
 
 
 def _shorten_names(schema: dict[str, Any]) -> dict[str, Any]:
-    """Schemas of two classes of a name bear the paths of their modules: name them by the last module instead."""
+    """Rename schemas of two classes with the same name, from full module paths to the name of the last module and the
+    class.
+    """
     schemas: dict[str, Any] = schema["components"]["schemas"]
     plain = {
         name: f"{name.split('__')[-2].title().replace('_', '')}{name.split('__')[-1]}"
@@ -196,7 +198,7 @@ def _shorten_names(schema: dict[str, Any]) -> dict[str, Any]:
         return [renamed(item) for item in value] if isinstance(value, list) else value
 
     for name, title in plain.items():
-        schemas[name]["title"] = title  # generators name classes by it
+        schemas[name]["title"] = title  # generated clients name classes by the title
     schema["components"]["schemas"] = {plain.get(name, name): item for name, item in schemas.items()}
     result: dict[str, Any] = renamed(schema)
     return result

@@ -33,15 +33,17 @@ _UPLOAD_PATHS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)|/v1/fil
 _UPLOAD_TYPES = ("application/octet-stream", "multipart/form-data")
 
 
-_READS_AT_ONCE = 8  # lists that are made at once
+_READS_AT_ONCE = 8  # maximum lists read at once
 
 
-_MAX_WAITING = 256  # searches, and answers, that may wait for their turn
+_MAX_WAITING = 256  # maximum searches, and answers, that may wait for a free place
 
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """The address of a server and its callers: further names ``hosts``, and ``origins`` of web pages that may call."""
+    """The address of a server, with its token, proxy, further accepted names ``hosts`` and ``origins`` of web pages
+    that may call it.
+    """
 
     host: str
     port: int
@@ -53,7 +55,7 @@ class Listening:
 
 
 def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
-    """Return the application and the state that its routes share."""
+    """Return the application with its middleware, and the state that its routes share."""
     limits = engine.settings
     engine.admin.confine(listening.access.roots)
     server = Server(
@@ -91,7 +93,7 @@ async def _lifespan(server: Server, mcp: McpMount, _: FastAPI) -> AsyncIterator[
 
 
 def _body_limit(largest: int, method: str, path: str) -> tuple[int, Sequence[str]]:
-    """Return the bytes and the media types that a body may have."""
+    """Return the maximum bytes and the allowed media types of a body."""
     if method == "POST" and _UPLOAD_PATHS.fullmatch(path):
         return largest + _JSON_BYTES, _UPLOAD_TYPES
     return (_MCP_BYTES if path == "/mcp" or path.startswith("/v1/") else _JSON_BYTES), _JSON_TYPES

@@ -26,19 +26,19 @@ from hybrid_pageindex.http.server import Server
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import Impatient, loopback, not_cut_off, web_origin
 
-_TOKEN_LENGTH = 16  # characters of one that a user chooses
-_CONNECTIONS = 1024  # at once; one more is answered 503
-_GRACE = 6  # seconds in which requests may end by themselves
-_END_SECONDS = 10.0  # until the process ends by force
+_TOKEN_LENGTH = 16  # minimum characters of a token that a user chooses
+_CONNECTIONS = 1024  # maximum concurrent connections; a further one gets status 503
+_GRACE = 6  # seconds in which requests may finish at the end
+_END_SECONDS = 10.0  # seconds until the process is ended by force
 
 
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
-    """Serve until a signal arrives. ``options`` are those of the command ``serve``.
+    """Run the server until a signal arrives. ``options`` are those of the command ``serve``.
 
     Raise UsageError for unsafe options, StoreError if the home cannot be opened.
     """
     listening = listening_of(engine, options)
-    if not engine.settings.postgres_url:  # a server may come back; a folder that is not to be written stays so
+    if not engine.settings.postgres_url:  # a database server may come back, but a read-only folder stays read-only
         await asyncio.to_thread(lambda: engine.tokens)
     bound = _bind(listening)
     listening = replace(listening, port=bound.getsockname()[1])
@@ -74,7 +74,7 @@ def listening_of(engine: Engine, options: argparse.Namespace) -> Listening:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Says where it listens once it does, and tells streams before it ends."""
+    """A uvicorn server that prints its address once it listens, and ends event streams before it shuts down."""
 
     def __init__(
         self, config: uvicorn.Config, server: Server, address: str, start: Start, options: argparse.Namespace
@@ -91,7 +91,7 @@ class _Uvicorn(uvicorn.Server):
             sys.stderr.flush()
             if self._options.open:
                 await asyncio.to_thread(webbrowser.open, self._signing_in)
-                with suppress(PageIndexError):  # whoever looks at a page is told
+                with suppress(PageIndexError):  # the first page image reports the error
                     await self._server.engine.pictures.prepare()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -104,9 +104,9 @@ class _Uvicorn(uvicorn.Server):
 
 
 def _bind(listening: Listening) -> socket.socket:
-    """Raises StoreError where the address is taken."""
+    """Return a socket bound to the address. Raise StoreError if the address is in use."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
-    # Where TCP is named, asyncio sends small answers at once: else each waits until the one before is acknowledged.
+    # asyncio disables Nagle's algorithm only for an explicit TCP socket; otherwise small responses are delayed.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

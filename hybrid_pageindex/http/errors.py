@@ -1,4 +1,7 @@
-"""Report errors as problem documents (RFC 9457), below /v1 in OpenAI's form. Codes are stable; the words are not."""
+"""Report errors as problem documents (RFC 9457), and below /v1 in OpenAI's form.
+
+Codes are stable; their wording may change.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ from starlette.types import Receive, Scope, Send
 from hybrid_core import errors
 
 _BRANCH = re.compile(r"str|int|float|bool|constrained-\w+|(list|dict|tuple|function)[\[-].*")
-_NAME_LENGTH = 100  # characters of a name that is repeated
-_SIMILARITY = 0.6  # how alike a known name must be to be proposed
-_LISTED_NAMES = 12  # names that are listed where none is alike
+_NAME_LENGTH = 100  # maximum characters of a name in a message
+_SIMILARITY = 0.6  # minimum similarity of a name to be suggested
+_LISTED_NAMES = 12  # maximum names to list if none is similar
 PROBLEM = "application/problem+json"
 _TYPES = "https://github.com/hybrid-pageindex/hybrid-pageindex/blob/main/docs/errors.md"
-_KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the first that fits
+_KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the first matching class decides
     (errors.NotFoundError, 404, "not_found"),
     (errors.ConflictError, 409, "conflict"),
     (errors.NotConfiguredError, 409, "not_configured"),
@@ -51,8 +54,8 @@ _WORDS = {
     413: ("too_large", "The request is too large."),
     415: ("unsupported_type", "This address does not accept a body of this content type."),
 }
-_MESSAGE_LENGTH = 2000  # characters of a message: what was asked may stand in it
-_INDEXED_NAME = re.compile(r"\.(\d+)\b")  # messages.0.role is messages[0].role there
+_MESSAGE_LENGTH = 2000  # maximum characters of a message, which may contain text of the request
+_INDEXED_NAME = re.compile(r"\.(\d+)\b")  # OpenAI writes messages[0].role instead of messages.0.role
 _OPENAI_CODES = {
     "not_signed_in": "invalid_api_key", "token_refused": "invalid_api_key", "too_many_requests": "rate_limit_exceeded",
     "bad_request": None,
@@ -79,7 +82,10 @@ class Fault:
 
 
 def unknown_name_fault(name: str, place: str, candidates: Iterable[str]) -> Fault:
-    """Return the fault for an unknown parameter or field, with the names that are alike."""
+    """Return the fault for an unknown parameter or field.
+
+    Its detail suggests similar names, or lists the known names.
+    """
     names = sorted(candidates)
     near = difflib.get_close_matches(name, names, n=3, cutoff=_SIMILARITY)
     if near:
@@ -94,19 +100,19 @@ def unknown_name_fault(name: str, place: str, candidates: Iterable[str]) -> Faul
 
 
 def query_names(route: APIRoute) -> frozenset[str]:
-    """Return the query parameters of a route and of what it depends on."""
+    """Return the names of the query parameters of a route and of its dependencies."""
     return frozenset(
         item.alias for item in get_flat_params(route.dependant) if _parameter_location(item.field_info) == "query"
     )
 
 
 def has_body(route: APIRoute) -> bool:
-    """Return whether a route reads a body, be it a file."""
+    """Return whether a route reads a request body, which may be a file."""
     return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
 
 
 def fits_path(route: APIRoute, path_params: Mapping[str, str]) -> bool:
-    """Return whether the path parameters fit the types of the route, such as a number or one of several words."""
+    """Return whether the path parameters are valid for the route, for example a number or one of several words."""
     for item in get_flat_params(route.dependant):
         if _parameter_location(item.field_info) == "path" and item.alias in path_params:
             _, wrong = item.validate(path_params[item.alias], {}, loc=())
@@ -116,7 +122,7 @@ def fits_path(route: APIRoute, path_params: Mapping[str, str]) -> bool:
 
 
 def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
-    """Convert pydantic's validation errors of a request to this API's wording."""
+    """Return pydantic's validation errors of a request as faults in this API's wording."""
     faults = list[Fault]()
     for item in _keep_best_branch(reported):
         place, *path = item["loc"]
@@ -133,7 +139,9 @@ def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
 
 
 def _keep_best_branch(reported: Sequence[Any]) -> list[Any]:
-    """Drop the names of a union's branches, and the errors of all branches but the one that fits furthest."""
+    """Remove the names of union branches from error locations, and the errors of all branches but the best matching
+    one.
+    """
     plain = [
         {**item, "loc": tuple(part for part in item["loc"] if not _BRANCH.fullmatch(str(part)))} for item in reported
     ]
@@ -146,7 +154,7 @@ def _keep_best_branch(reported: Sequence[Any]) -> list[Any]:
 
 
 def _fault_kind(type: str) -> str:
-    """Return the kind of a fault by pydantic's type of an error."""
+    """Return the kind of a fault for pydantic's type of an error."""
     return "missing" if type == "missing" else "type" if type.endswith(("_type", "_parsing")) else "value"
 
 
@@ -155,7 +163,7 @@ def _parameter_location(info: Any) -> str:
 
 
 def _fields_at(route: Any, path: Sequence[Any]) -> list[str]:
-    """Return the fields of the model at a place of a body; none where that is no model."""
+    """Return the field names of the model at a location in the body, [] if there is no model."""
     field = getattr(route, "body_field", None)
     models = _models_of(field.field_info.annotation) if field is not None else []
     for step in path:
@@ -226,7 +234,7 @@ PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class ProblemResponse(Response):
-    """Return a problem in the form of the requested path: below /v1 the form of OpenAI's clients."""
+    """A response with a problem document. For paths below /v1 it has the form that OpenAI's clients read."""
 
     def __init__(
         self, status: int, code: str, message: str, advice: str = "", headers: Mapping[str, str] = {},
@@ -260,7 +268,7 @@ class ProblemResponse(Response):
 
 
 def title_of(code: str) -> str:
-    """Return the same title for every problem of a code."""
+    """Return the title of a problem, which is the same for all problems with that code."""
     return code.replace("_", " ").capitalize()
 
 
@@ -269,7 +277,7 @@ def _encode_body(body: Mapping[str, Any]) -> bytes:
 
 
 def _openai_code(status: int, code: str, faults: Sequence[Fault]) -> tuple[int, str | None]:
-    """Return the status and code that OpenAI has for a problem: an invalid body is 400 there."""
+    """Return the status and code that OpenAI's API uses for a problem. An invalid body has status 400 there."""
     if code == "invalid_request":
         return 400, _OPENAI_KINDS.get(faults[0].kind, "invalid_value") if faults and faults[0].name else None
     return 400 if status == 422 else status, _OPENAI_CODES.get(code, code)
@@ -281,7 +289,7 @@ def _openai_type(status: int) -> str:
 
 
 class Refusal(Exception):
-    """A refusal of a request for a reason that only the server knows."""
+    """A refusal of a request by the HTTP layer, for example because a role is missing."""
 
     def __init__(
         self, status: int, code: str, message: str, advice: str = "", *, faults: Sequence[Fault] = (), **headers: str
@@ -301,13 +309,13 @@ def refusal_of(error: errors.PageIndexError) -> Refusal:
 
 
 def error_payload(error: errors.PageIndexError) -> dict[str, Any]:
-    """Return an error as events report it."""
+    """Return an error as the payload of an event."""
     _, code = _status_and_code(error)
     return {"code": code, "message": error.message[:_MESSAGE_LENGTH], "advice": error.advice[:_MESSAGE_LENGTH]}
 
 
 def method_not_allowed(method: str, allowed: Sequence[str]) -> Refusal:
-    """Return the refusal for a method that no route of the path answers."""
+    """Return the refusal of a method that no route at the path accepts."""
     answered = ", ".join(allowed)
     return Refusal(
         405, "method_not_allowed", f"{method[:20]} is not accepted at this address.", f"Use {answered}.", Allow=answered

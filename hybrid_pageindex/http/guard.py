@@ -1,8 +1,8 @@
-"""The outermost layer: where a request comes from, of what type and size it is, and what every answer says of itself.
+"""The outermost layer: check the host, origin, type and size of requests, and add security headers to responses.
 
-A web page can point a name of its own at this machine (DNS rebinding), so Host is looked at before anything else. Pages
-of other sites can send simple requests, so Origin and Sec-Fetch-Site are looked at next. Ports do not make sites:
-a page of another port of this machine is the same site, and its requests carry our cookie.
+A web page can make its own host name point to this machine (DNS rebinding), so Host is checked first. Pages of other
+sites can send simple requests, so Origin and Sec-Fetch-Site are checked next. A page on another port of this machine
+counts as the same site, and its requests carry our cookie.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hybrid_pageindex.mcp.network import SECONDS, loopback, split
 SLASH = "\ue02f"
 """Stands in a path for a slash inside the name of a library or a document."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_DRAINED_BYTES, _DRAIN_SECONDS = 32 * 2**20, 5.0  # bytes and seconds of a body that is refused
+_DRAINED_BYTES, _DRAIN_SECONDS = 32 * 2**20, 5.0  # bytes and seconds for which a refused body is read
 _METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 _HOST = re.compile(r"[A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 _SLASH = re.compile(rb"%2f", re.IGNORECASE)
@@ -41,7 +41,7 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
-_ALLOWED_HEADERS = (  # headers that an allowed page may send
+_ALLOWED_HEADERS = (  # request headers that an allowed page may send
     "Accept", "Authorization", "Content-Type", "If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID",
     "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id", "Range",
 )  # fmt: skip
@@ -67,7 +67,7 @@ class Hosts:
 
 
 def _mark_slashes(scope: Scope) -> Scope:
-    """Return a request whose path tells an escaped slash from one between two parts."""
+    """Return a request whose path marks escaped slashes, so that they differ from slashes between parts."""
     raw: bytes = scope.get("raw_path") or b""
     if not _SLASH.search(raw):
         return scope
@@ -80,8 +80,10 @@ class Guard:
         self, app: ASGIApp, hosts: Hosts, origins: Sequence[str], room: Callable[[str, str], tuple[int, Sequence[str]]],
         allowed: Callable[[str], Sequence[str]],
     ) -> None:  # fmt: skip
-        """``room`` says of a method and path how many bytes a body may have, and of which types it may be; ``allowed``
-        which methods a path answers, none where it is not there.
+        """Create the guard.
+
+        ``room`` returns for a method and path the maximum bytes of a body and its allowed types. ``allowed`` returns
+        the methods that a path accepts, () for an unknown path.
         """
         self._app, self._hosts, self._origins, self._room = app, hosts, tuple(origins), room
         self._allowed = allowed
@@ -120,7 +122,7 @@ class Guard:
         await self._to_pages(scope, receive, marked)
 
     async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check method and body, after the questions that browsers ask before an allowed page may call."""
+        """Check method and body, after browsers' preflight requests were answered, and call the application."""
         headers, limit, allowed = Headers(scope=scope), 0, self._allowed(scope["path"])
         if scope["method"] == "OPTIONS" and allowed:
             await Response(status_code=204, headers={"Allow": ", ".join(allowed)})(scope, receive, send)
@@ -190,9 +192,9 @@ class Guard:
 
 
 class _LimitedBody:
-    """Count the body of one request and wait for it only so long.
+    """A limit on the size and duration of one request body.
 
-    Where it is too large or too slow, the application sees a client that went away, and the client is told why.
+    If the body is too large or too slow, the application sees a disconnected client, and the client receives a refusal.
     """
 
     def __init__(self, limit: int) -> None:
@@ -202,7 +204,7 @@ class _LimitedBody:
     async def serve(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         async def counted() -> Message:
             if self._whole:
-                return await receive()  # it went away
+                return await receive()  # the client disconnected
             try:
                 message = await asyncio.wait_for(receive(), SECONDS)
             except TimeoutError:
@@ -222,7 +224,7 @@ class _LimitedBody:
 
         try:
             await app(scope, counted, passed_on)
-        except asyncio.CancelledError:  # only a server that ends cancels a request
+        except asyncio.CancelledError:  # happens only when the server ends
             if self._started:
                 raise
             ending = Refusal(
@@ -239,7 +241,10 @@ class _LimitedBody:
 
 
 async def _drain(receive: Receive) -> None:
-    """Read on for a while and discard it: a client that is cut off while it sends does not read why."""
+    """Read and discard the rest of a body for a while.
+
+    A client that is cut off while sending would not read the refusal.
+    """
     left = _DRAINED_BYTES
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_SECONDS):

@@ -1,4 +1,4 @@
-"""Identify the caller of a request, and limit the rate of each caller. Only the paths in OPEN need no token."""
+"""Identify the caller of a request, and limit the request rate of each caller. Only the paths in OPEN need no token."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from hybrid_pageindex.engine.admin import Tokens
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.guard import SAFE
 
-_REMEMBERED_CALLERS = 10_000  # whose rates are remembered
+_REMEMBERED_CALLERS = 10_000  # maximum callers whose rates are stored
 _STATES = frozenset((method, path) for method in SAFE for path in ("/api/v1/health", "/api/v1/ready"))
 """Answered the same for everybody, and so also with a token that is not valid any more."""
 OPEN = _STATES | {("POST", "/api/v1/session")}
-FILES = "/web/"  # what the web page is made of: the same for everybody, and not counted
+FILES = "/web/"  # files of the web page, which are the same for all callers and not counted
 DOCS = "/docs"
 _SIGNED_OUT = (
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>HTTP API</title>\n'
@@ -36,21 +36,27 @@ _SIGNED_OUT = (
     'token. <a href="/">Sign in</a>, then open it again. Programs send <code>Authorization: Bearer TOKEN</code>.</p>\n'
     "</main></body>\n</html>\n"
 )
-_MAX_SECRETS = 1000  # secrets
-_SECONDS = 2.0  # after which one is looked up again: so long one that another process revoked is still taken
+_MAX_SECRETS = 1000  # maximum secrets in the cache
+_SECONDS = 2.0  # seconds until a secret is looked up again; a token revoked by another process is accepted until then
 OWNER = Caller("start", "owner", {EVERYWHERE: "admin"})
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The token that a server is started with: its bearer may do everything. ``chosen`` tells that the user set it."""
+    """The token that a server is started with.
+
+    Its holder has all rights. ``chosen`` is True if the user set the token.
+    """
 
     token: str
     chosen: bool
 
     @property
     def parent(self) -> str:
-        """Return the id that sessions opened with this token belong to. Choosing another token invalidates them."""
+        """Return the parent id of sessions opened with this token.
+
+        Choosing another token invalidates these sessions.
+        """
         return f"start:{hashlib.sha256(self.token.encode()).hexdigest()[:32]}" if self.chosen else "start"
 
     def fits(self, secret: str) -> bool:
@@ -59,14 +65,14 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy that names users in a header, by its address."""
+    """A trusted proxy, known by its IP addresses, that names the user in a header."""
 
     header: str
     addresses: frozenset[str]
 
 
 class Callers:
-    """Resolve secrets of requests to callers, with a short-lived cache."""
+    """Look-up of callers by the secrets of requests, with a short-lived cache."""
 
     def __init__(self, tokens: Callable[[], Tokens], start: Start) -> None:
         self._tokens, self.start = tokens, start
@@ -83,7 +89,7 @@ class Callers:
         return await self._look_up(key, lambda: self._tokens().caller(secret, self.start.parent))
 
     def hold(self, token: str) -> str:
-        """Open a session in memory, for a home that cannot be written. Return the secret of its cookie."""
+        """Open a session in memory, for a read-only home. Return the secret of its cookie."""
         secret = secrets.token_urlsafe(32)
         self._held[secret_hash(secret)] = token
         if len(self._held) > _MAX_SECRETS:
@@ -120,7 +126,9 @@ class Callers:
 
 
 class Identity:
-    """Put the caller into ``scope["state"]["caller"]``, None where the path is open to all."""
+    """Middleware that stores the caller in ``scope["state"]["caller"]``, None for a file of the web page or a path in
+    ``OPEN``.
+    """
 
     def __init__(self, app: ASGIApp, callers: Callers, cookie: str, proxy: Proxy | None, rates: Rates) -> None:
         self._app, self._callers, self._cookie, self._proxy, self._rates = app, callers, cookie, proxy, rates
@@ -149,7 +157,10 @@ class Identity:
         await self._app(scope, receive, send)
 
     async def _identify(self, scope: Scope) -> Caller | None:
-        """Find the caller. A request without a valid token counts for the address that it comes from."""
+        """Return the caller, and count the request for its rate.
+
+        A request without a valid token counts for its IP address.
+        """
         if (scope["method"], scope["path"]) in _STATES:
             self._rates.take(f"from {_address(scope)}")
             return None
@@ -165,7 +176,7 @@ class Identity:
         if shown := headers.get("authorization"):
             kind, _, secret = shown.partition(" ")
             caller = await self._callers.by_secret(secret.strip()) if kind.lower() == "bearer" else None
-            if caller is None or caller.by_cookie:  # a cookie's secret is for cookies
+            if caller is None or caller.by_cookie:  # the secret of a cookie is accepted only in a cookie
                 raise Refusal(
                     401, "token_refused", "This token is not valid.", "Ask an admin for a new token.",
                     www_authenticate='Bearer error="invalid_token"',
@@ -185,7 +196,7 @@ class Identity:
         return caller
 
     async def _by_proxy(self, scope: Scope, named: list[str]) -> Caller:
-        """Find the user that the proxy names. From anybody else the header is refused."""
+        """Return the user that the trusted proxy names. Raise Refusal if another sender uses the header."""
         if self._proxy is None or _address(scope) not in self._proxy.addresses or len(named) != 1:
             raise Refusal(403, "proxy_not_trusted", "Only the trusted proxy may send the header that names the user.")
         caller = await self._callers.by_name(named[0])
@@ -213,14 +224,14 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 class Rates:
-    """Token buckets that refill with ``a_minute`` requests and hold those of ten seconds; 0 means no limit."""
+    """Token buckets that limit callers to ``a_minute`` requests and hold those of ten seconds; 0 means no limit."""
 
     def __init__(self, a_minute: int) -> None:
         self._a_second, self._most = a_minute / 60, max(a_minute / 6, 1.0)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> None:
-        """Count one request. Raise Refusal if the caller sends too many."""
+        """Count one request of a caller. Raise Refusal if the caller exceeds the rate."""
         if not self._a_second:
             return
         now = time.monotonic()
@@ -241,7 +252,7 @@ class Rates:
 
 
 class Turns:
-    """Limit concurrent work: ``at_once`` run, ``waiting`` more may wait, and others are refused."""
+    """A limit on concurrent work. ``at_once`` tasks run, ``waiting`` more may wait, and further ones are refused."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._turn, self._room = asyncio.Semaphore(at_once), at_once + waiting
@@ -249,7 +260,7 @@ class Turns:
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[None]:
-        """Wait for a slot and hold it. Raise Refusal if too many already wait."""
+        """Wait for a free place and hold it. Raise Refusal if too many tasks already wait."""
         if self.held >= self._room:
             raise Refusal(
                 503,

@@ -1,4 +1,4 @@
-"""Wrap the routes: conventions of HTTP, idempotency keys, metrics and the audit log, and the mount of /mcp."""
+"""Middleware around the routes: HTTP conventions, idempotency keys, metrics, the audit log, and the mount of /mcp."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 _API_PREFIX = "/api/v1/"
-_EMPTY_BODY_BYTES = 2  # bytes of a body that says nothing: {}
-_KEPT_BYTES = 2**16  # bytes of an answer that is kept
-_KEY_LENGTH = 200  # characters of a key
+_EMPTY_BODY_BYTES = 2  # bytes of the empty body {}
+_KEPT_BYTES = 2**16  # maximum bytes of a stored reply
+_KEY_LENGTH = 200  # maximum characters of an idempotency key
 _NEVER_KEPT = ("/api/v1/tokens", "/api/v1/session", "/api/v1/search", "/api/v1/ask")
 _KEPT_HEADERS = ("content-type", "location")
 _MCP_SESSIONS = 1000
 
 
 class Routes:
-    """The routes of an application, looked up by path."""
+    """The routes of an application, found by path."""
 
     def __init__(self, routers: Iterable[tuple[str, APIRouter]]) -> None:
-        """``routers`` have a prefix each."""
+        """Create the table from routers, each with the prefix of its paths."""
         self._operations = tuple(
             Operation.of(prefix, item)
             for prefix, router in routers
@@ -63,13 +63,13 @@ class Routes:
         )
 
     def of(self, path: str) -> list[Operation]:
-        """Return the operations of a path for any method; if possible, those whose parameter types fit."""
+        """Return the operations at a path, for any method. Prefer operations whose parameter types match the path."""
         matches = [(item, match) for item in self._operations if (match := item.path.match(path))]
         fitting = [item for item, match in matches if fits_path(item.route, match.groupdict())]
         return fitting or [item for item, _ in matches]
 
     def allowed(self, path: str) -> Sequence[str]:
-        """Return the sorted methods that a path accepts; none for an unknown path."""
+        """Return the sorted methods that a path accepts, () for an unknown path."""
         if path.rstrip("/") == "/mcp":
             return ("DELETE", "GET", "HEAD", "OPTIONS", "POST")
         methods = frozenset[str]().union(*(item.methods for item in self.of(path)))
@@ -80,7 +80,7 @@ class Routes:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Describe one route: its methods, its query parameters, and whether it reads a body."""
+    """A route with its methods and query parameters, and whether it reads a body."""
 
     path: re.Pattern[str]
     route: APIRoute
@@ -95,7 +95,7 @@ class Operation:
 
 
 class Conventions:
-    """HTTP conventions for all routes, applied once the caller is known."""
+    """Middleware that applies HTTP conventions to all routes, once the caller is known."""
 
     def __init__(self, app: ASGIApp, routes: Routes) -> None:
         self._app, self._routes = app, routes
@@ -119,7 +119,7 @@ class Conventions:
 
 
 def _check_request(scope: Scope, operation: Operation) -> None:
-    """Raise Refusal for a parameter that the operation does not have, and for a body where it reads none."""
+    """Raise Refusal for an unknown query parameter, or for a body if the operation reads none."""
     query, declared = scope["query_string"].decode("latin-1"), operation.query
     names = dict.fromkeys(name for name, _ in parse_qsl(query, keep_blank_values=True))
     faults = [unknown_name_fault(item, "query", declared) for item in names if item not in declared]
@@ -155,7 +155,7 @@ class Idempotency:
         caller, store = scope["state"]["caller"].id, self._engine.admin.replies
         try:
             reply = await asyncio.to_thread(store.begin, caller, key, request_hash)
-        except (ReadOnlyError, DiskFullError) as error:  # so would be what it asks for
+        except (ReadOnlyError, DiskFullError) as error:  # another request with this key would be refused too
             refusal = refusal_of(error)
             await refusal.response()(scope, receive, send)
             return
@@ -199,7 +199,10 @@ def _is_repeatable(scope: Scope) -> bool:
 
 
 async def _hash_request(scope: Scope, receive: Receive) -> tuple[str, Receive]:
-    """A hash of what is asked, of JSON with the body; files are known by their names alone."""
+    """Return a hash of a request, and a ``receive`` that replays its body.
+
+    JSON bodies are part of the hash; other bodies, such as files, are not.
+    """
     hashed = hashlib.sha256(f"{scope['method']} {scope['path']}?".encode() + scope["query_string"])
     if not Headers(scope=scope).get("content-type", "").startswith("application/json"):
         return hashed.hexdigest(), receive
@@ -246,7 +249,7 @@ class RequestRecorder:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"] == "/mcp" else "other")
                 self._metrics.add(scope["method"], route, message["status"], time.perf_counter() - began)
-                await self._audit(scope, message["status"])  # before the caller hears of it
+                await self._audit(scope, message["status"])  # written before the caller receives the response
             await send(message)
 
         await self._app(scope, receive, passed_on)
@@ -260,14 +263,17 @@ class RequestRecorder:
         path = scope["path"].removeprefix("/api/v1")
         try:
             await asyncio.to_thread(self._engine.admin.audit.add, caller.name, action, library, path[:2000], status)
-        except ReadOnlyError:  # which has refused what was asked, too
+        except ReadOnlyError:  # this has refused the request too
             return
-        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
+        except PageIndexError as error:  # the change has been made; the log reports that it was not recorded
             logging.getLogger(__name__).error("%s by %s at %s (%d): %s", action, caller.name, path, status, error)
 
 
 class McpMount:
-    """Serve /mcp: one MCP server for callers with all rights, one that stays within the rights of each other caller."""
+    """Middleware that handles /mcp.
+
+    One MCP server is for callers with all rights, another enforces the rights of each caller.
+    """
 
     def __init__(self, app: ASGIApp, engine: Engine, access: Access, feed: Feed, wake: Callable[[], None]) -> None:
         self._app, self._engine, self._access, self._feed, self._wake = app, engine, access, feed, wake
@@ -293,12 +299,12 @@ class McpMount:
 
         fastmcp.settings.enable_rich_logging = False
         fastmcp.settings.http_session_idle_timeout = 1800.0
-        logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
+        logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that disconnects
         access = Access() if limited else self._access
         server = build_server(self._engine, access, limited=limited, feed=self._feed, wake=self._wake)
         return server.http_app(
             path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False
-        )  # the guard in front has looked at both
+        )  # the guard has already checked both
 
     async def close(self) -> None:
         for running in self._made.values():
@@ -306,7 +312,7 @@ class McpMount:
 
 
 class _RunningApp:
-    """An application with its lifespan, which begins and ends in one task."""
+    """A running application, whose lifespan begins and ends in one task."""
 
     def __init__(self, app: Starlette) -> None:
         self.app: ASGIApp = app

@@ -14,12 +14,12 @@ from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.config.experts import PACKS
 
-QUESTION = 10_000  # characters
-_MANY = 1000  # names in one request
+QUESTION = 10_000  # maximum characters of a question
+_MANY = 1000  # maximum names in one request
 
 
 def _whole_numbers(value: Any) -> Any:
-    """Turn JSON's 5.0 into the integer 5, also in lists."""
+    """Return a value with whole floats such as 5.0 as integers, also in lists."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
@@ -41,7 +41,7 @@ class Body(Strict):
 
 
 def _reject_surrogates(value: str) -> str:
-    """Raise ValueError for half a surrogate pair, which no stored text may hold."""
+    """Return the text. Raise ValueError if it contains half a surrogate pair, which cannot be stored."""
     value.encode()
     return value
 
@@ -57,7 +57,10 @@ LibraryName = Annotated[Text, Field(max_length=200, json_schema_extra={"pattern"
 
 
 def checked_expert(expert: str | None) -> str | None:
-    """Refuse expert files, which are local to the machine: over HTTP only packs are named."""
+    """Return the names of expert packs.
+
+    Raise UsageError for other names, since files on the server must not be named over HTTP.
+    """
     if expert is not None and expert not in ("auto", "none"):
         for name in expert.split(","):
             if name.strip() not in PACKS:
@@ -88,7 +91,7 @@ def _field(field: Any) -> tuple[Any, Any]:
     return (_KINDS.get(field.name, _HINTS[field.name]), info)
 
 
-_SearchBody = create_model(  # a new field of SearchRequest is one of the API at once
+_SearchBody = create_model(  # a new field of SearchRequest is thereby part of the API
     "SearchBody", __base__=Body, __doc__="A search request; what it does not say is as the server's settings have it.",
     **{field.name: _field(field) for field in fields(SearchRequest)},  # type: ignore[call-overload]
 )  # fmt: skip
@@ -146,7 +149,7 @@ class CompareBody(Body):
 
 
 def search_fields(body: SearchBody | GrepBody, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the fields of a body as keyword arguments of ``Engine.search``."""
+    """Return the fields set in a body as keyword arguments of ``Engine.search``."""
     fields_set: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question", *without})
     return {name: value for name, value in fields_set.items() if value is not None}
 

@@ -1,8 +1,8 @@
-"""Tell questions from the prompts that chat programs send on their own account, by the structure of their templates.
+"""Distinguish users' questions from prompts that chat programs send by themselves, by the structure of their templates.
 
-Open WebUI sends titles, tags, follow-ups, queries, tools and emoji as calls of their own, and wraps a question in the
-files that were attached. LibreChat asks for titles. A template is known by its head and by what it asks for; the words
-of documents and of the conversation, which it encloses, decide nothing.
+Open WebUI requests titles, tags, follow-ups, queries, tools and emoji in separate calls, and wraps a question in the
+attached files. LibreChat requests titles. A template is recognised by its beginning and by what it requests. The
+enclosed documents and conversations do not matter.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EMPTY_TEXTS = frozenset({"text", "emoji", "prompt"})
 
 
 def find_question(text: str) -> str:
-    """Return the question inside a template that encloses context, else the text as it is."""
+    """Return the question inside a template that encloses context. Return other texts unchanged."""
     if mixture := _MIXTURE.match(text):
         return mixture[1].strip()
     if not _TASK_HEAD.match(text):
@@ -60,9 +60,9 @@ def find_question(text: str) -> str:
 
 
 def errand_reply(users: Sequence[str], systems: Sequence[str], metadata: Mapping[str, Any] | None) -> str | None:
-    """Reply by rule to what a program asks on its own account. Return None for a question.
+    """Return a fixed reply to a request that a chat program makes by itself, None for a user's question.
 
-    ``users`` and ``systems`` are the texts of these roles, in order.
+    ``users`` and ``systems`` are the texts of messages with these roles, in order.
     """
     text = users[-1] if users else ""
     if any(_TOOLS_HEAD.match(system) for system in systems) and len(users) == 1:
@@ -90,7 +90,7 @@ def _is_errand(text: str) -> bool:
 
 
 def _template(text: str) -> str:
-    """Return the words of a template without what it encloses."""
+    """Return the text of a template without the context that it encloses."""
     return _ENCLOSED.sub("", text)
 
 

@@ -49,7 +49,7 @@ async def docs(request: Request, _: AnyCaller) -> Response:
 
 
 def render_reference(api: Mapping[str, Any]) -> str:
-    """Return the page of an OpenAPI document: operations by tag, then the schemas that they name."""
+    """Return an OpenAPI document as an HTML page: operations by tag, then the schemas that they use."""
     about = {tag["name"]: tag.get("description", "") for tag in api.get("tags", ())}
     groups: dict[str, list[str]] = {name: [] for name in about}
     for path, operations in api["paths"].items():
@@ -133,7 +133,7 @@ def _render_schema(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield a table of cells that are HTML already; nothing where there are no rows."""
+    """Yield a table as HTML, nothing if there are no rows. The cells are HTML already."""
     if rows:
         columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
         yield f"<table><caption>{title}</caption><thead><tr>{columns}</tr></thead><tbody>"
@@ -162,7 +162,7 @@ def _prose(text: str) -> str:
 
 
 def _example(method: str, path: str, body: Mapping[str, Any]) -> str:
-    """Return a command that sends the request, with the example of its body."""
+    """Return a curl command that sends a request with the example of its body."""
     lines = ['curl -H "Authorization: Bearer $TOKEN"']
     if method != "get":
         lines[0] += f" -X {method.upper()}"

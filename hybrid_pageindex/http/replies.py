@@ -1,4 +1,4 @@
-"""Reply with JSON, files and streams of events; ETags, conditions and ranges follow RFC 9110."""
+"""JSON, file and event stream responses. ETags, conditions and ranges follow RFC 9110."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ CHANGED_RESPONSES: dict[int | str, dict[str, Any]] = {
 """What the description of a route that heeds ``If-Match`` says of it."""
 _RANGE_SET = re.compile(r"bytes\s*=\s*(.+)", re.IGNORECASE | re.DOTALL)
 _RANGE_SPAN = re.compile(r"(\d{0,18})-(\d{0,18})", re.ASCII)
-_RANGES_PER_REPLY = 100  # parts of one answer; a header that asks for more is ignored
-_ALIVE_SECONDS = 15.0  # seconds after which a silent stream says that it is there
-_RETRY_MS = 1000  # ms after which a client comes back
-_EVENT_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not wait for more
+_RANGES_PER_REPLY = 100  # maximum ranges of one response; a header with more is ignored
+_ALIVE_SECONDS = 15.0  # seconds of silence after which a stream sends a comment
+_RETRY_MS = 1000  # ms after which a client reconnects
+_EVENT_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # tells proxies not to buffer the stream
 _EVENT_CONTENT: dict[str, Any] = {"text/event-stream": {"schema": {"description": "One event of the stream."}}}
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": _EVENT_CONTENT, "description": "Server-sent events."}
@@ -48,7 +48,7 @@ def json_response(value: Any, status: int = 200, **headers: str) -> Response:
 
 
 def to_json(value: Any) -> Any:
-    """Return a value of the core in its JSON shape."""
+    """Return a value of the core as JSON values."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
@@ -59,12 +59,12 @@ def to_json(value: Any) -> Any:
 
 
 def tagged_response(request: Request, value: Any) -> Response:
-    """Return JSON with an ETag, or 304 where the caller has it already."""
+    """Return a JSON response with an ETag, or 304 if the caller has this version already."""
     return with_tag(request, json_response(value))
 
 
 def weakly_tagged_response(request: Request, value: Any, without: Collection[str]) -> Response:
-    """Return JSON with a weak ETag that disregards the fields ``without``, which each search changes."""
+    """Return a JSON response with a weak ETag that ignores the fields ``without``, which change with each search."""
     shaped = to_json(value)
     rows = shaped if isinstance(shaped, list) else [shaped]
     stable = [{name: field for name, field in row.items() if name not in without} for row in rows]
@@ -72,9 +72,9 @@ def weakly_tagged_response(request: Request, value: Any, without: Collection[str
 
 
 def with_tag(request: Request, response: Response, etag: str = "", keep: str = "private, no-cache") -> Response:
-    """Add an ETag to a response, and return 304 if the caller has this version.
+    """Return the response with an ETag, or 304 if the caller has this version already.
 
-    The ETag is computed from the content unless given; ``keep`` is the Cache-Control header.
+    The ETag is computed from the content if it is not given. ``keep`` is the Cache-Control header.
     """
     etag = etag or _etag(response)
     headers = {"ETag": etag, "Cache-Control": keep}
@@ -89,7 +89,10 @@ def _etag(response: Response) -> str:
 
 
 def check_match(request: Request, value: Any) -> bool:
-    """Return whether the request has ``If-Match``. Raise Refusal if it does not match ``value``."""
+    """Return whether the request has an ``If-Match`` that matches ``value``, False if it has none.
+
+    Raise Refusal (412) if it does not match.
+    """
     condition = request.headers.get("if-match", "").strip()
     if condition in ("", "*"):
         return False
@@ -99,13 +102,13 @@ def check_match(request: Request, value: Any) -> bool:
 
 
 def content_responses(kind: str, text: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Describe the response of a route that answers with a file, or with text."""
+    """Return the OpenAPI description of a response with a file, or with text."""
     schema = {"type": "string"} if text else {"type": "string", "format": "binary"}
     return {200: {"content": {kind: {"schema": schema}}}}
 
 
 def attachment_headers(name: str) -> Mapping[str, str]:
-    """Return headers of a file that browsers save and never show as a page of ours."""
+    """Return headers with which browsers save a file instead of showing it as a page of this server."""
     plain = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "._- ") else "_" for sign in name)
     whole = quote(name.encode("utf-8", "replace"), safe="")
     return {
@@ -118,8 +121,8 @@ def attachment_headers(name: str) -> Mapping[str, str]:
 def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool:
     """Return whether to answer a GET with 304. Raise Refusal (412) if a condition on the version fails.
 
-    ``etag`` is as sent; ``modified`` is in seconds since 1970, 0 if unknown. Conditions are checked in the order of
-    section 13.2.2.
+    ``etag`` is the tag as sent. ``modified`` is in seconds since 1970, 0 if unknown. Conditions are checked in the
+    order of RFC 9110, section 13.2.2.
     """
     if match := headers.get("if-match", "").strip():
         if match != "*" and (etag.startswith("W/") or etag not in tags_of(match)):
@@ -137,7 +140,7 @@ def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool
 
 
 def unix_seconds(written: str) -> int:
-    """Return a stored time in seconds since 1970, 0 for "", which stands for never."""
+    """Return a stored time in seconds since 1970, 0 for "" (never)."""
     try:
         return int(datetime.fromisoformat(written).timestamp())
     except ValueError:
@@ -145,7 +148,7 @@ def unix_seconds(written: str) -> int:
 
 
 def tags_of(written: str) -> Sequence[str]:
-    """Return the entity tags of a header, as they are written."""
+    """Return the entity tags in a header, with their quotes."""
     return _TAG.findall(written)
 
 
@@ -160,12 +163,12 @@ def _http_date_seconds(written: str) -> float | None:
     try:
         return parsedate_to_datetime(written).timestamp() if written else None
     except (ValueError, OverflowError):
-        return None  # no date of HTTP: the header is ignored
+        return None  # not an HTTP date, so the header is ignored
 
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """Identify the bytes of a file: the hash of them, and when it was written."""
+    """The version of a file: its hash, size and time of modification (seconds since 1970)."""
 
     sha256: str
     size: int
@@ -182,10 +185,10 @@ class FileVersion:
 
 
 def check_file(request: Request, version: FileVersion, headers: Mapping[str, str]) -> Response | None:
-    """Return 304 where the caller has the file, else None. Raise Refusal where a condition does not hold.
+    """Return 304 if the caller has the file already, else None. Raise Refusal if a condition fails.
 
-    ``Range`` is left in the scope only as far as it can be answered: a header that RFC 9110 lets a server ignore is
-    taken out, and one without any satisfiable part is refused with 416.
+    A ``Range`` header that RFC 9110 lets a server ignore is removed from the request. One without any satisfiable range
+    is refused with 416.
     """
     if check_conditions(request.headers, version.etag, modified=version.modified):
         return Response(status_code=304, headers={**headers, **version.headers})
@@ -204,10 +207,9 @@ def check_file(request: Request, version: FileVersion, headers: Mapping[str, str
 
 
 def requested_spans(headers: Headers, version: FileVersion) -> Sequence[tuple[int, int]] | None:
-    """Return the satisfiable parts that are asked for, each from its first byte to the one after its last.
+    """Return the requested byte ranges that the file can satisfy, as (first byte, byte after the last).
 
-    Return None for the whole file: where the header does not follow the grammar, has another unit, or has an ``If-
-    Range`` of another version.
+    Return None to send the whole file: without a valid ``Range`` header, or with an ``If-Range`` of another version.
     """
     header = _RANGE_SET.fullmatch(headers.get("range", "").strip())
     if header is None or not _names_version(headers.get("if-range", "").strip(), version):
@@ -227,8 +229,9 @@ def requested_spans(headers: Headers, version: FileVersion) -> Sequence[tuple[in
 
 
 async def part_response(file: Distant, span: tuple[int, int], headers: Mapping[str, str]) -> Response | None:
-    """Send on one part of an original that lies in a bucket; the rest stays there. Return None where the bucket has
-    no such file. Raise as ``Distant.part`` does.
+    """Return a response with one range of a file in a bucket, without reading the rest.
+
+    Return None if the bucket has no such file. Raise the errors of ``Distant.part``.
     """
     start, stop = span
     data = await asyncio.to_thread(file.part, start, stop)
@@ -243,7 +246,7 @@ async def part_response(file: Distant, span: tuple[int, int], headers: Mapping[s
 
 
 def _names_version(condition: str, version: FileVersion) -> bool:
-    """Return whether ``If-Range`` names this version, by its strong tag or its date; so does no condition."""
+    """Return whether ``If-Range`` is missing or names this version, by its strong tag or its date."""
     return condition in ("", version.etag, version.headers.get("Last-Modified"))
 
 
@@ -255,7 +258,7 @@ def _byte_span(first: str, last: str, size: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A server-sent event; a client sends ``id`` back to resume the stream."""
+    """A server-sent event. A client sends ``id`` back to resume the stream."""
 
     kind: str
     data: Any
@@ -269,9 +272,9 @@ class Event:
 
 
 def stream_events(server: Server, source: AsyncIterator[Event], *, resumed: bool = True) -> StreamingResponse:
-    """Stream a source's events until it ends or the server does; the last event is then ``end``.
+    """Return a response that streams events until the source or the server ends. The last event is then ``end``.
 
-    ``resumed``: clients come back where the stream breaks off. Other clients may not understand a retry.
+    ``resumed`` tells clients to reconnect after an interruption. Clients of other protocols may not understand this.
     """
     return StreamingResponse(
         _encode_events(server, source, resumed), headers=_EVENT_HEADERS, media_type="text/event-stream"
@@ -282,7 +285,7 @@ def last_event_number(
     last_event_id: Annotated[str, Header(max_length=200, description="the number of the last event heard")] = "",
     after: Annotated[int | None, Query(ge=0, lt=2**53, description="the same, for a first request")] = None,
 ) -> int | None:
-    """Return the number of the last event that the client received, None for none."""
+    """Return the number of the last event that the client received, None if there is none."""
     number = last_event_id
     return int(number) if number.isascii() and number.isdigit() and len(number) < 19 else after
 
@@ -291,7 +294,7 @@ LastEvent = Annotated[int | None, Depends(last_event_number)]
 
 
 def wants_events(request: Request) -> bool:
-    """Return whether the caller accepts a stream of events; a quality of 0 says that it does not."""
+    """Return whether the caller accepts an event stream. A quality of 0 means no."""
     for part in request.headers.get("accept", "").lower().split(","):
         kind, *parameters = (item.strip() for item in part.split(";"))
         if kind == "text/event-stream":
@@ -343,9 +346,9 @@ async def _next_event(source: AsyncIterator[Event]) -> Event:
 async def events_of_work(
     work: Callable[[Callable[[Event], None]], Awaitable[Event]],
 ) -> AsyncIterator[Event]:
-    """Yield the events that work reports from any thread, then its result.
+    """Yield the events that a task reports from any thread, then its result.
 
-    The work continues even if no client listens.
+    The task continues if the client disconnects.
     """
     loop, told_events = asyncio.get_running_loop(), asyncio.Queue[Event | None]()
 

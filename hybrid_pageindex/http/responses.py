@@ -1,4 +1,4 @@
-"""Describe the JSON answers that are no values of the core."""
+"""Models of JSON responses that have no class in the engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _described(field: Field[Any]) -> Any:
     return pydantic.Field(None) if field.default is MISSING else field.default
 
 
-ShownDocument = create_model(  # a new field of Document is described at once
+ShownDocument = create_model(  # so that new fields of Document are included
     "ShownDocument",
     __doc__="A document as every answer shows it; ``unread`` counts its pages without readable text.",
     published=(bool, ...),

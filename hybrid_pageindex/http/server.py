@@ -1,4 +1,4 @@
-"""Shared state of a server, and the dependencies of its routes: libraries, callers, rights."""
+"""The shared state of a server, and the dependencies of its routes: libraries, callers and rights."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _METRIC_HELP = {
     "answers_held": "Answers that are made or wait for their turn.",
 }
 T = TypeVar("T")
-_UPLOADS = 100  # bodies that are received at once: each holds a connection and two files
-_CHECK_SECONDS = 2.0  # seconds that what is missing holds: probes come often, and each asks the search server
+_UPLOADS = 100  # maximum bodies received at once; each uses a connection and two files
+_CHECK_SECONDS = 2.0  # seconds for which the missing components are cached, because each check calls the search server
 DocumentName = Annotated[str, Path(max_length=2000), AfterValidator(lambda name: name.replace(SLASH, "/"))]
 
 
 class Metrics:
-    """Count requests by ``route``, the pattern of a path: there are few of these."""
+    """Counts and durations of requests by ``route``, the path pattern. There are few patterns, unlike paths."""
 
     def __init__(self) -> None:
         self._answered: dict[tuple[str, str, int], int] = defaultdict(int)
@@ -54,7 +54,7 @@ class Metrics:
         self._seconds[route] += seconds
 
     def text(self, gauges: Mapping[str, float]) -> str:
-        """Render the counts and the further ``gauges``."""
+        """Return the counts and ``gauges`` in the text format of Prometheus."""
         lines = [*_metric_head("requests_total", "counter")]
         for (method, route, status), count in sorted(self._answered.items()):
             lines.append(
@@ -75,7 +75,7 @@ class Metrics:
 
 @dataclass
 class Server:
-    """The state of one server. ``reads``, ``searches`` and ``answers`` each limit concurrent work.
+    """The state of one server. ``reads``, ``searches`` and ``answers`` each limit concurrent work of that kind.
 
     ``access`` decides which local files may be indexed by path. ``ending`` is set when the server shuts down.
     """
@@ -97,7 +97,10 @@ class Server:
     _missing: tuple[float, dict[str, str]] | None = None
 
     async def turn(self, turns: Turns, work: Coroutine[Any, Any, T]) -> T:
-        """Run work when a slot is free. It continues if the client disconnects, because threads cannot be stopped."""
+        """Run work when a place is free, and return its result.
+
+        It continues if the client disconnects, because threads cannot be stopped.
+        """
 
         async def take_turn() -> T:
             async with turns.take():
@@ -110,10 +113,10 @@ class Server:
             return await asyncio.shield(task)
         finally:
             if task.done():
-                work.close()  # it never had its turn
+                work.close()  # it was never started
 
     async def missing(self) -> dict[str, str]:
-        """Return ``Engine.admin.missing``, cached for two seconds."""
+        """Return the components that do not work (``Engine.admin.missing``), cached for two seconds."""
         async with self._looking:
             if self._missing is None or time.monotonic() >= self._missing[0] + _CHECK_SECONDS:
                 missing = await self.engine.admin.missing()
@@ -123,7 +126,7 @@ class Server:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._working.discard(task)
         if not task.cancelled():
-            task.exception()  # looked at: nobody may be waiting any more
+            task.exception()  # retrieved to avoid a warning, since no caller may be waiting
 
 
 def server_of(request: Request) -> Server:
@@ -132,7 +135,7 @@ def server_of(request: Request) -> Server:
 
 
 def _metric_head(name: str, kind: str) -> list[str]:
-    """Return the lines above the values of a metric."""
+    """Return the HELP and TYPE lines of a metric."""
     return [f"# HELP pageindex_{name} {_METRIC_HELP.get(name, name)}", f"# TYPE pageindex_{name} {kind}"]
 
 
@@ -155,9 +158,9 @@ async def readable_libraries(request: Request) -> list[Library]:
 
 
 async def find_library(request: Request, name: str, role: Role) -> Library:
-    """Return a library if the caller has the role.
+    """Return a library by name if the caller has the role.
 
-    Raise NotFoundError if it is unknown or may not be read, Refusal if the role is missing.
+    Raise NotFoundError if it is unknown or the caller may not read it, Refusal if the role is missing.
     """
     name, seen = name.replace(SLASH, "/"), await readable_libraries(request)
     library = library_called(name, seen)
@@ -168,9 +171,9 @@ async def find_library(request: Request, name: str, role: Role) -> Library:
 
 
 async def find_size(request: Request, library: Library) -> LibrarySize:
-    """Return the size of a library. Raise NotFoundError where it was deleted meanwhile."""
+    """Return the size of a library. Raise NotFoundError if it was deleted meanwhile."""
     server = server_of(request)
-    for part in (library.name, ""):  # it may have got another name
+    for part in (library.name, ""):  # it may have been renamed
         for size in await server.turn(server.reads, server.engine.libraries.list(part)):
             if size.id == library.id:
                 return size
@@ -178,7 +181,10 @@ async def find_size(request: Request, library: Library) -> LibrarySize:
 
 
 async def read_each(request: Request, read: Callable[[str], Coroutine[Any, Any, T]]) -> list[T]:
-    """Return what ``read`` returns for the name of each readable library. One that is deleted meanwhile is left out."""
+    """Return the results of ``read`` for the names of all libraries that the caller may read.
+
+    Libraries deleted meanwhile are left out.
+    """
     results = list[T]()
     for library in await readable_libraries(request):
         with suppress(NotFoundError):
@@ -187,10 +193,10 @@ async def read_each(request: Request, read: Callable[[str], Coroutine[Any, Any, 
 
 
 async def find_openai_library(request: Request, name: str, code: str, detail: str, fault: tuple[str, str]) -> Library:
-    """Return a library that may be read, as a model or a vector store of OpenAI's protocol.
+    """Return the library with the name of a model or vector store in OpenAI's protocol.
 
-    ``fault`` is the name and the place of the parameter that names it. Raises Refusal with ``code`` and ``detail``
-    where it is unknown or may not be read.
+    ``fault`` is the name and location of the parameter. Raise Refusal with ``code`` and ``detail`` if the library is
+    unknown or the caller may not read it.
     """
     try:
         return await find_library(request, name, "read")
@@ -199,7 +205,10 @@ async def find_openai_library(request: Request, name: str, code: str, detail: st
 
 
 def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Caller:
-    """Return the caller if it has the role, else raise Refusal. Roles other than read are recorded in the audit log."""
+    """Return the caller if it has the role, else raise Refusal.
+
+    Requests that need another role than read are noted for the audit log.
+    """
     caller = caller_of(request)
     if role != "read":
         note_for_audit(request, library)
@@ -210,7 +219,7 @@ def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Cal
 
 
 def note_for_audit(request: Request, library: str = EVERYWHERE) -> None:
-    """Record the request in the audit log, whatever its outcome."""
+    """Mark the request for the audit log, whatever its outcome."""
     request.scope.setdefault("state", {})["audit"] = "" if library == EVERYWHERE else library
 
 

@@ -1,4 +1,4 @@
-"""Receive bodies that are files: written to the home's disk as they come, never held in memory."""
+"""Receive file uploads. They are written to the home's disk in pieces and never held in memory."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from hybrid_pageindex.http.errors import Refusal
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-FILES_PER_REQUEST = 1000  # in one request
-_FREE_BYTES = 200 * 10**6  # bytes that uploads leave on the disk
-_HEADER_BYTES = 8192  # bytes of one part's headers, or of its text
-_FIELDS = 20  # texts of one body; further ones are passed over
-_SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # after so many seconds fewer bytes a second only hold a connection
+FILES_PER_REQUEST = 1000  # maximum files in one request
+_FREE_BYTES = 200 * 10**6  # bytes that must stay free on the disk
+_HEADER_BYTES = 8192  # maximum bytes of a part's headers, or of its text
+_FIELDS = 20  # maximum texts of one body; further ones are ignored
+_SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # slower uploads (bytes per second) are refused after these seconds
 
 
 @asynccontextmanager
@@ -36,9 +36,9 @@ async def received_files(
 ) -> AsyncIterator[list[Upload]]:
     """Yield the files of a request body, stored in a temporary folder.
 
-    ``name`` is the file name if the body is one file; ``limit`` is in bytes per file. ``fields`` takes the short texts
-    of a multipart body that are no files. Raise Refusal for an unacceptable
-    body, StoreError if the disk is full. The next process removes the folder after a crash.
+    ``name`` is the file name if the body is one file. ``limit`` is in bytes per file. ``fields`` receives the short
+    texts of a multipart body that are not files. Raise Refusal for an unacceptable body, StoreError if the disk is
+    full. After a crash the next process removes the folder.
     """
     try:
         with scratch_folder(home / "tmp") as folder:
@@ -80,7 +80,7 @@ async def _receive_files(
 
 
 async def _write_stream(request: Request, write: Callable[[bytes], object], sink: _FileSink) -> None:
-    """Write a body chunk by chunk in a thread: a slow disk must not keep others waiting."""
+    """Pass a body to ``write`` piece by piece in a thread, so that a slow disk does not delay other requests."""
     gathered, received, began = bytearray(), 0, time.monotonic()
     try:
         async for chunk in request.stream():
@@ -101,7 +101,7 @@ async def _write_stream(request: Request, write: Callable[[bytes], object], sink
 
 
 class _FileSink:
-    """Write files one after the other, each named by its number: names of uploads never become paths."""
+    """A writer of uploaded files. Files are numbered, because names of uploads must never become paths."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.uploads: list[Upload] = []
@@ -140,7 +140,7 @@ class _FileSink:
             self._file = None
 
     def close(self) -> None:
-        """Close a file that is not whole."""
+        """Close a file that is incomplete."""
         if self._file is not None:
             self._file.close()
 
@@ -151,7 +151,7 @@ class _FileSink:
 
 @dataclass
 class _MultipartFiles:
-    """Turn the callbacks of a multipart parser into files. Parts without a filename are ``fields``, if short."""
+    """A parser of multipart bodies that writes files. Short parts without a file name become ``fields``."""
 
     sink: _FileSink
     fields: dict[str, str]

@@ -1,4 +1,4 @@
-"""Decide which files of this machine the server may read: those below ``--root``, links resolved first."""
+"""Decide which local files the server may read: only those below ``--root``, after links are resolved."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from hybrid_core.types.documents import Document
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """``roots`` are absolute and free of links. ``read_only`` refuses whatever changes a library."""
+    """The local files that a server may read.
+
+    ``roots`` are absolute folders whose paths contain no links. ``read_only`` refuses all changes of libraries.
+    """
 
     roots: tuple[Path, ...] = ()
     read_only: bool = False
 
     @classmethod
     def of(cls, roots: Sequence[str], *, read_only: bool) -> Access:
-        """Resolve the roots. Raise UsageError where one is no folder."""
+        """Return the access to these folders. Raise UsageError if one is not a folder."""
         resolved = [Path(root).expanduser().resolve() for root in roots]
         for name, root in zip(roots, resolved, strict=True):
             if not name.strip() or not root.is_dir():  # an empty one would be the folder that a client starts it in
@@ -30,26 +33,26 @@ class Access:
         return cls(tuple(resolved), read_only)
 
     def check_writing(self) -> None:
-        """Raise UsageError where the server is read-only."""
+        """Raise UsageError if the server is read-only."""
         if self.read_only:
             raise UsageError("This server is read-only.", "Start a server without --read-only to change libraries.")
 
     def may_read(self, name: str) -> Path | None:
-        """Return the resolved path below a root, whether it exists or not, None outside the roots.
+        """Return the resolved path below a root, whether or not it exists, None if it is outside the roots.
 
-        A relative path is tried below each root: the folder that a client starts the server in means nothing.
+        A relative path is tried below each root, because the current folder depends on the client.
         """
         try:
             candidates = [(root / Path(name).expanduser()).resolve() for root in self.roots]
-        except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown ~user, a NUL in the name
+        except (OSError, RuntimeError, ValueError):  # a loop of links, an unknown ~user, or a NUL in the name
             return None
         inside = [path for path in candidates if any(path.is_relative_to(root) for root in self.roots)]
         return next((path for path in inside if exists(path)), inside[0] if inside else None)
 
     def path(self, name: str) -> Path:
-        """Return the path of a file or folder that exists.
+        """Return the resolved path of an existing file or folder.
 
-        Raise UsageError outside the roots, whether it exists or not, DocumentError where nothing is there.
+        Raise UsageError if it is outside the roots, whether or not it exists, DocumentError if it does not exist.
         """
         path = self.may_read(name)
         if path is None:
@@ -61,9 +64,9 @@ class Access:
         return path
 
     def file(self, name: str) -> Path:
-        """Return the one document that a path names, resolved.
+        """Return the resolved path of one file.
 
-        Raise as ``path`` does, and DocumentError for a folder.
+        Raise the errors of ``path``, and DocumentError for a folder.
         """
         path = self.path(name)
         if not path.is_file():
@@ -75,10 +78,10 @@ class Access:
         return path
 
     def files(self, names: Sequence[str]) -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
-        """Return the documents that files and folders name, (path, why not) of unusable files, and notes.
+        """Return the documents at these paths, (path, reason) of unusable files, and notes.
 
-        Unusable are files that cannot be indexed and links that lead outside. Raise as ``path`` does for the names
-        themselves.
+        Files that cannot be indexed and links that lead outside the roots are unusable. Raise the errors of ``path``
+        for the names themselves.
         """
         from indexers.files.discover import discover
 
@@ -94,7 +97,7 @@ class Access:
         return tuple(files), tuple(problems), discovered.notes
 
     def unchanged(self, path: Path, document: Document) -> bool:
-        """Return whether a file is still what was indexed, by its size and time."""
+        """Return whether a file is still the indexed one, by its size and modification time."""
         try:
             now = path.stat()
         except OSError:

@@ -1,4 +1,4 @@
-"""Index files on behalf of calls: one build per document, also as a background task of the protocol (SEP-2663)."""
+"""Index files for tool calls, one build per set of files, also as a background task of the protocol (SEP-2663)."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ from hybrid_pageindex.engine.index.worker import Standby
 if TYPE_CHECKING:
     from indexers.jobs.report import FileResult, IndexProgress
 
-_TICK = 0.5  # seconds between two looks, and two reports of progress
-_MAX_FINISHED = 50  # finished builds that can still be asked for
+_TICK = 0.5  # seconds between two checks and progress reports
+_MAX_FINISHED = 50  # finished builds whose outcome is remembered
 _STAGES = {"parse": "page", "ocr": "by OCR, page", "refine": "improving the outline, page",
            "describe": "describing page", "tree": "checking the outline",
            "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
 BuildReport = Callable[["Build"], Awaitable[None]]
 BuildExit = Callable[[], Awaitable[bool]]
 _METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
-_POLL = timedelta(seconds=1)  # what clients are told to leave between two looks
+_POLL = timedelta(seconds=1)  # interval at which clients should poll
 _AT_ONCE = 16
 
 
 class Build:
-    """The indexing of some files, on behalf of the calls that ask for these."""
+    """The indexing of some files, shared by all calls that request these files."""
 
     def __init__(self, files: tuple[Path, ...], library: str, sources: Sequence[Path]) -> None:
-        """``sources`` are what an update looks at later."""
+        """Create a build. ``sources`` are the paths that a later update indexes."""
         self.files, self.library, self.sources = files, library, sources
         self.progress: IndexProgress | None = None
-        self.kept = False  # goes on without anybody waiting
+        self.kept = False  # whether it continues when no call waits
         self.waiting = 0
         self.stopping = False
         self._finished: dict[str, FileResult] = {}
-        self._is_searchable = False  # all of it; only outlines are improved
+        self._is_searchable = False  # whether all files can be searched and only outlines are being improved
         self.task: asyncio.Task[list[FileResult]]
 
     @property
     def share(self) -> float:
-        """Return the share that is done, 0 to 1."""
+        """Return the share of the bytes that is indexed, 0 to 1."""
         if self.task.done():
             return 1.0
         now = self.progress
         return now.bytes_done / now.bytes if now and now.bytes else 0.0
 
     def record(self, progress: IndexProgress) -> None:
-        """Take what the indexing reports."""
+        """Store a progress report of the indexing."""
         self.progress = progress
         if (file := progress.finished) is not None:
             self._finished[file.path] = file
@@ -77,10 +77,11 @@ class Build:
         return f"{counts}{scans}" if self.task.done() else f"{counts}{scans}{_current_file(now)}"
 
     async def watch(self, tell: BuildReport, leave: BuildExit) -> list[FileResult] | None:
-        """Report progress until all files can be searched. Return the files, or None where ``leave`` ends the waiting.
+        """Report progress until all files can be searched, and return their results. Return None if ``leave`` ends the
+        waiting.
 
-        The work stops once nobody waits, unless it is ``kept``; outlines are improved without waiting callers. Raise
-        what the work raises.
+        Indexing stops when no call waits, unless the build is ``kept``. Outlines are improved without waiting calls.
+        Raise the errors of indexing.
         """
         self.waiting += 1
         try:
@@ -105,7 +106,7 @@ class Build:
 
 
 class Builds:
-    """The builds of one server, which also works on jobs that others left."""
+    """The builds of one server, which also processes jobs that other processes queued."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -115,15 +116,18 @@ class Builds:
         self._closed = False
 
     async def work(self) -> None:
-        """Work on jobs until cancelled."""
+        """Process queued jobs until the task is cancelled."""
         await self._standby.run()
 
     def wake(self) -> None:
-        """Start the work on jobs that were queued."""
+        """Start processing, because jobs were queued."""
         self._standby.wake()
 
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
-        """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
+        """Start to index files, or join a running build of the same files.
+
+        Return the build. Raise StoreError once closed.
+        """
         if self._closed:
             raise StoreError(
                 "The server is shutting down.",
@@ -144,7 +148,7 @@ class Builds:
         return list(self._running.values())
 
     def failed(self, library: str | None) -> list[tuple[Build, str]]:
-        """Return failed builds that nobody waited for, with the reason."""
+        """Return failed builds with the reason."""
         return [
             (build, str(error))
             for build in self._finished
@@ -154,7 +158,7 @@ class Builds:
         ]
 
     async def close(self) -> None:
-        """Stop everything and leave it to whoever works next; what was published stays. Safe to call twice."""
+        """Stop all builds and leave their jobs to other workers. Published documents stay. Safe to call twice."""
         self._closed = True
         self._engine.jobs.hand_back()
         tasks = [build.task for build in self._running.values()]
@@ -172,12 +176,12 @@ class Builds:
         if self._running.get(key) is build:
             del self._running[key]
         if not build.task.cancelled():
-            build.task.exception()  # looked at: a build that nobody waits for may fail
+            build.task.exception()  # retrieved to avoid a warning: a build without waiting calls may fail
         self._finished = [*self._finished[-_MAX_FINISHED + 1 :], build]
 
 
 def _current_file(now: IndexProgress) -> str:
-    """Return the stage and page of the file that moved last."""
+    """Return the stage and page of the file with the latest progress report."""
     if not now.file and now.stage != "embed":
         return ""
     where = f"; {Path(now.file).name}: {_STAGES[now.stage]}" if now.file else f"; {_STAGES[now.stage]}"
@@ -185,31 +189,34 @@ def _current_file(now: IndexProgress) -> str:
 
 
 def tasks_installed() -> bool:
-    """Return whether the package is installed."""
+    """Return whether the package for background tasks is installed."""
     return find_spec("fastmcp_tasks") is not None
 
 
 def task_config() -> TaskConfig:
-    """Return the declaration of a tool that runs as a task for clients which know them."""
+    """Return the configuration of a tool that runs as a background task for clients that support tasks."""
     return TaskConfig("optional", poll_interval=_POLL) if tasks_installed() else TaskConfig("forbidden")
 
 
 def add_task_extension(server: FastMCP, builds: Builds) -> None:
-    """Add the extension. ``builds`` are stopped first at the server's end: the package waits for what is running."""
+    """Add the task extension to a server.
+
+    At the end ``builds`` are stopped first, because the package waits for running tasks.
+    """
     if tasks_installed():
         server.add_extension(_TaskExtension(builds))
 
 
 class _Params(BaseModel):
-    """Accept any parameters: the package checks them."""
+    """Parameters of any form, which the package checks later."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class _TaskExtension(ServerExtension):
-    """Stand for the package's extension until a task is wanted.
+    """A stand-in for the package's task extension, which is loaded at the first task.
 
-    Tasks live in this process's memory: they end with the server, as the builds behind them do.
+    Tasks are kept in this process's memory. They end with the server, as do the builds behind them.
     """
 
     identifier = TASKS_EXTENSION_ID
@@ -266,7 +273,7 @@ class _TaskExtension(ServerExtension):
             return self._real
 
     async def _live(self, real: ServerExtension, ready: asyncio.Future[None]) -> None:
-        """The package's own lifespan, entered and left in one task."""
+        """Enter and leave the package's lifespan in one task."""
         async with real.lifespan():
             ready.set_result(None)
             await self._end.wait()

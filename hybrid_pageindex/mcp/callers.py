@@ -1,4 +1,4 @@
-"""Find out who calls a tool, and limit an engine to what the caller may read and change."""
+"""Identify the caller of a tool, and limit an engine to what the caller may read and change."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _DISK_TOOLS = frozenset({"build_index", "add_documents"})
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
-    """The caller of a tool; ``owner`` is "" for callers of the machine, who see all conversations."""
+    """The caller of a tool. ``owner`` is "" for local callers and admins, who may read all conversations."""
 
     name: str = ""
     owner: str = ""
 
 
 def tool_caller() -> ToolCaller:
-    """Return the caller of this call. One session may outlive a token and show another one."""
+    """Return the caller of the current tool call. A session may outlive its token and continue with another."""
     try:
         request = get_http_request()
-    except RuntimeError:  # it came on stdio
+    except RuntimeError:  # called over stdio
         return ToolCaller()
     caller: Caller | None = request.scope.get("state", {}).get("caller")
     if caller is None:
@@ -53,7 +53,7 @@ def tool_caller() -> ToolCaller:
 
 
 def required_caller() -> Caller:
-    """Return the caller of the request. Raise UsageError where nobody is known: nothing is shown then."""
+    """Return the caller of the request. Raise UsageError if the caller is unknown."""
     try:
         caller = get_http_request().scope.get("state", {}).get("caller")
     except RuntimeError:
@@ -64,14 +64,14 @@ def required_caller() -> Caller:
 
 
 def check_role(role: Role, library: str = EVERYWHERE) -> None:
-    """Raise UsageError where the caller does not have the role in a library (an id), or in all."""
+    """Raise UsageError if the caller lacks the role in a library (an id), or by default in all libraries."""
     if not required_caller().may(role, library):
         where = "in all libraries" if library == EVERYWHERE else "in this library"
         raise UsageError(f"'{role}' is the role needed {where}.", "Use a token with this role.")
 
 
 def hidden_tools() -> frozenset[str]:
-    """Return the tools that the caller of a limited server can never use: their lists leave them out."""
+    """Return the tools that the caller of a limited server may never use, so that lists can leave them out."""
     caller = required_caller()
     highest = max((ROLES.index(role) for role in caller.grants.values()), default=0)
     hidden = _DISK_TOOLS
@@ -83,9 +83,9 @@ def hidden_tools() -> frozenset[str]:
 
 
 class LimitedEngine:
-    """The calls of an ``Engine`` that tools make, within the libraries that the caller of each may read or change.
+    """The calls of an ``Engine`` that tools use, limited to the libraries that the caller may read or change.
 
-    It is no subclass on purpose: a call that is not written here is not there.
+    It is not a subclass, so that only the methods written here are available.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -104,9 +104,10 @@ class LimitedEngine:
         return [item for item in await self._engine.libraries.named() if caller.may("read", item.id)]
 
     async def library(self, name: str | None) -> Library:
-        """Return the named library, else the default one, else the only one.
+        """Return a library by name, by default the configured one, else the only one that the caller may read.
 
-        Raise NotFoundError where it is unknown or may not be read, UsageError where the choice is not clear.
+        Raise NotFoundError if it is unknown or may not be read, UsageError if no name is given and several are
+        possible.
         """
         readable = await self.readable()
         library = library_called(name or self.settings.library, readable)
@@ -120,17 +121,20 @@ class LimitedEngine:
         raise UsageError("The request does not say which library to use.", f"Name one of these: {names or 'none'}.")
 
     async def writable(self, name: str | None, role: Role = "write") -> Library:
-        """Return a library as ``library`` does. Raise UsageError too where the caller lacks the role in it."""
+        """Return a library as ``library`` does. Also raise UsageError if the caller lacks the role in it."""
         library = await self.library(name)
         check_role(role, library.id)
         return library
 
     async def default_writable(self, name: str | None, role: Role = "write") -> Library:
-        """Return a library as ``writable`` does; the settings' one is meant only where it may be read."""
+        """Return a library as ``writable`` does, but treat the configured library's name like no name."""
         return await self.writable(None if name == self.settings.library else name, role)
 
     async def scope(self, named: str | Sequence[str] | None, all_libraries: bool) -> list[str]:
-        """Return the names of the libraries that a search may look into."""
+        """Return the names of the libraries for a search.
+
+        Raise NotFoundError if the caller may not read one of them.
+        """
         if all_libraries:
             names = [item.name for item in await self.readable()]
             if not names:
@@ -173,7 +177,7 @@ class LimitedEngine:
 
 
 class LimitedDocuments:
-    """Documents of the libraries that the caller may read, or change with the role ``write``."""
+    """Methods on documents of the libraries that the caller may read, or change with the role ``write``."""
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -202,7 +206,7 @@ class LimitedDocuments:
 
 
 class LimitedPictures:
-    """Pictures of pages of the libraries that the caller may read."""
+    """Methods on page pictures of the libraries that the caller may read."""
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -217,7 +221,7 @@ class LimitedPictures:
 
 
 class LimitedLibraries:
-    """The libraries that the caller may read, or name with the role ``admin``."""
+    """Methods on the libraries that the caller may read, or rename with the role ``admin``."""
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -228,7 +232,7 @@ class LimitedLibraries:
 
     async def name(self, library: str, **names: str) -> Library:
         readable = await self._limited.readable()
-        named = library_called(library, readable)  # no other is meant where none is named
+        named = library_called(library, readable)  # without a name no library is meant
         if named is None:
             raise no_library(library[:200], readable)
         check_role("admin", named.id)
@@ -240,7 +244,7 @@ class LimitedLibraries:
 
 
 class LimitedJobs:
-    """Jobs of the libraries that the caller may read, or decide about with the role ``write``."""
+    """Methods on jobs of the libraries that the caller may read, or change with the role ``write``."""
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -256,7 +260,7 @@ class LimitedJobs:
         return history
 
     async def list(self, *, library: str | None = None, most: int = 100) -> JobList:
-        """Return the queue of the libraries that are read; other pauses and workers stay hidden."""
+        """Return the jobs of one library, or of all libraries that the caller may read, without pauses and workers."""
         limited = self._limited
         libraries = [await limited.library(library)] if library else await limited.readable()
         if not libraries:
@@ -281,14 +285,20 @@ class LimitedJobs:
         return await self._engine.jobs.forget(*ids, library=await self._check(ids, library))
 
     async def _check(self, ids: Sequence[int], library: str | None) -> str | None:
-        """Return the library to decide about, None for jobs by number. Raise as ``get`` and ``check_role`` do."""
+        """Return the name of the library whose jobs to change, None for jobs by number.
+
+        Raise the errors of ``get`` and ``check_role``.
+        """
         for id in ids:
             check_role("write", (await self.get(id)).view.job.library)
         return None if ids else (await self._limited.default_writable(library)).name
 
 
 class LimitedConversations:
-    """Conversations about the libraries that the caller may read; tools check their owner."""
+    """Methods on conversations about the libraries that the caller may read.
+
+    The tools check who owns a conversation.
+    """
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -324,5 +334,8 @@ class LimitedConversations:
 
 
 def _readable(conversation: Conversation, caller: Caller) -> bool:
-    """Return whether a caller may read all libraries of a conversation, which may be about all there are."""
+    """Return whether a caller may read all libraries of a conversation.
+
+    A conversation without libraries is about all of them.
+    """
     return all(caller.may("read", item) for item in conversation.scope.libraries or (EVERYWHERE,))

@@ -1,4 +1,4 @@
-"""Register the tools that maintain libraries: list, name, add, remove, and decide about jobs."""
+"""Register the tools that maintain libraries: list, name, add and remove, and control jobs."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from hybrid_pageindex.mcp.state import (
 JobAction = Literal["list", "show", "pause", "resume", "cancel", "retry", "forget", "rebuild"]
 _LISTED_JOBS = 50
 _NAMED_JOBS = 100
-_EVENTS = 20  # of a job, the newest
+_EVENTS = 20  # newest events of a job in a result
 _ORDERS = {
     "name": lambda d: (d.name.casefold(), d.doc_id),
     "newest": lambda d: (d.indexed_at, d.doc_id),
     "pages": lambda d: (d.pages, d.doc_id),
 }
-_MAX_ENTRIES = 20  # failures and files in an answer
+_MAX_ENTRIES = 20  # maximum failures and files in a result
 _MOST_PATHS = 1000
 _MOST_REMOVED = 100
 
@@ -119,13 +119,13 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
             for build in state.builds.running()
             if library in ("", build.library)
         ]
-        # After the builds: what one of them ends meanwhile is in its library.
+        # read after the builds: the results of a build that ends meanwhile are then in its library
         sizes = [size for size in await state.engine.libraries.list() if library in ("", size.name, size.alias)]
         failed = [{"path": str(build.files[0]), "error": why} for build, why in state.builds.failed(library or None)]
         for size in sizes:
             if not size.failed:
                 continue
-            with suppress(NotFoundError):  # it was deleted meanwhile
+            with suppress(NotFoundError):  # the library was deleted meanwhile
                 documents = await state.engine.documents.list(library=size.name)
                 failed += [{"path": d.path, "error": d.error} for d in documents if d.error]
         each = state.budget // 3
@@ -213,14 +213,15 @@ class _Consent(BaseModel):
 
 
 async def _confirm_removal(ctx: Context, message: str) -> bool | mcp_types.InputRequiredResult:
-    """Return whether the user agrees; True where the client cannot ask: it has the destructive hint.
+    """Return whether the user agrees to a removal. Return True if the client cannot ask; the tool has the destructive
+    hint.
 
-    The protocol of 2026 sends a question as the result of the call and gets the answer with the same call again. Older
-    revisions ask while the call waits.
+    In the protocol of 2026, the call returns the question, and the client repeats the call with the answer. In older
+    revisions the client asks while the call waits.
     """
     can = ctx.session.client_capabilities
     asks = can.elicitation if can else None
-    if asks is None or (asks.url and not asks.form):  # it shows no forms
+    if asks is None or (asks.url and not asks.form):  # the client shows no forms
         return True
     if ctx.session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return (await ctx.elicit(message, _Consent)).action == "accept"
@@ -271,7 +272,7 @@ def _register_jobs(server: FastMCP, state: ToolState) -> None:
 
 
 def register_upload(server: FastMCP, state: ToolState) -> None:
-    """Register the way into a library of callers who may not name files of the server's disk."""
+    """Register the upload tool, for callers who may not name files on the server's disk."""
 
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
@@ -299,7 +300,10 @@ def register_upload(server: FastMCP, state: ToolState) -> None:
 
 
 def _decode_upload(text: str, encoded: str, limit: int) -> bytes:
-    """Return the bytes of an upload. Raise UsageError unless there is one text or valid base64, small enough."""
+    """Return the bytes of an upload.
+
+    Raise UsageError unless exactly one of text and valid base64 is given and its size is within ``limit``.
+    """
     if bool(text) == bool(encoded):
         raise UsageError("The document has no content, or two.", "Give text or data.")
     try:

@@ -1,4 +1,4 @@
-"""Register the three tools of PageIndex-Light, one file at a time, in its response shapes."""
+"""Register the three tools of PageIndex-Light, which work on one file at a time and return its response formats."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from hybrid_pageindex.mcp.payloads import (
 )
 from hybrid_pageindex.mcp.state import Progress, ToolState, check_length, report_errors, with_images
 
-_SUMMARY = 120  # tokens of one page's summary, so that a list of pages stays a list
-_AHEAD = 200  # pages that are read to fill one answer
+_SUMMARY = 120  # maximum tokens of a page's summary in a list
+_AHEAD = 200  # pages read at once to fill one result
 
 
 def register_light_tools(server: FastMCP, state: ToolState) -> None:
@@ -110,7 +110,10 @@ def register_light_tools(server: FastMCP, state: ToolState) -> None:
 
 
 async def _find_indexed(state: ToolState, file_path: str) -> Document:
-    """Return the published document at a path, never built here. Raise NotFoundError with the tool to call."""
+    """Return the published document at a path.
+
+    It is not indexed here: raise NotFoundError with the tool to call instead.
+    """
     indexed, path = await state.find_path(check_length("file_path", file_path, 2000))
     if indexed is not None:
         return await state.document(indexed.doc_id)
@@ -122,7 +125,7 @@ async def _find_indexed(state: ToolState, file_path: str) -> Document:
 async def _search_pages(
     state: ToolState, document: Document, call: dict[str, Any], cursor: str, progress: Progress
 ) -> dict[str, Any]:
-    """Return the best pages of one document."""
+    """Return the best pages of one document for a query, with suggested calls and a cursor."""
     start, _ = read_cursor(call, cursor)
     top_k = call["top_k"]
     limit = result_limit(start, top_k)
@@ -142,7 +145,7 @@ async def _search_pages(
 
 
 async def _list_pages(state: ToolState, doc_id: str, total: int, call: dict[str, Any], cursor: str) -> dict[str, Any]:
-    """Return every page's summary after a cursor, with its text where all of that fits."""
+    """Return the summaries of the pages after a cursor, and the texts of all pages if they fit the budget."""
     start, _ = read_cursor(call, cursor)
     numbers = range(start + 1, min(total, start + _AHEAD) + 1)
     read = await state.engine.pages(doc_id, list(numbers))

@@ -1,4 +1,4 @@
-"""Share what every HTTP server of ours goes by: loopback names, origins, HEAD, and patience with slow clients."""
+"""Network code that both HTTP servers share: loopback names, origins, HEAD requests, and timeouts of slow clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from hybrid_core.errors import UsageError
 
-SECONDS = 30.0  # to send a request, or to begin one
+SECONDS = 30.0  # seconds in which a client must send, or begin, a request
 _RANGE_HEADERS = (b"range", b"if-range")
 
 
@@ -27,7 +27,7 @@ def loopback(host: str) -> bool:
 
 
 def web_origin(written: str) -> str:
-    """Return a web page's origin as browsers send it. Raise UsageError for anything else."""
+    """Return a web page's origin as browsers send it. Raise UsageError for text that is not an origin."""
     parts = split(written.strip().lower())
     if not parts.scheme or not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
         raise UsageError(
@@ -38,7 +38,7 @@ def web_origin(written: str) -> str:
 
 
 def split(written: str) -> SplitResult:
-    """Split the URL of a header; return empty parts for a bad one."""
+    """Return the parts of a URL in a header, empty parts for an invalid URL."""
     try:
         return urlsplit(written)
     except ValueError:
@@ -46,14 +46,14 @@ def split(written: str) -> SplitResult:
 
 
 class Impatient(H11Protocol):
-    """Close connections on which no request begins: they count among those that are served."""
+    """A protocol that closes connections on which no request begins, because they count as used connections."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.loop.call_later(SECONDS, self._look, None)
 
     def _look(self, last: RequestResponseCycle | None) -> None:
-        """Check again after a while; ``last`` was the newest request before."""
+        """Close the connection if no request has begun since the request ``last``; otherwise check again later."""
         if self.transport.is_closing():
             return
         if self.conn.their_state is h11.IDLE and self.cycle is last:  # not even the head of another has come
@@ -63,12 +63,15 @@ class Impatient(H11Protocol):
 
 
 def not_cut_off(record: logging.LogRecord) -> bool:
-    """Return whether a log record is about anything but a call that the end of the server cut off."""
+    """Return whether a log record should be kept.
+
+    Records of requests that the end of the server cancelled are dropped.
+    """
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 class HeadRequest:
-    """Answer one HEAD request as GET, without the body. A stream ends once it has begun."""
+    """A HEAD request, handled as GET but without a body. A stream ends as soon as it has begun."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self._begun = scope, asyncio.Event()
@@ -87,7 +90,7 @@ class HeadRequest:
         async def headed(message: Message) -> None:
             nonlocal ended
             if message["type"] == "http.response.start":
-                scope["method"] = "HEAD"  # the server counts no body, and the metrics name what was asked
+                scope["method"] = "HEAD"  # the server then sends no body, and the metrics count a HEAD request
                 await send(message)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 ended = True

@@ -1,4 +1,4 @@
-"""Register documents, trees and pages as resources, completions of their names, and prompts."""
+"""Register documents, section trees and pages as resources, completions of their names, and prompts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.mcp.payloads import count_json_tokens, document_payload, fit_items, node_payload
 from hybrid_pageindex.mcp.state import ToolState
 
-_COMPLETIONS = 100  # names that a completion may give
+_COMPLETIONS = 100  # maximum names in a completion
 
 
 def register_resources(server: FastMCP, state: ToolState) -> None:
@@ -57,7 +57,7 @@ def register_resources(server: FastMCP, state: ToolState) -> None:
         argument: mcp_types.CompletionArgument,
         context: mcp_types.CompletionContext | None,
     ) -> list[str] | None:
-        """Names of libraries and documents that begin with, then that hold, what was typed."""
+        """Return names of libraries or documents that begin with the typed text, then names that contain it."""
         typed_arguments = (context.arguments if context else None) or {}
         try:
             if argument.name == "library":
@@ -67,7 +67,7 @@ def register_resources(server: FastMCP, state: ToolState) -> None:
                 names = [document.name for document in documents if document.published]
             else:
                 return None
-        except PageIndexError:  # no such library: nothing to complete
+        except PageIndexError:  # the library does not exist, so there is nothing to complete
             return []
         typed = fold(argument.value)
         begin = [name for name in names if fold(name).startswith(typed)]
@@ -75,7 +75,7 @@ def register_resources(server: FastMCP, state: ToolState) -> None:
 
 
 class _ResourceErrors:
-    """Turn errors of ours into errors of the protocol that say what to do."""
+    """A context that turns PageIndexErrors into errors of the protocol, with their advice."""
 
     def __enter__(self) -> None:
         return None
@@ -86,7 +86,7 @@ class _ResourceErrors:
 
 
 async def _read_page(state: ToolState, library: str, document: str, page: str) -> PageRead:
-    """Return one page. Raise UsageError where the number is none."""
+    """Return one page. Raise UsageError if ``page`` is not a number."""
     if not page.isdecimal():
         raise UsageError(f"'{page[:50]}' is not a page number.", "Read pageindex://LIBRARY/DOCUMENT/page/7.")
     return (await state.engine.pages(document, int(page[:9]), library=library))[0]
@@ -103,7 +103,7 @@ def register_prompts(server: FastMCP) -> None:
     ):
         prompt = Prompt.from_function(function, name=function.__name__.removeprefix("_"))
         for argument in prompt.arguments or ():
-            argument.description = arguments[argument.name]  # the framework's own tells of JSON schemas
+            argument.description = arguments[argument.name]  # the framework's own descriptions are about JSON schemas
         server.add_prompt(prompt)
 
 

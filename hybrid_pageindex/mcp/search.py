@@ -1,4 +1,4 @@
-"""Register the tools that find and read: search, grep, compare, outline, read, ask, conversations."""
+"""Register the tools for questions: search, grep, compare, outline, read, ask and conversations."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ from hybrid_pageindex.mcp.payloads import (
 from hybrid_pageindex.mcp.state import Progress, ToolState, check_length, report_errors, with_content, with_images
 from hybrid_pageindex.mcp.subscriptions import document_uri
 
-_GREP_SECONDS = 2.0  # of one call; the next one goes on
-_MAX_LISTED = 50  # listed at once
-_SECTION_CHANGES = 8  # changes of a section
+_GREP_SECONDS = 2.0  # seconds of one call; the next call continues the search
+_MAX_LISTED = 50  # maximum pages or documents in one result
+_SECTION_CHANGES = 8  # maximum changes of one section
 READ_ONLY = {"readOnlyHint": True, "openWorldHint": False}
-_IMAGES = 3  # in one answer: an image costs a model about 1,500 tokens
-_AHEAD = 50  # pages that are read to fill one answer
+_IMAGES = 3  # images in one result; an image costs a model about 1,500 tokens
+_AHEAD = 50  # pages read at once to fill one result
 _PAGE_FRAME = 150  # tokens around a page's text
 DocumentName = Annotated[str, "doc_id, name or path"]
-_SOURCE_TOKENS = 1500  # tokens
-_LINKS = 3  # resource links of a search: each costs an agent about 25 tokens
-_LINKS_SINCE = "2025-06-18"  # the revision that knows them
+_SOURCE_TOKENS = 1500  # maximum tokens of the sources of an answer
+_LINKS = 3  # resource links of a search; each costs an agent about 25 tokens
+_LINKS_SINCE = "2025-06-18"  # first protocol revision with resource links
 
 
 def register_search_tools(server: FastMCP, state: ToolState) -> None:
@@ -190,7 +190,7 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
 
 
 def _join_page_list(pages: Any) -> Any:
-    """Return pages as they are written, also where a model sends a number or a list of numbers."""
+    """Return a page list as text, also if a model sends a number or a list of numbers."""
     numbers = pages if isinstance(pages, list) else [pages]
     if any(isinstance(page, bool) or not isinstance(page, int | str | float) for page in numbers):
         return pages
@@ -200,7 +200,7 @@ def _join_page_list(pages: Any) -> Any:
 
 
 def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
-    """Return links to the best page of each of the first documents."""
+    """Return resource links to the best page of each of the first documents."""
     best: dict[str, PageFound] = {}
     for hit in hits:
         best.setdefault(hit.doc_id, hit)
@@ -214,7 +214,10 @@ def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
 
 
 def _library_scope(library: str, libraries: Sequence[str]) -> Sequence[str] | None:
-    """Return the named libraries, None where none is named or all are asked for."""
+    """Return the named libraries, None if none is named or all are requested.
+
+    Raise UsageError if both arguments are given.
+    """
     if library and libraries:
         raise UsageError("Both library and libraries were passed.", "Pass only one of them.")
     named = libraries or (library,)
@@ -241,7 +244,10 @@ async def _read_outlines(
 async def _fit_page_texts(
     state: ToolState, pages: Sequence[PageRead], at: tuple[int, int], library: str
 ) -> tuple[list[dict[str, Any]], tuple[int, int]]:
-    """Return the pages after a place whose texts fit, and where that ends: (position, character of that page)."""
+    """Return the payloads of pages whose texts fit the budget, and the position at which the next result continues.
+
+    Positions are (index of the page, character in its text).
+    """
     position, within = at
     left = state.budget - _PAGE_FRAME
     payloads: list[dict[str, Any]] = []
@@ -415,7 +421,10 @@ def register_conversation_tools(server: FastMCP, state: ToolState) -> None:
 
 
 async def _find_own_conversation(state: ToolState, id: str) -> Conversation:
-    """Return a conversation. Raise NotFoundError also where it is somebody else's, or its library may not be read."""
+    """Return a conversation of the caller.
+
+    Raise NotFoundError if it is unknown, belongs to another user, or may not be read.
+    """
     conversation = await state.engine.conversations.get(check_length("conversation", id))
     if tool_caller().owner not in ("", conversation.owner):
         raise NotFoundError(f"The conversation '{id}' does not exist.")

@@ -45,22 +45,25 @@ If evidence is weak, outline(document, question) scores the section tree: open f
 best_pages. To count or to list all pages with exact words, grep; what changed between two documents, compare. \
 Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
-_AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
+_AT_ONCE = 16  # maximum concurrent tool calls; further calls wait
 _WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library", "upload_document"})
-_READING_ACTIONS = (None, "list", "show")  # of the tool jobs
+_READING_ACTIONS = (None, "list", "show")  # actions of the tool jobs that change nothing
 _WAITING_TOOLS = (
     "get_index",
     "build_index",
     "add_documents",
-)  # mostly wait for builds, which must keep nobody from reading
+)  # these mostly wait for builds and must not block reading
 
 
 def build_server(
     engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False,
     feed: Feed | None = None, wake: Callable[[], None] | None = None,
 ) -> FastMCP:  # fmt: skip
-    """``budget`` is the tokens that one answer may take. ``limited``: each call stays within the rights of its caller,
-    and ``access`` must have no roots. A server that runs a feed and works on jobs itself gives ``feed`` and ``wake``.
+    """Return the MCP server of an engine.
+
+    ``budget`` is the maximum tokens of one result. With ``limited``, each call stays within the rights of its caller,
+    and ``access`` must have no roots. A server that already polls for changes and processes jobs passes ``feed`` and
+    ``wake``.
     """
     builds = Builds(engine)
     turn = asyncio.Semaphore(_AT_ONCE)
@@ -91,7 +94,7 @@ def build_server(
         version=__version__,
         lifespan=lifespan,
         middleware=[Heartbeat(), _Calls(turn, engine, bounded), _Lists(read_only=access.read_only, limited=limited)],
-        mask_error_details=True,  # of errors that are not ours
+        mask_error_details=True,  # hides details of unexpected errors
     )
     register_search_tools(server, state)
     register_conversation_tools(server, state)
@@ -107,9 +110,9 @@ def build_server(
 
 
 class _Calls(Middleware):
-    """Limit how many tools work at once, name arguments that do not fit, and give errors the protocol's codes.
+    """Middleware that limits concurrent tool calls, names invalid arguments, and gives errors the protocol's codes.
 
-    What callers with tokens change is in the audit log before they get the answer.
+    Changes by callers with tokens are in the audit log before the caller receives the result.
     """
 
     def __init__(self, turn: asyncio.Semaphore, engine: Engine, limited: LimitedEngine | None) -> None:
@@ -120,7 +123,7 @@ class _Calls(Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        if context.message.arguments:  # some clients send null for what is not given
+        if context.message.arguments:  # some clients send null for arguments that are not given
             arguments = {name: value for name, value in context.message.arguments.items() if value is not None}
             context = context.copy(message=context.message.model_copy(update={"arguments": arguments}))
         async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
@@ -141,7 +144,7 @@ class _Calls(Middleware):
         return result
 
     async def _audit(self, tool: str, arguments: Mapping[str, Any], outcome: int) -> None:
-        """Record a call of a caller with a token that changes something, or would have."""
+        """Record a changing call of a caller with a token in the audit log, also if it was refused."""
         changes = tool in _WRITING_TOOLS or (tool == "jobs" and arguments.get("action") not in _READING_ACTIONS)
         if not changes or not (caller := tool_caller().name):
             return
@@ -151,13 +154,13 @@ class _Calls(Middleware):
             library = await self._library_id(arguments.get("library"))
             add = self._engine.admin.audit.add
             await asyncio.to_thread(lambda: add(caller, tool, library, subject[:2000], outcome))
-        except ReadOnlyError:  # which has refused what was asked, too
+        except ReadOnlyError:  # this has refused the request too
             return
-        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
+        except PageIndexError as error:  # the change has been made; the log reports that it was not recorded
             logging.getLogger(__name__).error("%s by %s (%d): %s", tool, caller, outcome, error)
 
     async def _library_id(self, name: Any) -> str:
-        """Return the id of the library that a call was about, "" where it is unknown."""
+        """Return the id of the library that a call is about, "" if it is unknown."""
         named = name if isinstance(name, str) else ""
         try:
             if self._limited is not None:
@@ -196,7 +199,9 @@ class _Calls(Middleware):
 
 
 class _Lists(Middleware):
-    """List tools without those that are refused to the caller, and all without metadata of the framework."""
+    """Middleware that lists tools without those that the caller may not use, and all components without the framework's
+    metadata.
+    """
 
     def __init__(self, *, read_only: bool, limited: bool) -> None:
         self._hidden: frozenset[str] = _WRITING_TOOLS if read_only else frozenset()
@@ -229,7 +234,7 @@ _Component = TypeVar("_Component", bound=FastMCPComponent)
 
 
 def _without_metadata(listed: Sequence[_Component]) -> Sequence[_Component]:
-    """Drop the tags of the framework. They are always empty, and would cost ten tokens an entry."""
+    """Return the components without the framework's tags, which are always empty and would cost ten tokens each."""
     for component in listed:
         component.__dict__["get_meta"] = _no_metadata
     return listed
@@ -240,9 +245,9 @@ def _no_metadata() -> None:
 
 
 def _argument_errors(error: ValidationError) -> str:
-    """Describe what is wrong with which argument, without its value."""
+    """Return a description of the invalid arguments, without their values."""
     if not isinstance(error.__cause__, PydanticValidationError):
         return str(error)
     details = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
     text = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)
-    return text.replace("a valid tuple", "a valid list")  # as the schema calls it
+    return text.replace("a valid tuple", "a valid list")  # the term in the schema

@@ -1,4 +1,4 @@
-"""Share what all tools need: the engine, the files that may be read, builds, and the progress of calls."""
+"""The state that all tools share: the engine, readable files, builds, and the progress of calls."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.builds import Build, BuildReport, Builds
 from indexers.jobs.report import FileResult
 
-_SILENCE = 0.7  # seconds: what is promised is one, and the loop may be busy
-_STEP = 1e-3  # what a report adds at least: the protocol wants every number to be larger than the last
-_LOGGED = 20  # failures of one call
-_LINE = 200  # characters of a message
+_SILENCE = 0.7  # seconds; clients are promised one second, and the loop may be busy
+_STEP = 1e-3  # minimum increase of each report, since the protocol requires growing numbers
+_LOGGED = 20  # maximum failures to log for one call
+_LINE = 200  # maximum characters of a message
 _KEY = "progress"
 P = ParamSpec("P")
 T = TypeVar("T")
-_PATIENCE = 20.0  # seconds
-_TEXT_LENGTH = 10_000  # characters
+_PATIENCE = 20.0  # seconds that a call waits for a build
+_TEXT_LENGTH = 10_000  # maximum characters of an argument
 _NAME_LENGTH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class ToolState:
-    """State that all tools share. ``budget`` is the tokens of one answer; a call holds ``turn`` while it works.
+    """The state that all tools share.
 
-    ``wake`` starts the work on jobs that were queued.
+    ``budget`` is the maximum tokens of one result. A call holds ``turn`` while it works. ``wake`` starts the processing
+    of queued jobs.
     """
 
     engine: Engine
@@ -55,7 +56,10 @@ class ToolState:
     wake: Callable[[], None]
 
     async def document(self, name: str, library: str = "") -> Document:
-        """Return a published document by id, name or path. Raise NotFoundError."""
+        """Return a published document by id, name or path.
+
+        Raise NotFoundError if it is unknown or was not indexed successfully.
+        """
         document = await self.engine.documents.get(
             check_length("document", name, _NAME_LENGTH), library=library or None
         )
@@ -66,7 +70,7 @@ class ToolState:
         return document
 
     async def picture(self, doc_id: str, pages: list[int], library: str = "", *, sheet: bool = False) -> bytes:
-        """Return a page as JPEG, as large as a model can see it, or several on a contact sheet."""
+        """Return a page as JPEG at the size that models use, or several pages on a contact sheet."""
         if sheet:
             return await self.engine.pictures.contact_sheet(doc_id, pages, library=library or None)
         (page,) = pages
@@ -75,7 +79,7 @@ class ToolState:
         )
 
     async def at_path(self, file_path: str, ctx: Context) -> Document:
-        """Return the document at a path. Build it where it is new or changed and below a root."""
+        """Return the document at a path. If its file is new or changed and below a root, index the file first."""
         check_length("file_path", file_path, _NAME_LENGTH)
         indexed, path = await self.find_path(file_path)
         if path is None or self.access.read_only or not path.is_file():
@@ -93,8 +97,8 @@ class ToolState:
     async def build(self, file: Path, ctx: Context, *, published: bool) -> tuple[Build, bool]:
         """Index a file. Return the build and whether the file can be searched.
 
-        A call waits for OCR and models no longer than its patience, and for anything unless it must be ``published``.
-        Raise DocumentError for a file that cannot be indexed.
+        A call waits for a limited time, after which the build continues by itself. With ``published`` it waits at least
+        until the file can be searched. Raise DocumentError if the file cannot be indexed.
         """
         build, late = self.builds.start((file,), None), patience_over(ctx)
         ready = False
@@ -115,16 +119,16 @@ class ToolState:
         return build, ready or done is not None
 
     async def find_path(self, file_path: str) -> tuple[Document | None, Path | None]:
-        """Return the indexed document of a path, and the path below a root.
+        """Return the indexed document at a path, and the resolved path below a root; None for either if there is none.
 
-        A file that exists is never taken for another document of the same name.
+        An existing file is never mistaken for another document with the same name.
         """
         path = self.access.may_read(file_path)
         if path is None or not path.is_file():
             return await self._find_indexed(file_path), path
         indexed = await self._find_indexed(str(path))
         if indexed is None and Path(file_path).expanduser().is_absolute():
-            indexed = await self._find_indexed(file_path)  # the command line indexes a link by its own name
+            indexed = await self._find_indexed(file_path)  # the command line indexes a link under its own name
         return indexed, path
 
     async def _find_indexed(self, name: str) -> Document | None:
@@ -135,20 +139,23 @@ class ToolState:
 
 
 def check_built(files: Iterable[FileResult]) -> None:
-    """Raise DocumentError with the first failure."""
+    """Raise DocumentError for the first file that failed."""
     for file in files:
         if file.status == "failed":
             raise DocumentError(f"{file.path}: {file.error}", "Repair the file and build it again.")
 
 
 async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:
-    """Send the client a log message for each of the first files that could not be indexed."""
+    """Send the client a log message for each of the first files that failed."""
     for file in [file for file in files if file.status == "failed"][:_LOGGED]:
         await ctx.log(f"{file.path}: {file.error}", level="warning", logger_name="indexing")
 
 
 def patience_over(ctx: Context) -> Callable[[], bool]:
-    """Return a check whether a call has waited long enough for a build; a background task never has."""
+    """Return a function that tells whether a call has waited long enough for a build.
+
+    A background task waits without limit.
+    """
     end = time.monotonic() + _PATIENCE
     return lambda: not ctx.is_background_task and time.monotonic() >= end
 
@@ -164,14 +171,16 @@ async def build_reporter(ctx: Context) -> BuildReport:
 
 
 def check_length(name: str, text: str, limit: int = _TEXT_LENGTH) -> str:
-    """Return a text. Raise UsageError where it is too long."""
+    """Return the text. Raise UsageError if it is too long."""
     if len(text) > limit:
         raise UsageError(f"{name} has {len(text)} characters.", f"Use at most {limit}.")
     return text
 
 
 def report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Report errors of ours to the model: what happened and what to do."""
+    """Return the tool with PageIndexErrors turned into tool errors, which tell the model what
+    happened and what to do.
+    """
 
     @wraps(tool)
     async def call(*arguments: P.args, **named: P.kwargs) -> T:
@@ -184,48 +193,50 @@ def report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 def with_images(answer: dict[str, Any], images: list[bytes]) -> ToolResult:
-    """Return an answer with JPEG images beside it."""
+    """Return a tool result with JPEG images after the text."""
     return with_content(answer, [Image(data=image, format="jpeg").to_image_content() for image in images])
 
 
 def with_content(answer: dict[str, Any], blocks: Sequence[ContentBlock]) -> ToolResult:
-    """Return an answer as text and as structured content, with further blocks after the text."""
+    """Return a tool result with the answer as text and as structured content, and further blocks after the text."""
     text = TextContent(type="text", text=json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
     return ToolResult([text, *blocks], answer)
 
 
 class Progress:
-    """The progress of one call. ``note`` may be called from any thread."""
+    """The progress reports of one call. ``note`` may be called from any thread."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._said = "working"
         self._value = 0.0
-        self._known = False  # whether it was told how much is done
+        self._known = False  # whether the finished share was reported
         self._began = self._told = time.monotonic()
 
     @classmethod
     async def of(cls, ctx: Context) -> Progress:
-        """Return the call's own progress; for a background task nobody listens to the clock."""
+        """Return the progress object of a call, a new one for a background task."""
         return cls(ctx) if ctx.is_background_task else await ctx.get_state(_KEY) or cls(ctx)
 
     def note(self, message: str) -> None:
-        """Set the message that is sent when nothing else is."""
+        """Set the message that is repeated while nothing else is reported."""
         message = " ".join(message.split())
         self._said = message if len(message) <= _LINE else message[: _LINE - 1] + "…"
 
     def step(self, step: ReasoningStep) -> None:
-        """Note a step of the model that looks for the answer."""
+        """Use a step of the searching model as the message."""
         self.note(f"{step.kind}: {step.text}")
 
     async def tell(self, message: str, share: float) -> None:
-        """Send the message and the share that is done, 0 to 1."""
+        """Report the message and the finished share, 0 to 1."""
         self.note(message)
         self._known = True
         await self._report(100 * share, self._said)
 
     async def keep_telling(self) -> None:
-        """Repeat the last message, with the seconds since the call began, whenever nothing else is sent."""
+        """Repeat the last message with the seconds since the call began, whenever nothing else was reported for a
+        while.
+        """
         while True:
             await asyncio.sleep(max(self._told + _SILENCE - time.monotonic(), 0))
             if time.monotonic() >= self._told + _SILENCE:
@@ -239,7 +250,7 @@ class Progress:
 
 
 class Heartbeat(Middleware):
-    """Give every call its progress, and a clock to those whose client listens."""
+    """Middleware that gives each call a progress object, and repeats reports for clients that requested progress."""
 
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         ctx = context.fastmcp_context

@@ -1,4 +1,4 @@
-"""List documents as resources, a page at a time, and notify subscribers of documents that were indexed again."""
+"""List documents as resources in batches, and notify subscribers when documents were indexed again."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.engine.index.worker import Feed
 from hybrid_pageindex.mcp.state import ToolState
 
-_LISTED = 100  # documents of one part of a list
+_LISTED = 100  # documents of one batch
 _RETRY_SECONDS = 1.0
-_MAX_WATCHES = 1000  # of one server
-_RESOURCE_NOT_FOUND = -32002  # until the revision of 2026, which has -32602
+_MAX_WATCHES = 1000  # maximum subscriptions of one server
+_RESOURCE_NOT_FOUND = -32002  # error code before the revision of 2026, which uses -32602
 Notify = Callable[[], Awaitable[None]]
 
 
@@ -43,12 +43,12 @@ def missing_resource(session: Any, uri: str, message: str = "") -> MCPError:
 
 
 def document_uri(library: str, document: str, rest: str = "") -> str:
-    """Return the address of a document, or with ``rest`` of a part of it."""
+    """Return the resource address of a document, or of a part of it with ``rest``."""
     return f"pageindex://{quote(library, safe='')}/{quote(document, safe='')}{rest}"
 
 
 def register_document_list(server: FastMCP, state: ToolState, subscriptions: Subscriptions) -> None:
-    """Answer ``resources/list`` and the subscriptions of both eras of the protocol."""
+    """Register the handlers of ``resources/list`` and of subscriptions, for old and new revisions of the protocol."""
 
     async def list_resources(
         ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
@@ -92,7 +92,7 @@ def register_document_list(server: FastMCP, state: ToolState, subscriptions: Sub
     async def listen(
         ctx: ServerRequestContext[Any], params: mcp_types.SubscriptionsListenRequestParams
     ) -> mcp_types.SubscriptionsListenResult:
-        """Serve one stream of the revision of 2026. A resource that is not there is never updated."""
+        """Serve one notification stream (revision of 2026). An unknown resource is ignored."""
         bus, keys = InMemorySubscriptionBus(), list[Hashable]()
         try:
             for uri in dict.fromkeys(params.notifications.resource_subscriptions or ()):
@@ -120,12 +120,12 @@ def _publisher(bus: InMemorySubscriptionBus, uri: str) -> Notify:
 
 
 def _session_key(session: Any) -> Hashable:
-    """Return what stays the same over the requests of a session: the framework makes a session for each request."""
+    """Return a key that identifies a session. The framework creates a new session object for each request."""
     return id(session._connection)
 
 
 def _refuse_cursors(handlers: Any, method: str) -> None:
-    """Refuse a cursor of a list that is given whole, as the protocol wants it."""
+    """Make a list method refuse cursors, as the protocol requires for lists with one part."""
     whole = handlers.get_request_handler(method).handler
 
     async def handle(ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None) -> Any:
@@ -137,7 +137,7 @@ def _refuse_cursors(handlers: Any, method: str) -> None:
 
 
 async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Document]], str]:
-    """Return documents with the names of their libraries, by library and path, and the cursor of the next part."""
+    """Return documents with the names of their libraries, by library and path, and the cursor of the next batch."""
     start, inner = _read_cursor(cursor)
     names = sorted(size.name for size in await state.engine.libraries.list())
     documents = list[tuple[str, Document]]()
@@ -149,7 +149,7 @@ async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Doc
             part = await state.engine.documents.browse(
                 library=name, state="published", most=_LISTED - len(documents), cursor=inner
             )
-        except NotFoundError:  # it was deleted meanwhile
+        except NotFoundError:  # the library was deleted meanwhile
             continue
         documents += ((name, document) for document in part.documents)
         if part.cursor:
@@ -162,7 +162,7 @@ def _write_cursor(library: str, inner: str) -> str:
 
 
 def _read_cursor(cursor: str) -> tuple[str, str]:
-    """Return the library to go on with and the cursor of its documents. Raise MCPError for what is no cursor."""
+    """Return the library at which a list continues, and the cursor within it. Raise MCPError for an invalid cursor."""
     if not cursor:
         return "", ""
     try:
@@ -194,27 +194,30 @@ class _Watch:
 
 
 class Subscriptions:
-    """The documents that clients watch. While there are any, ``run`` looks at them whenever the feed has news."""
+    """The subscriptions of clients to documents.
+
+    While there are any, ``run`` checks them after each change of the home.
+    """
 
     def __init__(self, engine: Engine, feed: Feed) -> None:
         self._engine, self._feed = engine, feed
         self._watches: dict[Hashable, _Watch] = {}
-        self._moved = asyncio.Event()  # set when a watch came or went
+        self._moved = asyncio.Event()  # set when a subscription is added or removed
 
     def add(self, key: Hashable, library: str, document: Document, notify: Notify) -> None:
-        """Watch a document. Raise MCPError where too many are watched."""
+        """Subscribe to a document. Raise MCPError if the server has too many subscriptions."""
         if len(self._watches) >= _MAX_WATCHES and key not in self._watches:
             raise MCPError(mcp_types.INTERNAL_ERROR, f"This server watches {_MAX_WATCHES} resources at most.")
         self._watches[key] = _Watch(library, document, notify)
         self._moved.set()
 
     def remove(self, key: Hashable) -> None:
-        """Stop a watch. Do nothing where there is none."""
+        """Remove a subscription. Do nothing if it does not exist."""
         self._watches.pop(key, None)
         self._moved.set()
 
     async def run(self) -> None:
-        """Notify until cancelled."""
+        """Send notifications until the task is cancelled."""
         while True:
             while not self._watches:
                 self._moved.clear()
@@ -224,13 +227,13 @@ class Subscriptions:
             try:
                 for key, watch in list(self._watches.items()):
                     await self._check(key, watch)
-            except PageIndexError:  # a catalog that is busy is looked at again
+            except PageIndexError:  # a busy catalog is checked again
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 await self._wait_for_news(state)
 
     async def _wait_for_news(self, state: HomeState) -> None:
-        """Wait until the home differs from ``state``, or a watch came or went."""
+        """Wait until the home differs from ``state``, or a subscription is added or removed."""
         waits = [
             asyncio.ensure_future(self._feed.after(sys.maxsize, state)), asyncio.ensure_future(self._moved.wait()),
         ]  # fmt: skip
@@ -253,5 +256,5 @@ class Subscriptions:
         watch.document = current
         try:
             await watch.notify()
-        except Exception:  # noqa: BLE001 - the client went away, however its transport says so
+        except Exception:  # noqa: BLE001 - the client disconnected; the kind of error depends on its transport
             self.remove(key)

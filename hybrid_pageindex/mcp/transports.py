@@ -1,4 +1,4 @@
-"""Serve the Model Context Protocol on stdio or streamable HTTP, until the client or the user ends it."""
+"""Run the MCP server on stdio or streamable HTTP, until the client or the user ends it."""
 
 from __future__ import annotations
 
@@ -34,26 +34,29 @@ from hybrid_pageindex.mcp.server import build_server
 
 SESSION_HEADER = "mcp-session-id"
 MCP_PATH = "/mcp"
-_MOST_BYTES = 4 * 2**20  # of one request
-_CONNECTIONS = 256  # at once; one more is answered 503
-_SESSIONS = 1000  # at once, some 40 kB each; more than there are connections
-_IDLE = 1800.0  # seconds after which a session ends on which nothing is asked
+_MOST_BYTES = 4 * 2**20  # maximum bytes of one request
+_CONNECTIONS = 256  # maximum concurrent connections; a further one gets status 503
+_SESSIONS = 1000  # maximum concurrent sessions, about 40 kB each; more than connections
+_IDLE = 1800.0  # seconds without requests after which a session ends
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "POST")
-_REQUEST_HEADERS = (  # that a web page may send
+_REQUEST_HEADERS = (  # request headers that a web page may send
     "Accept", "Authorization", "Content-Type", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version",
     "Mcp-Session-Id",
 )  # fmt: skip
-_TOKEN_LENGTH = 16  # characters
-_END_SECONDS = 10.0  # for an orderly end after a signal
+_TOKEN_LENGTH = 16  # minimum characters of a token
+_END_SECONDS = 10.0  # seconds for an orderly end after a signal
 
 
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
-    """``options`` are those of the parser's command ``mcp``."""
+    """Run the server until it ends.
+
+    ``options`` are those of the command ``mcp``. Raise UsageError for unsafe options.
+    """
     access = Access.of(options.root, read_only=options.read_only)
     engine.admin.confine(access.roots)
-    fastmcp.settings.enable_rich_logging = False  # plain lines on stderr
+    fastmcp.settings.enable_rich_logging = False  # prints plain lines on stderr
     configure_logging("WARNING")
-    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that disconnects
     server = build_server(engine, access, options.max_tokens)
     if options.http:
         token = engine.settings.mcp_token
@@ -68,11 +71,11 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
     except ExceptionGroup as group:
         if group.split(BrokenPipeError)[1] is not None:
             raise
-        raise BrokenPipeError from group  # the client went away: the command line ends quietly
+        raise BrokenPipeError from group  # the client disconnected, so the command ends without a message
 
 
 def _end_in_order(client: EndableInput) -> None:
-    """End in order; by force where that takes long, as it does while a client reads none of its answers."""
+    """End the server in order. End the process by force after a while, in case a client does not read its responses."""
     client.end()
     force = threading.Timer(_END_SECONDS, os._exit, (1,))
     force.daemon = True
@@ -81,9 +84,9 @@ def _end_in_order(client: EndableInput) -> None:
 
 @contextmanager
 def endable_stdin() -> Iterator[EndableInput]:
-    """Replace ``sys.stdin`` by an EndableInput. Child processes inherit an empty descriptor 0 meanwhile.
+    """Replace ``sys.stdin`` by an EndableInput, and yield it. Child processes inherit an empty descriptor 0 meanwhile.
 
-    Raise UsageError where the process has no standard input.
+    Raise UsageError if the process has no standard input.
     """
     standard = sys.stdin
     if standard is None:
@@ -100,12 +103,12 @@ def endable_stdin() -> Iterator[EndableInput]:
     try:
         yield wrapped
     finally:
-        os.dup2(source, 0)  # it is not closed: a thread may still read from it
+        os.dup2(source, 0)  # not closed, because a thread may still read from it
         sys.stdin = standard
 
 
 class EndableInput(io.RawIOBase):
-    """Read a file descriptor until its end, or until ``end`` is called: a waiting read cannot be cancelled."""
+    """A file descriptor as an input stream that ``end`` can end. A waiting read of sys.stdin could not be cancelled."""
 
     def __init__(self, source: int) -> None:
         super().__init__()
@@ -120,14 +123,14 @@ class EndableInput(io.RawIOBase):
         return 0 if self._ending in ready else os.readv(self._source, [buffer])
 
     def end(self) -> None:
-        """End every further read. Safe to call twice, and from a signal handler."""
+        """End all further reads. Safe to call twice, and from a signal handler."""
         os.write(self._end, b"\0")
 
 
 def parse_address(written: str, token: str) -> tuple[str, int]:
-    """Parse ``HOST:PORT``, or a port of 127.0.0.1.
+    """Return host and port of ``HOST:PORT``, or of a port on 127.0.0.1.
 
-    Raise UsageError for a bad one, and where other machines could call without a token.
+    Raise UsageError for an invalid address, a short token, or an address that other machines can reach without a token.
     """
     host, _, port = (f"127.0.0.1:{written}" if written.isdigit() else written).rpartition(":")
     host = host.strip("[]")
@@ -144,7 +147,7 @@ def parse_address(written: str, token: str) -> tuple[str, int]:
 
 
 async def serve_http(server: FastMCP, host: str, port: int, token: str, origins: Sequence[str]) -> None:
-    """Serve until the process is asked to end. Raise StoreError where the address is taken."""
+    """Run the HTTP server until the process is asked to end. Raise StoreError if the address is in use."""
     guard = Middleware(HttpGuard, token=token, local=loopback(host), origins=tuple(map(web_origin, origins)))
     bound = Middleware(SessionLimit, limit=_SESSIONS)
     fastmcp.settings.http_session_idle_timeout = _IDLE
@@ -152,22 +155,22 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
     try:
         await server.run_http_async(
             show_banner=False, transport="http", host=host, port=port, path=MCP_PATH, middleware=[guard, bound],
-            host_origin_protection=False,  # Guard's work
+            host_origin_protection=False,  # HttpGuard does this
             log_level="WARNING",
             uvicorn_config={
                 "access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning", "http": Impatient,
             },
         )  # fmt: skip
-    except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
+    except SystemExit as error:  # uvicorn raises it if it cannot start, after it has printed the reason
         raise StoreError(f"{host}:{port} cannot be opened for listening.", "Choose another port.") from error
 
 
 class HttpGuard:
-    """Check Host, Origin, method, token and size before anything of the protocol is read.
+    """Middleware that checks Host, Origin, method, token and size before the protocol is read.
 
-    On loopback the Host must be loopback, too: a web page can point a name of its own at this machine. Browsers alone
-    send Origin; it must be the server itself or an allowed one. A browser asks without the token whether a page may
-    call.
+    On loopback the Host must be a loopback name, since a web page can make its own host name point to this machine.
+    Only browsers send Origin; it must be the server itself or an allowed origin. Preflight requests of browsers need no
+    token.
     """
 
     def __init__(self, app: ASGIApp, token: str, local: bool, origins: tuple[str, ...]) -> None:
@@ -232,12 +235,12 @@ class HttpGuard:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """Return the body of a request, None where it is too large."""
+    """Return the body of a request, None if it is too large."""
     parts: list[bytes] = []
     size = 0
     while True:
         message = await receive()
-        if message["type"] != "http.request":  # the client went away
+        if message["type"] != "http.request":  # the client disconnected
             return b"".join(parts)
         parts.append(message.get("body", b""))
         size += len(parts[-1])
@@ -248,7 +251,7 @@ async def _read_body(receive: Receive) -> bytes | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that gives a body again, then whatever comes after it."""
+    """Return a receive channel that repeats a body and then continues with ``receive``."""
     sent = False
 
     async def replay() -> Message:
@@ -262,22 +265,22 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 class SessionLimit:
-    """End the session that has been idle longest where one more than ``limit`` is opened.
+    """Middleware that ends the session that was idle longest when more than ``limit`` sessions are open.
 
-    A client whose session was ended gets 404, which tells it to initialise again. Sessions with a request in flight
-    stay, so ``limit`` must be more than the requests that are served at once.
+    The client of an ended session gets status 404, which tells it to initialise again. Sessions with a running request
+    stay, so ``limit`` must exceed the number of concurrent requests.
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app, self._most = app, limit
-        self._in_flight: OrderedDict[str, int] = OrderedDict()  # requests of each session; the longest idle first
+        self._in_flight: OrderedDict[str, int] = OrderedDict()  # running requests by session, the longest idle first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         session = Headers(scope=scope).get(SESSION_HEADER)
-        if session is not None and session not in self._in_flight:  # none of ours: the application says so
+        if session is not None and session not in self._in_flight:  # an unknown session, which the application refuses
             await self._app(scope, receive, send)
             return
 
@@ -303,22 +306,22 @@ class SessionLimit:
                 self._in_flight.move_to_end(session)
 
     async def _make_room(self, scope: Scope) -> None:
-        """``scope`` is any request of the same application."""
+        """End the longest idle session if there are too many. ``scope`` is any request to the same application."""
         idle = (session for session, requests in self._in_flight.items() if not requests)
         if len(self._in_flight) <= self._most or (longest := next(idle, None)) is None:
             return
         del self._in_flight[longest]
-        with anyio.CancelScope(shield=True):  # it is ended even where the client that opened another goes away
+        with anyio.CancelScope(shield=True):  # continues if the client that opened the new session disconnects
             await self._app(_delete_scope(scope, longest), _empty_request, _ignore_response)
 
 
 def _session_ended(method: str, status: int) -> bool:
-    """Return whether an answer says that its session is gone."""
+    """Return whether a response means that its session has ended."""
     return status == 404 or (method == "DELETE" and status < 400)
 
 
 def _delete_scope(scope: Scope, session: str) -> Scope:
-    """Return the request with which a client ends its own session."""
+    """Return the request by which a client would end its session."""
     deletion = {
         key: scope[key] for key in ("type", "asgi", "http_version", "scheme", "server", "client", "path", "app")
     }

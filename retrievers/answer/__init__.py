@@ -1,1 +1,1 @@
-"""Answers: pages as numbered sources, and the citations of an answer checked against them."""
+"""Answers: pages as numbered sources, and the check of an answer's citations against them."""

@@ -1,6 +1,6 @@
 """Check an answer: compare its claims with the cited pages, and repeat its calculations.
 
-The checks need no judgement: the citation must be a given source, and the claim's numbers, quotations and enough of its
+The checks need no judgement. The citation must be a given source, and the claim's numbers, quotations and enough of its
 words must be on a cited page. A claim that passes may still differ in meaning from its page.
 """
 
@@ -22,11 +22,11 @@ _NUMBER = re.compile(
     r"(?<![^\W\u3040-\uffff])(?<!\d[.,])\d+(?:,\d{3})*(?:\.\d+)?(?![^\W\u3040-\uffff])"
 )  # not "3M", "Q2"
 _SHIFTS = (0, 3, -3, 6, -6, 9, -9, 2, -2)  # thousands, millions, billions; percent
-_TELLING_DIGITS = 3  # a number with fewer must stand there as it is
+_TELLING_DIGITS = 3  # minimum digits of a number that may be on the page in another scale
 
 
 def numbers(text: str) -> dict[str, None]:
-    """Return the numbers of a text in plain form ("4,210.0" becomes "4210"), in order."""
+    """Return the numbers in a text in plain form ("4,210.0" becomes "4210"), in order."""
     return dict.fromkeys(words.number_term(match.group()) for match in _NUMBER.finditer(text))
 
 
@@ -62,13 +62,13 @@ _FUNCTIONS: dict[str, Callable[[list[float]], float]] = {
     "sum": math.fsum, "average": statistics.fmean, "avg": statistics.fmean, "mean": statistics.fmean,
     "median": statistics.median, "min": min, "max": max,
 }  # fmt: skip
-_LONGEST = 400  # characters
-_PLAIN = 1000  # whole numbers up to it that divide, count or raise ("/ 2", "365") need not stand anywhere
+_LONGEST = 400  # maximum characters of an expression
+_PLAIN = 1000  # maximum integer in a calculation that need not be in a source ("/ 2", "365")
 _SCALES = (0, 3, -3, 6, -6, 9, -9)  # a result in thousands, millions or billions
 
 
 def is_working(line: str) -> bool:
-    """Return whether a line shows how the answer was worked out, and is not part of the answer itself."""
+    """Return whether a line states a definition or calculation, and is thus no part of the answer itself."""
     return _LINE.match(line) is not None
 
 
@@ -80,7 +80,8 @@ def definition(answer: str) -> str:
 def calculations(
     answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int]
 ) -> tuple[Calculation, ...]:
-    """Check the calculations of an answer whose citations have the standard form.
+    """Check the calculations of an answer whose citations have the standard form. Return them with the results of the
+    checks.
 
     Each calculation is repeated, and its figures are searched in the question and on the cited ``pages``. Figures may
     be in the images of ``pictured`` sources, which cannot be compared.
@@ -104,7 +105,7 @@ def _workings(answer: str, what: str) -> list[str]:
 
 
 def _wrong(left: str, result: str) -> str:
-    """Return why a calculation does not come out, "" where it does."""
+    """Return the reason why a stated result is wrong, "" if it is right."""
     value = _evaluate(left)
     stated = _RESULT.search(result)
     if value is None or stated is None:
@@ -120,7 +121,7 @@ def _wrong(left: str, result: str) -> str:
 
 
 def _evaluate(expression: str) -> float | None:
-    """Return the value of an expression; None where it is no expression, or divides by zero."""
+    """Return the value of an expression, None if it is invalid or divides by zero."""
     text = _UNIT.sub("", _TIMES.sub("*", expression[:_LONGEST])).translate(_SIGNS)
     text = re.sub(r"(?<=\d),(?=\d{3})", "", _PERCENT.sub(r"(\1/100)", text)).strip()
     try:
@@ -131,7 +132,10 @@ def _evaluate(expression: str) -> float | None:
 
 
 def _evaluated(node: ast.expr) -> float:
-    """Evaluate a syntax tree. Raises ValueError for anything but numbers, signs and the functions above."""
+    """Return the value of a syntax tree.
+
+    Raise ValueError for anything but numbers, operators and the functions above.
+    """
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
@@ -149,7 +153,7 @@ def _evaluated(node: ast.expr) -> float:
 def _unknown_figures(
     left: str, source_numbers: Mapping[str, None], cited: Collection[int], pictured: Collection[int]
 ) -> str:
-    """Return why its figures are not known to be the sources'."""
+    """Return the reason why the figures of a calculation cannot be found in its sources, "" if they are found."""
     if not cited:
         return "the sentence cites no source"
     lost = [number for number in numbers(left) if not stands(number, source_numbers) and not _is_small_number(number)]
@@ -170,14 +174,14 @@ _CITATIONS = re.compile(rf"(?:\s*(?:{_CITED.pattern}))+[.!?。！？]?", re.IGNO
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s+|^\s*#+\s+")
 _WRAPPED = re.compile(r"(?<=[^\s.!?:。！？：\]])\n(?=[a-z])")
 _QUOTED = re.compile(r"[“\"«「『]([^“”\"«»「」『』]{8,}|[^\x00-\x7f]{4,}?)[”\"»」』]")
-_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")  # of an answer, which would be fetched where it is shown
+_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")  # image in an answer, which an interface would fetch
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://[^\s<>\"'\])}]+|\bwww\.[^\s<>\"'\])}]+|\bjavascript:\S+", re.IGNORECASE)
 _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 
 
 class Checked(NamedTuple):
-    """A checked answer: text with standard citations, claims, removed citations, and the lines that show its
-    working.
+    """A checked answer: its text with standard citations, its claims, removed citations,
+    definition and calculations.
     """
 
     text: str
@@ -190,7 +194,7 @@ class Checked(NamedTuple):
 def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int] = ()) -> Checked:
     """Split an answer into claims and check each. ``pages`` maps source numbers to the texts that the model was given.
 
-    Numbers of the question and results of correct calculations need not be on a page. Claims on ``pictured`` sources
+    Numbers in the question and results of correct calculations need not be on a page. Claims on ``pictured`` sources
     are marked, because their images cannot be compared. Images in the answer are removed, and web addresses must be on
     a cited page.
     """
@@ -217,7 +221,7 @@ def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collec
 
 
 def split(answer: str) -> list[str]:
-    """Split an answer into sentences, each with the citations that follow it.
+    """Return the sentences of an answer, each with the citations that follow it.
 
     Lines that only introduce a list ("… are:") are left out.
     """
@@ -270,7 +274,10 @@ def _missing_numbers(claim: str, page: str, allowed: set[str]) -> str:
 
 
 def _plain_text(text: str) -> str:
-    """Return letters and digits alone, folded: quotations may differ in spaces, line ends and signs."""
+    """Return the letters and digits of a text in folded form.
+
+    Quotations may differ in spaces, line breaks and punctuation.
+    """
     return re.sub(r"[\W_]+", "", words.fold(text))
 
 

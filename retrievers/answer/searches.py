@@ -1,4 +1,4 @@
-"""Further searches: for a question whose pages do not answer it, and those that a model requests.
+"""Further searches for an answer: for a question whose pages do not answer it, and those that a model requests.
 
 The engine searches the parts of a question separately, or replaces misspelled words. A model requests pages or searches
 by lines that begin with READ or SEARCH.
@@ -17,11 +17,11 @@ from hybrid_core.text.prose import language_of
 from hybrid_core.text.tokens import fold, plain_words
 from retrievers.query.words import content_words, without_frame
 
-MOST = 4  # searches of one question
-_LEAST_WORDS = 3  # of a part that can be searched for alone
-_LONG = 7  # letters from which a word may be a slip that is not one letter off
-_ALIKE = 0.84  # difflib's ratio of a slip and the word that is meant
-_LENGTHS = 2  # letters by which they may differ
+MOST = 4  # maximum searches for one question
+_LEAST_WORDS = 3  # minimum words of a part that can be searched alone
+_LONG = 7  # letters from which a word may differ from the right one in more than one letter
+_ALIKE = 0.84  # minimum ratio of difflib between a misspelled and the right word
+_LENGTHS = 2  # maximum difference in length
 _BETWEEN = re.compile(
     r"[?!;。？！；]\s*|,\s*(?:and|or|und|oder|et|ou|y|e)\s+"
     r"|\s+(?:and|und|et|sowie|as well as|versus|vs\.?|compared (?:to|with)|differs? from|than"
@@ -33,7 +33,7 @@ _COMPARES = re.compile(r"^\W*(?:compare|contrast|vergleiche?)\b", re.IGNORECASE)
 _WITH = re.compile(r"\s+(?:with|to|mit|against)\s+", re.IGNORECASE)
 _SIDE = re.compile(r"(?:the (?:one|other)|that|those|in|im|of|bei|die|der|das|the)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\s,;:?!()]+")
-_WORDS = 12  # of a question that are looked up
+_WORDS = 12  # maximum words of a question to look up
 
 
 Spellings = Callable[[str], Sequence[str]]
@@ -41,10 +41,11 @@ Spellings = Callable[[str], Sequence[str]]
 
 
 def other_searches(question: str, texts: Sequence[str], spellings: Spellings | None = None) -> list[str]:
-    """Return further queries for a question, most promising first; ``texts`` are the pages found so far.
+    """Return further queries for a question, most promising first. ``texts`` are the pages found so far.
 
-    Words that are on none of these pages are replaced by a similarly spelled word there, and words that the library
-    lacks by one of its ``spellings``. A part of the question with too few words inherits those of the part before.
+    Words that are on none of these pages are replaced by similarly spelled words on them. Words that the library lacks
+    are replaced by one of their ``spellings``. A part of the question with too few words inherits those of the part
+    before.
     """
     queries: dict[str, None] = {}
     right = corrected(respelled(question, texts), spellings)
@@ -70,7 +71,7 @@ def parts(question: str) -> list[str]:
 
 
 def _completed(piece: str, before: str) -> str:
-    """Return a part of a question that says too little with what the part before asks for, but not for whom."""
+    """Return a short part of a question, extended by what the previous part asks for, but not by the names in it."""
     words = _WORD.findall(without_frame(before))
     lowercase = [word for word in words if word[0].islower()]
     chosen = words if language_of(before) == "German" or not lowercase else lowercase
@@ -78,7 +79,7 @@ def _completed(piece: str, before: str) -> str:
 
 
 def corrected(question: str, spellings: Spellings | None) -> str:
-    """Replace words of a question that the library lacks by similarly spelled words that it contains."""
+    """Return the question with words that the library lacks replaced by similarly spelled words that it contains."""
     if spellings is None:
         return question
     for word in list(dict.fromkeys(re.findall(r"[^\W\d_]{5,}", question)))[:_WORDS]:
@@ -89,7 +90,7 @@ def corrected(question: str, spellings: Spellings | None) -> str:
 
 
 def respelled(question: str, texts: Iterable[str]) -> str:
-    """Replace long words of a question that no text contains by similarly spelled words of the texts."""
+    """Return the question with long words that no text contains replaced by similarly spelled words of the texts."""
     written = {word for text in texts for word in plain_words(text).split() if len(word) >= _LONG - _LENGTHS}
     by_fold: dict[str, str] = {}
     for word in sorted(written):
@@ -111,7 +112,7 @@ def respelled(question: str, texts: Iterable[str]) -> str:
 MARK, SEARCH = "READ ", "SEARCH "
 MOST_PAGES = 4  # in one round
 MOST_SEARCHES = 2  # in one round
-_LONGEST = 300  # characters of a search
+_LONGEST = 300  # maximum characters of a search
 _LINE = re.compile(
     r"^\W{0,3}READ\s+(?:(?P<source>source)|D(?P<document>\d+))\b[\s,:]*(?:(?P<kind>pages?|sections?)\b)?[\s:]*(?P<what>.*)$",
     re.IGNORECASE | re.MULTILINE,
@@ -124,8 +125,8 @@ _RANGE = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6}))?")
 class Wish:
     """A request of a model to read pages.
 
-    It names a listed ``document`` by number, and ``pages`` or a section (``node_id``) of it, or a ``source`` that was
-    cut and should be sent whole. Unused fields are 0 or empty.
+    It names a listed ``document`` by number with ``pages`` or a section (``node_id``), or a ``source`` that was
+    shortened and should be sent completely. Unused fields are 0 or empty.
     """
 
     written: str

@@ -1,4 +1,4 @@
-"""Choose the text of each numbered source of an answer within a token budget, and which pages are sent as images."""
+"""Choose the text of each numbered source of an answer within a token budget, and the pages that are sent as images."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hybrid_core.types.results import PageFound
 from retrievers.explain.passages import PassageTerms, excerpt
 from retrievers.query.question import read_question
 
-_BEST_LINES_TOKENS = 150  # tokens of a page's best lines that stay where there is no room for all of it
-_CAPS = (750, 450)  # tokens of a long page that nobody asked for: the best ones'
-_CAP = 250  # and the others'
-_KEPT_SHARE = 0.5  # of all tokens at most, for these
+_BEST_LINES_TOKENS = 150  # tokens of a page's best lines that are kept if the page does not fit
+_CAPS = (750, 450)  # maximum tokens of the best long pages that the model did not request
+_CAP = 250  # maximum tokens of the other long pages
+_KEPT_SHARE = 0.5  # maximum share of all tokens for best lines
 
 
 def sources(
     question: str, pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = (),
     going_on: Collection[int] = (),
 ) -> list[Source]:  # fmt: skip
-    """Number pages from 1 in their order, and choose the text of each from its full text.
+    """Return pages as sources, numbered from 1 in their order, with a text chosen from the full text of each.
 
-    All sources together have at most ``budget`` estimated tokens. Pages in ``asked_for`` are sent whole; pages in
+    All sources together have at most ``budget`` estimated tokens. Pages in ``asked_for`` are sent completely. Pages in
     ``going_on`` continue the page before, so their beginning is kept.
     """
     parsed = read_question(question)
@@ -48,9 +48,7 @@ def sources(
 
 
 def _shares(pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int]) -> list[int]:
-    """Return the tokens of each page: what its best lines need, and in the order of their worth what is left for all of
-    it.
-    """
+    """Return the tokens for each page: first for its best lines, then in order of relevance for the whole page."""
     sizes = [estimate(text) for text in texts]
     order = sorted(range(len(pages)), key=lambda at: (at + 1 not in asked_for, pages[at].receipt.reasoning is None))
     long = [at for at in order if at + 1 not in asked_for]
@@ -71,11 +69,11 @@ def _shares(pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked
     return tokens
 
 
-_SHARE = 0.7  # of the best score, below which a page of another document is left out
+_SHARE = 0.7  # minimum score of a page in another document, as a share of the best
 
 
 def near(pages: Sequence[PageFound]) -> tuple[PageFound, ...]:
-    """Drop pages of other documents whose score is far below that of the best page.
+    """Return the pages without those of other documents whose score is far below the best.
 
     Pages that a model or the question named stay.
     """
@@ -90,19 +88,19 @@ def near(pages: Sequence[PageFound]) -> tuple[PageFound, ...]:
     )
 
 
-MOST = 3  # pictures of a question that nobody asked for
-_WHOLE = 0.6  # share of the page from which its figures are shown with all of it
-_AROUND = 36.0  # points around figures, where their captions and the words at their axes stand
-_MATTERS = 0.04  # share of a page from which its figures are more than ornaments
-_TOGETHER = 4  # slides that one picture shows at most: at half their size they can still be read
-_MARKS = 2  # curves and bars that are more than a rule
+MOST = 3  # maximum pictures for a question unless vision is "always"
+_WHOLE = 0.6  # share of the page from which figures are shown with the whole page
+_AROUND = 36.0  # points around figures, with their captions and axis labels
+_MATTERS = 0.04  # share of a page from which figures are more than ornaments
+_TOGETHER = 4  # maximum slides in one picture, still readable at half size
+_MARKS = 2  # curves and bars from which a page has more than a rule
 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
     """The figures of a page of ``width`` by ``height`` points.
 
-    ``figures`` are the boxes of pictures, drawings and tables without text; ``marks`` are those of curves and bars,
+    ``figures`` are the boxes of pictures, drawings and tables without text. ``marks`` are those of curves and bars,
     which may form a chart. ``scan`` is True if the page's text came from OCR or is missing.
     """
 
@@ -130,7 +128,7 @@ class Showing:
 
     @property
     def clip(self) -> Box | None:
-        """Return the box around all figures of the page, None for the whole page."""
+        """Return the box around all figures, None to show the whole page."""
         if self.scan or self.share < _MATTERS:
             return None
         lefts, tops, rights, bottoms = zip(*self.figures, *self.marks, strict=True)
@@ -143,9 +141,9 @@ class Showing:
 
 
 def pictured(pages: Sequence[Showing | None], documents: Sequence[str], pictures: int) -> list[tuple[int, ...]]:
-    """Choose the pages to send as images, at most ``pictures`` images; each tuple holds page positions (from 0).
+    """Return the pages to send as images, at most ``pictures`` images. Each tuple contains page positions (from 0).
 
-    The first pages whose text lacks what they show are chosen. The last image may combine several slides of one
+    The first pages with figures that their text lacks are chosen. The last image may combine several slides of one
     document.
     """
     unread = [at for at, page in enumerate(pages) if page is not None and page.unread]

@@ -1,4 +1,4 @@
-"""Score how well documents' cards match a question: by rare words of names and titles, and by the period."""
+"""Score the match of documents' cards with a question, by rare words of names and titles, and by the period."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
 class TitleIndex:
     """An inverted index from title terms to documents. Unchanged parts of the index ``before`` are reused."""
 
-    # As of an empty library.
+    # those of an empty library
     _cards: Mapping[str, Card] = Layered[Card]()
-    _terms: Layered[Sequence[str]] = Layered()  # of the titles, by document
+    _terms: Layered[Sequence[str]] = Layered()  # title terms by document
     _documents: KeySets = KeySets()
-    _holding: Counts = Counts()  # documents by term
+    _holding: Counts = Counts()  # number of documents by term
 
     KINDS: ClassVar[Mapping[str, Kind]] = {"_terms": PLAIN, "_documents": SETS, "_holding": COUNTS}
 
@@ -53,15 +53,15 @@ class TitleIndex:
 
     def _begin(self, cards: Mapping[str, Card], scoring: TitleMatching) -> None:
         self._cards, self._scoring = cards, scoring
-        self._norms: dict[str, float] = {}  # of documents that were found
-        self._idfs: dict[str, float] = {}  # of terms that were looked up
+        self._norms: dict[str, float] = {}  # norms by document, for documents that were found
+        self._idfs: dict[str, float] = {}  # by term, for terms that were looked up
 
     def _title_terms(self, card: Card) -> list[str]:
         words = tokenise(" . ".join((card.title, *card.tags, *card.names[:1])))[: self._scoring.longest]
         return [term for term in dict.fromkeys(words) if _tells(term)]
 
     def _idf(self, term: str) -> float:
-        """Return a term's idf; 0 where too many titles hold the term, or none."""
+        """Return a term's idf, 0 if no title or too many titles contain the term."""
         if term not in self._idfs:
             count, holding = len(self._cards), self._holding[term]
             limit = max(2.0, self._scoring.common * count) if count >= 8 else count
@@ -74,10 +74,10 @@ class TitleIndex:
         return self._norms[doc_id]
 
     def scores(self, terms: Sequence[str]) -> Mapping[str, float]:
-        """Score documents by their titles, 0 to 1, higher is better.
+        """Return the scores of documents by their titles, 0 to 1, higher is better.
 
-        A score combines the share of the title that the question contains, and the reverse. One word of a longer title
-        scores 0.
+        A score combines the share of the title that the question contains with the share of the question that the title
+        contains. One word of a longer title scores 0.
         """
         dots: dict[str, float] = {}
         hits: dict[str, int] = {}
@@ -108,8 +108,9 @@ def _term_pairs(terms: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]
 
 
 def _tells(term: str) -> bool:
-    """Return whether a term tells titles apart. Numbers do where they are as long as those of standards and models (RFC
-    9110).
+    """Return whether a term distinguishes titles.
+
+    Numbers do so if they are as long as those of standards and models (RFC 9110).
     """
     if is_number(term):
         return 3 <= len(term) <= 6
@@ -117,7 +118,7 @@ def _tells(term: str) -> bool:
 
 
 def period_fit(card: Card, question: Question, scoring: PeriodFit) -> float:
-    """Score how well a card's period matches the dates in the question, 0 to 1.
+    """Return the match of a card's period with the dates in the question, 0 to 1, higher is better.
 
     A date counts more than a quarter, and a quarter more than a year. The first year in the question counts more than
     years it is compared with.
@@ -141,8 +142,8 @@ def period_fit(card: Card, question: Question, scoring: PeriodFit) -> float:
 def newest(cards: Mapping[str, Card], clusters: Iterable[Sequence[str]], share: float) -> dict[str, float]:
     """Return the newest document of each type in each cluster, with a score.
 
-    The score is 1 for types in which newer documents replace older ones, else ``share``. Different types are not
-    compared.
+    The score is 1 for types in which newer documents replace older ones, otherwise ``share``. Documents of different
+    types are not compared.
     """
     result = {}
     for doc_ids in clusters:
@@ -157,7 +158,7 @@ def newest(cards: Mapping[str, Card], clusters: Iterable[Sequence[str]], share: 
 
 
 def _stamp(card: Card) -> str:
-    """Return the day the document is of, by its date or by the end of its (calendar) year or quarter."""
+    """Return the day of a document: its date, or the end of its calendar year or quarter."""
     return card.date or f"{card.years[0]}-{3 * (card.quarter or 4):02d}-31"
 
 
@@ -188,7 +189,7 @@ def _quarter_fit(card: Card, period: Period, scoring: PeriodFit) -> float:
     if card.quarter is None:
         if period.quarter == 4 and covers(card) == "year":
             return scoring.year_for_last_quarter * year_fit
-        if card.date and not covers(card):  # an event: on its day, in that quarter or not
+        if card.date and not covers(card):  # an event, in the quarter of its day or another
             inside = quarter_of(card.date) == period.quarter
             return (scoring.event_in_quarter if inside else scoring.wrong_quarter) * year_fit
         return scoring.whole_year * year_fit
@@ -206,7 +207,7 @@ def _date_fit(card: Card, date: str, scoring: PeriodFit) -> float:
     best = scoring.year_of_date * _year_fit(card, int(date[:4]), scoring, whole=False)
     for own in card.dates:
         gap = days_between(date, own)
-        if 0 <= gap <= scoring.days:  # dated on the day, or shortly after what it tells of
+        if 0 <= gap <= scoring.days:  # dated on the day or shortly after the event
             fit = 1.0 if gap == 0 else scoring.after - gap / 100
         elif -scoring.days <= gap < 0:
             fit = scoring.before + gap / 150

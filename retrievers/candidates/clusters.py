@@ -1,6 +1,6 @@
 """Group documents by organisation (or other subject) into clusters, and find the clusters that a question names.
 
-A cluster contains documents that share a name. The parties of an agreement belong only to that document.
+A cluster contains documents that share a name. The parties of an agreement are linked only with that document.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from retrievers.query.words import MentionFinder, NameMention
 class Cluster:
     """A group of documents about one organisation, in library order.
 
-    ``keys`` maps names to how surely each means it.
+    ``keys`` maps name keys to strengths (0 to 1), higher for a surer match.
     """
 
     name: str
@@ -67,15 +67,15 @@ class Cluster:
 
 @dataclass(slots=True)
 class EntityLinks:
-    """Documents that the names in a question mean.
+    """The documents that are linked with names in a question.
 
-    ``strengths`` maps each to a score (0 to 1) and its cluster; ``spans`` are the names as written.
+    ``strengths`` maps each document to a score (0 to 1) and its cluster. ``spans`` are the names as written.
     """
 
     strengths: dict[str, tuple[float, Cluster]] = field(default_factory=dict)
-    names: dict[Cluster, float] = field(default_factory=dict)  # with their strengths
+    names: dict[Cluster, float] = field(default_factory=dict)  # clusters with their strengths
     spans: list[str] = field(default_factory=list)
-    sure: list[str] = field(default_factory=list)  # those of them that are surely names
+    sure: list[str] = field(default_factory=list)  # the clear names among the spans
 
     @property
     def best(self) -> float:
@@ -84,23 +84,23 @@ class EntityLinks:
 
 
 class Clusters:
-    """Group documents by the names on their cards.
+    """The clusters of a library's documents, by the names on their cards.
 
-    Clusters of an earlier state ``before`` are reused; only clusters that share a name with a changed document are
+    Clusters of an earlier state ``before`` are reused. Only clusters that share a name with a changed document are
     computed again.
     """
 
-    # As of an empty library. Subjects are as text, clusters by their ids.
+    # those of an empty library; subjects are text, clusters are their ids
     _cards: Mapping[str, Card] = Layered[Card]()
     _recurring: RecurringNames
-    _subjects: Layered[str] = Layered()  # by document
+    _subjects: Layered[str] = Layered()  # subject by document
     _about: KeySets = KeySets()  # documents by subject
     _linked: KeySets = KeySets()  # subjects by key
-    _grouped: Layered[str] = Layered()  # clusters by subject
+    _grouped: Layered[str] = Layered()  # cluster by subject
     _clusters: Layered[Cluster] = Layered()
-    _keys: Layered[Mapping[str, float]] = Layered()  # key -> how surely it means clusters
+    _keys: Layered[Mapping[str, float]] = Layered()  # strengths by cluster, by key
     _parties: KeySets = KeySets()
-    _in_characters: Tallies = Tallies()  # how many keys begin with two characters, by their length
+    _in_characters: Tallies = Tallies()  # numbers of keys by their first two characters and length
 
     KINDS: ClassVar[Mapping[str, Kind]] = {
         "_subjects": PLAIN, "_about": SETS, "_linked": SETS, "_grouped": PLAIN,
@@ -117,7 +117,7 @@ class Clusters:
         scoring: EntityLinking,
         before: Clusters | None = None,
     ) -> None:
-        """``order`` is the position of each document in the library.
+        """Create the clusters. ``order`` is the position of each document in the library.
 
         ``aliases`` and ``scoring`` must equal those of ``before``.
         """
@@ -142,7 +142,7 @@ class Clusters:
         aliases: Mapping[str, Sequence[str]],
         scoring: EntityLinking,
     ) -> Clusters:
-        """Restore clusters from stored tables."""
+        """Return clusters read from stored tables."""
         clusters = cls.__new__(cls)
         clusters._begin(cards, order, aliases, scoring)
         restore(clusters, cls.KINDS, tables)
@@ -169,7 +169,7 @@ class Clusters:
         ]
 
     def _regroup(self, old: Clusters, changed: Collection[str]) -> tuple[list[Cluster], list[Cluster]]:
-        """Group anew the clusters that may have changed with these documents. Return the old and the new ones."""
+        """Compute the clusters again that these changed documents may affect. Return the old and the new clusters."""
         was = [(old._subjects[doc_id], doc_id) for doc_id in changed if doc_id in old._subjects]
         now = [
             (subject_of(doc_id, self._cards[doc_id], self._recurring.names.get(doc_id, "")).written(), doc_id)
@@ -198,7 +198,7 @@ class Clusters:
         return [old._clusters[cluster_id] for cluster_id in gone], new_clusters
 
     def _reached(self, touched: Collection[str]) -> set[str]:
-        """Return the subjects that some of these are or were joined with, directly or through others."""
+        """Return the subjects that are or were joined with any of these, directly or through others."""
         reached = {subject for subject in touched if subject in self._about}
         waiting, keys = [*touched], set[str]()
         while waiting:
@@ -231,7 +231,7 @@ class Clusters:
         """Return the documents of the organisations and subjects that a question names."""
         matched = EntityLinks()
         best: dict[str, tuple[float, Any, Cluster]] = {}
-        answers: dict[str, set[object]] = {}  # document -> the different names it answers to
+        answers: dict[str, set[object]] = {}  # the different matching names by document
         written: list[tuple[float, str]] = []
         for mention in self._finder.find(text):
             clusters = self._clusters_named(mention)
@@ -286,7 +286,7 @@ class Clusters:
         return {c: strengths[c.id] * share * self._certainty(mention, c, strengths[c.id]) for c in clusters}
 
     def _certainty(self, mention: NameMention, cluster: Cluster, strength: float) -> float:
-        """Return how surely a key, as it is written, means the cluster and no common word."""
+        """Return the certainty (0 to 1) that a mention means the cluster and not a common word, by its capitals."""
         if mention.capital or (mention.words > 1 and strength >= self._scoring.shortened):
             return 1.0
         if strength < self._scoring.shortened:
@@ -298,19 +298,19 @@ class Clusters:
     def _offer(
         self, best: dict[str, tuple[float, Any, Cluster]], doc_ids: Iterable[str], strength: float, cluster: Cluster
     ) -> None:
-        """Note the strength and the cluster for those documents that have no better ones."""
+        """Store the strength and cluster for those documents that have no better ones."""
         place = self._place(cluster)
         for doc_id in doc_ids:
             if doc_id not in best or best[doc_id][:2] < (strength, place):
                 best[doc_id] = (strength, place, cluster)
 
     def _place(self, cluster: Cluster) -> Any:
-        """Return the place of the cluster's first document in the library."""
+        """Return the position of the cluster's first document in the library."""
         return self._order[cluster.id]
 
 
 class _Either:
-    """A container of the keys of two collections."""
+    """A container of the keys of two other containers."""
 
     def __init__(self, first: Container[str], second: Container[str]) -> None:
         self._one, self._other = first, second
@@ -339,5 +339,5 @@ def _changed_keys(
 
 
 def _begun(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first two characters of keys in texts without spaces, and the keys' lengths."""
+    """Yield the first two characters and the length of each key of a language without spaces."""
     return ((key[:2], str(len(key))) for key in keys if has_cjk(key))

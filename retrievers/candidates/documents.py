@@ -2,7 +2,7 @@
 names.
 
 Candidates are documents with hits and documents that the question names. Scores are combined as weighted sums, or by
-reciprocal rank on request; ranks lose score differences, so weak rankers hurt more (docs/lab/retrieval.md). Expert
+reciprocal rank on request. Ranks lose score differences, so weak rankers hurt more (docs/lab/retrieval.md). Expert
 terms are added only for documents of the matching types, or for the documents that the question names.
 """
 
@@ -40,7 +40,7 @@ def gather(scores: Iterable[float]) -> float:
 
 
 def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return the DocScore of every document with hits: its hit scores, relative to the best hit, gathered.
+    """Return the DocScore of every document with hits: Σ s / √(N + 1) over its hit scores, relative to the best hit.
 
     Many middling hits can outweigh one good hit, but only by a square root. Source: PageIndex's document score.
     """
@@ -57,13 +57,13 @@ K = TypeVar("K", bound=Hashable)
 
 
 def normalised(scores: Mapping[K, float]) -> dict[K, float]:
-    """Divide scores by the best one, to 0 to 1. Return zeros if no score is above 0."""
+    """Return the scores divided by the best one (0 to 1), zeros if no score is above 0."""
     best = max(scores.values(), default=0.0)
     return {key: max(score, 0.0) / best if best > 0 else 0.0 for key, score in scores.items()}
 
 
 def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]:
-    """Return Σ weight · score over the parts; a key that a part lacks has the score 0 there. Higher is better."""
+    """Return Σ weight · score over the parts; higher is better. A key that a part lacks has the score 0 there."""
     total: dict[K, float] = {}
     for weight, scores in parts:
         for key, score in scores.items():
@@ -84,7 +84,7 @@ def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, fl
 
 
 def ranked(scores: Mapping[K, float], limit: int | None = None) -> list[K]:
-    """Sort keys by falling score and return all, or the first ``limit``. Ties are sorted by the keys' text."""
+    """Return the keys by falling score, or the first ``limit`` of them. Ties are sorted by the keys' text."""
     if limit is not None and limit < len(scores):
         lowest = nlargest(limit, scores.values())[-1]
         scores = {key: score for key, score in scores.items() if score >= lowest}
@@ -93,9 +93,9 @@ def ranked(scores: Mapping[K, float], limit: int | None = None) -> list[K]:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionScope:
-    """Expert terms for a question, by document type.
+    """The expert terms for a question, by document type.
 
-    ``named`` are the documents that they are limited to, None for no limit.
+    ``named`` are the documents to which they are limited, None for no limit.
     """
 
     by_type: Mapping[str, Expansion] = field(default_factory=dict)
@@ -108,7 +108,9 @@ class ExpansionScope:
         return self.by_type.get(document.card.type, NO_EXPANSION)
 
     def groups(self, view: LibraryView, scope: Collection[str] | None) -> list[tuple[Expansion, frozenset[str] | None]]:
-        """Return each set of expert terms with the documents it applies to; None means all documents in the scope."""
+        """Return the different expansions, each with the documents to which it applies, None for all documents in the
+        scope.
+        """
         if self.named is None and len(view.types(scope) - self.by_type.keys()) == 0 and len(self._different()) == 1:
             return [(expansion, None) for expansion in self._different()]
         searched = self.named if self.named is not None else scope
@@ -133,10 +135,10 @@ def expansion_scope(
     scope: frozenset[str] | None,
     scoring: ExpansionScoring,
 ) -> ExpansionScope:
-    """Return the expert terms for a question, and the documents that they apply to.
+    """Return the expert terms for a question, and the documents to which they apply.
 
-    ``names`` are the words of the question that link to documents. ``scores`` say how surely the question names each
-    document (0 to 1); a document counts as named from ``scoring.named`` on.
+    ``names`` are the words of the question that link to documents. ``scores`` are the routing scores (0 to 1) of
+    documents. A document counts as named from ``scoring.named`` on.
     """
     by_type = expert.expand(question, view.types(scope), names, scoring.full_terms)
     if not by_type:
@@ -148,7 +150,7 @@ def expansion_scope(
 
 @dataclass(frozen=True, slots=True)
 class CandidateDocument:
-    """A candidate document. ``score`` is ``doc_score`` (best 1) + weight · ``routing`` (at most 1).
+    """A candidate document. ``score`` is ``doc_score`` (at most 1) + weight · ``routing`` (at most 1).
 
     ``searched`` is True if the best of all its pages are candidates, and not only its hits.
     """
@@ -175,8 +177,8 @@ def candidate_documents(
     """Return every document that has a hit or that the question names, best first.
 
     ``hits`` rank documents, ``page_hits`` rank their pages. ``read`` returns contents by id. All pages are considered
-    of the documents named most surely, those in ``apart``, those with the best DocScores, and all documents of a small
-    scope. Removed documents are left out.
+    of the documents with the best routing scores, those in ``apart``, those with the best DocScores, and all documents
+    of a small scope. Removed documents are left out.
     """
     text_scores = normalised(doc_scores(hits))
     routed = routing.scores if scope is None else {d: s for d, s in routing.scores.items() if d in scope}
@@ -199,8 +201,8 @@ def candidate_documents(
     ]  # fmt: skip
 
 
-_SURE = 0.4  # a card score from which a part names a document
-_SAME_SCORE = 0.02  # of card scores
+_SURE = 0.4  # minimum card score of a document that a part names
+_SAME_SCORE = 0.02  # card scores closer than this are equal
 _MOST = 4
 
 
@@ -209,7 +211,8 @@ def named_apart(
 ) -> dict[str, float]:
     """Return the documents that different parts of a question name, with their card scores.
 
-    Return {} for fewer than two. If a part names several documents alike, the one with the highest ``worth`` is taken.
+    Return {} for fewer than two. If a part matches several documents equally, the one with the highest ``worth`` is
+    taken.
     """
     titles = {doc_id: words for words, doc_id in view.titled(plain_words(question.text))}
     asks = compares(question.text) or _several(question, routing)
@@ -236,7 +239,7 @@ def named_apart(
 
 
 def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
-    """Return the routing with the scores of these documents replaced by those of the question's parts."""
+    """Return the routing with the documents in ``named`` raised to the best score, and without ties."""
     if not named:
         return routing
     best = max((*routing.scores.values(), *named.values()))
@@ -245,7 +248,7 @@ def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
 
 
 def _without(phrase: str, text: str) -> str:
-    """Return a text without these plain words. What is left keeps its capitals, which tell names."""
+    """Return a text without these plain words. The rest keeps its capitals, by which names are recognised."""
     written = re.compile(r"[\W_]+".join(map(re.escape, phrase.split())), re.IGNORECASE)
     left = written.sub(" , ", text)
     return left if left != text else plain_words(text).replace(phrase, " , ")
@@ -253,7 +256,10 @@ def _without(phrase: str, text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _between() -> re.Pattern[str]:
-    """Compile the pattern when a question may name several documents: that takes longer than a search."""
+    """Return the pattern of words between names of documents.
+
+    It is compiled only when needed, because this takes longer than a search.
+    """
     return re.compile(
         r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|with|und|oder|gegen|mit|et|ou|avec|y|o|con|frente\s+a)\b|[和与及跟或、，；])\s*",
         re.IGNORECASE,
@@ -273,17 +279,19 @@ def _several(question: Question, routing: Routing) -> bool:
 
 
 def _one_report_tells(question: Question, routing: Routing) -> bool:
-    """Return whether the later report of one organisation tells how things went from one time to another."""
+    """Return whether the question asks for a change within one organisation, which its later report describes."""
     return len(routing.organisations) == 1 and _change().search(question.text) is not None
 
 
 def _times(question: Question) -> int:
-    """Return how many times a question names; a quarter and its year are one."""
+    """Return the number of periods that a question names. A quarter and its year count as one."""
     return max(len(question.years), len(question.quarters))
 
 
 def _completed(part: Question, names: str, whole: Question) -> Question:
-    """Complete a part by the organisation of the part before it, or the time of the whole, where it says none."""
+    """Complete a part of a question by the organisation of the previous part or the period of the whole, if it names
+    none.
+    """
     if names and part.timed:
         part = replace(part, text=f"{names} {part.text}") if not _capital(part.text) else part
     if not part.timed and _times(whole) == 1:
@@ -295,14 +303,14 @@ def _capital(text: str) -> bool:
     return any(word[:1].isupper() for word in re.findall(r"[^\W\d_]{3,}", text))
 
 
-_SIMILAR_NAME = 0.7  # difflib's ratio from which one name may be meant by another
-_SHORTEST = 3  # characters of a part of a name that is taken for one
+_SIMILAR_NAME = 0.7  # minimum ratio of difflib for suggesting a name
+_SHORTEST = 3  # minimum characters of a part of a name to be suggested
 
 
 def search_scope(documents: Mapping[str, Document], request: SearchRequest) -> frozenset[str] | None:
     """Return the doc_ids that match the filters of a request, None if it has no filter.
 
-    Raise as ``select_by_name`` and ``select_where`` do.
+    Raise the errors of ``select_by_name`` and ``select_where``.
     """
     if not request.documents and not request.where:
         return None
@@ -324,7 +332,7 @@ def select_by_name(documents: Sequence[Document], names: Sequence[str]) -> list[
             [d for d in documents if name in (d.doc_id, d.name, d.path) or d.path == path]
             or [d for d in documents if fold(name) in (fold(d.name), *_last(d.name))]
             or [d for d in documents if os.sep in name and d.path.endswith(os.sep + name)]
-        )  # as results show it
+        )  # in the form that results show
         if not matching:
             raise NotFoundError(f"This library has no document '{name}'.", _nearest(name, documents))
         selected |= {d.doc_id: d for d in matching}
@@ -372,7 +380,7 @@ def _fields(document: Document) -> dict[str, tuple[str, ...]]:
 
 
 def _last(name: str) -> tuple[str, str]:
-    """Return the name of a member of an archive ("all.zip!/a/notes.md": notes.md), and the stem of any name."""
+    """Return the file name of an archive member ("all.zip!/a/notes.md": notes.md), and the stem of any name."""
     path = PurePath(name)
     return fold(path.name), fold(path.stem)
 

@@ -22,7 +22,7 @@ from retrievers.query.question import QuestionEmbedding
 from retrievers.trees.contents import ContentCache
 
 Key = tuple[str, int]  # (doc_id, page)
-_COUNTED = 64  # documents that are scored from their own term counts at most: of more an index is quicker
+_COUNTED = 64  # maximum documents scored by their own term counts; for more, an index is faster
 
 
 def joined(
@@ -31,7 +31,10 @@ def joined(
     scoring: FirstStageScoring,
     fusion: Fusion,
 ) -> list[Hit]:
-    """Merge the hits by words and by vectors into one ranking; ``by_near`` is the result of ``by_meaning``."""
+    """Return one ranking of the hits by words and by vectors, best first.
+
+    ``by_near`` is the result of ``by_meaning``.
+    """
     hits, near = dict(by_near[0]), by_near[1]
     for hit in sparse:
         key = (hit.doc_id, hit.page)
@@ -53,7 +56,7 @@ def by_meaning(
 ) -> tuple[dict[Key, Hit], dict[Key, float]]:
     """Return the pages nearest to a question by its vector and, if available, its learned term weights.
 
-    Return at most ``limit`` pages by each method with their scores, and the combined nearness of each page, 0 to 1.
+    Return at most ``limit`` pages by each method with their scores, and the combined similarity of each page, 0 to 1.
     Both are scaled per question and added with the weights 1 and ``scoring.term_weights``, the ratio of BGE-M3's
     authors (Chen et al. 2024).
     """
@@ -72,7 +75,7 @@ def by_meaning(
 
 
 def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
-    """Scale the vector scores of hits to 1 for the best and 0 for the last.
+    """Return the vector scores of hits, scaled to 1 for the best and 0 for the last.
 
     The cosines of one question are close together, so only their differences carry information.
     """
@@ -85,7 +88,10 @@ def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """The first stage for one question. ``terms`` are its own words; expert terms are added where they apply."""
+    """The first stage for one question.
+
+    ``terms`` are its own words; expert terms are added for documents to which they apply.
+    """
 
     index: WeightedIndex
     terms: Mapping[str, float]
@@ -117,7 +123,7 @@ class FirstStage:
         return (own if self.expansion.named is not None else expanded), expanded
 
     def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring) -> list[Hit]:
-        """Return at most ``scoring.hits`` pages of published versions, best first."""
+        """Return at most ``scoring.hits`` pages with one set of expert terms, best first."""
         sparse = self._by_words(expansion, scope, scoring)
         if not self.embedding.over_all:
             return sparse
@@ -135,7 +141,9 @@ class FirstStage:
         return of_published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), self.view.contents)
 
     def _counted(self, scope: Collection[str] | None) -> list[CountedDocument] | None:
-        """Return a few documents with their term counts; None for more than a few."""
+        """Return the documents of a small scope with their term counts, None if the scope is large or mostly not in
+        memory.
+        """
         if scope is None or len(scope) > _COUNTED:
             return None
         published = self.view.contents
@@ -152,9 +160,9 @@ class FirstStage:
 
 
 def expanded_hits(own: Sequence[Hit], added: Sequence[Hit], where: Collection[str], limit: int) -> list[Hit]:
-    """Replace the hits of the documents in ``where`` by hits with expert terms, best first.
+    """Return the hits, with those of the documents in ``where`` replaced by hits with expert terms, best first.
 
-    The new hits are scaled so that the best of them keeps the rank of the best replaced one.
+    The new hits are scaled so that the best of them keeps the score of the best replaced one.
     """
     others = [hit for hit in own if hit.doc_id not in where]
     if not added:

@@ -1,4 +1,4 @@
-"""Values by key for one state of a library; the next state shares all unchanged values.
+"""Values by key for one state of a library. The next state shares all unchanged values.
 
 The base may be a memory-mapped file; later changes are kept in memory above it.
 """
@@ -15,7 +15,7 @@ from hybrid_core.store.mapped import MappedTable
 V = TypeVar("V")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _GONE: Any = object()
-_ABOVE: Any = object()  # not among what changed
+_ABOVE: Any = object()  # marks keys that have not changed
 _MOST_SEEN = 10_000
 WrittenTable = tuple[str, Iterable[tuple[str, Any]]]
 
@@ -25,7 +25,7 @@ class Stored(Mapping[str, V]):
 
     def __init__(self, table: MappedTable, read: Callable[[Any], V]) -> None:
         self._table, self._read = table, read
-        self._seen: dict[object, V] = {}  # a search looks the same documents and words up again and again
+        self._seen: dict[object, V] = {}  # a search reads the same documents and words repeatedly
 
     def __getitem__(self, key: str) -> V:
         value: V | None = self._seen.get(key)
@@ -69,7 +69,10 @@ class Layered(Mapping[str, V]):
     def __init__(
         self, base: Mapping[str, V] = _NOTHING, changed: Mapping[str, V] = _NOTHING, count: int | None = None
     ) -> None:
-        """``count`` is the number of keys, None if no key of ``changed`` is deleted or also in ``base``."""
+        """Create a mapping.
+
+        ``count`` is the number of keys; None if ``changed`` has no deleted keys and none of ``base``.
+        """
         self._base, self._changed = base, changed
         self._count = len(base) + len(changed) if count is None else count
 
@@ -109,11 +112,11 @@ class Layered(Mapping[str, V]):
 
     @property
     def above(self) -> int:
-        """Return the number of values in memory above the stored base."""
+        """Return the number of changed values above the base."""
         return len(self._changed)
 
     def updated(self, came: Mapping[str, V], went: Iterable[str] = ()) -> Self:
-        """Return a copy with some values set and some keys removed; no key may be in both."""
+        """Return a copy with the values in ``came`` set and the keys in ``went`` removed. No key may be in both."""
         changed, count = dict(self._changed), self._count
         for key in went:
             if key in self:
@@ -131,12 +134,12 @@ class Layered(Mapping[str, V]):
         return type(self)(self._base, changed, count)
 
     def changed_since(self, before: Layered[V]) -> Iterable[str]:
-        """Return the keys whose values may differ from ``before``; both must have the same base."""
+        """Return the keys whose values may differ from ``before``."""
         return self._changed.keys() | before._changed.keys() if self._base is before._base else self.keys() | before
 
 
 def differences(before: Mapping[str, V], now: Mapping[str, V]) -> tuple[dict[str, V], dict[str, V]]:
-    """Return the removed and the added values; a replaced value is in both."""
+    """Return the removed and the added values. A replaced value is in both."""
     layered = isinstance(now, Layered) and isinstance(before, Layered)
     keys = now.changed_since(before) if layered else now.keys() | before.keys()  # type: ignore[attr-defined]
     went, came = dict[str, V](), dict[str, V]()
@@ -149,7 +152,7 @@ def differences(before: Mapping[str, V], now: Mapping[str, V]) -> tuple[dict[str
 
 
 class KeySets(Layered[frozenset[str]]):
-    """Sets of texts by key; the set of a missing key is empty."""
+    """Sets of texts by key. A missing key has the empty set."""
 
     def __getitem__(self, key: str) -> frozenset[str]:
         values: frozenset[str] = self.get(key, frozenset())
@@ -162,7 +165,7 @@ class KeySets(Layered[frozenset[str]]):
             return default
 
     def with_pairs(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> KeySets:
-        """Return a copy without the pairs in ``went`` and with those in ``came``; a pair in both stays."""
+        """Return a copy without the pairs in ``went`` and with those in ``came``. A pair in both stays."""
         less, more = _by_key(went), _by_key(came)
         if not less and not more:
             return self
@@ -172,7 +175,7 @@ class KeySets(Layered[frozenset[str]]):
 
 
 class Counts(Layered[int]):
-    """Counts by key; a missing key has the count 0."""
+    """Counts by key. A missing key has the count 0."""
 
     def __getitem__(self, key: str) -> int:
         count: int = self.get(key, 0)
@@ -194,12 +197,10 @@ class Counts(Layered[int]):
 
 
 class Tallies(Layered[Mapping[str, int]]):
-    """Counts of texts by key."""
+    """Counts by key and text."""
 
     def counted(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> Tallies:
-        """Return counts increased for pairs in ``came`` and decreased for pairs in ``went``; a pair is a key
-        and a text.
-        """
+        """Return counts increased for (key, text) pairs in ``came`` and decreased for pairs in ``went``."""
         more = Counter(came)
         more.subtract(Counter(went))
         changed: dict[str, dict[str, int]] = {}
@@ -227,7 +228,7 @@ PLAIN = Kind()
 
 
 def written(owner: object, kinds: Mapping[str, Kind]) -> Iterator[WrittenTable]:
-    """Yield the attributes of a state as named tables for storage."""
+    """Yield the attributes of an object as named tables for storage."""
     for name, kind in kinds.items():
         yield f"{type(owner).__name__}.{name}", _entries(getattr(owner, name), kind.write)
 
@@ -237,7 +238,7 @@ def _entries(values: Layered[Any], write: Callable[[Any], Any]) -> Iterator[tupl
 
 
 def restore(owner: object, kinds: Mapping[str, Kind], tables: Mapping[str, MappedTable]) -> None:
-    """Set the attributes of a state from stored tables."""
+    """Set the attributes of an object from stored tables."""
     for name, kind in kinds.items():
         setattr(owner, name, kind.layers(Stored(tables[f"{type(owner).__name__}.{name}"], kind.read)))
 

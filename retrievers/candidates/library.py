@@ -35,7 +35,7 @@ from retrievers.candidates.layers import (
 from retrievers.candidates.router import Router
 
 _SUBTITLE = re.compile(r":\s|\s[–—|-]\s")
-_SHORTEST = 6  # characters of a title with the spaces around it
+_SHORTEST = 6  # minimum characters of a title, including the spaces around it
 
 
 class LibraryView:
@@ -44,17 +44,17 @@ class LibraryView:
     Parts of the view ``before`` that changed documents do not affect are reused.
     """
 
-    # As of an empty library.
+    # those of an empty library
     documents: Mapping[str, Document] = Layered[Document]()
     contents: Layered[str] = Layered()
     pages: int = 0
-    _types: Layered[str] = Layered()  # by document
+    _types: Layered[str] = Layered()  # type by document
     _by_type: KeySets = KeySets()
-    _by_name: KeySets = KeySets()  # paths by their last part
+    _by_name: KeySets = KeySets()  # paths by file name
     _by_title: KeySets = KeySets()  # documents by the words of their titles
-    _titles: Tallies = Tallies()  # how many titles begin with a word, by how many they have
-    _unread: Layered[int] = Layered()  # how many pages without text documents have
-    _naming: Counts = Counts()  # documents by term of their names
+    _titles: Tallies = Tallies()  # numbers of titles by their first word and number of words
+    _unread: Layered[int] = Layered()  # numbers of pages without text, by document
+    _naming: Counts = Counts()  # numbers of documents by term of their names
 
     KINDS: ClassVar[Mapping[str, Kind]] = {
         "contents": PLAIN, "_types": PLAIN, "_by_type": SETS, "_by_name": SETS, "_by_title": SETS, "_titles": TALLIES,
@@ -65,7 +65,7 @@ class LibraryView:
     def __init__(
         self, position: int, documents: Mapping[str, Document], router: Router, before: LibraryView | None = None
     ) -> None:
-        """``documents`` are the published ones by doc_id, in library order.
+        """Create a view. ``documents`` are the published ones by doc_id, in library order.
 
         ``contents`` maps them to content ids, and ``pages`` is their total number of pages.
         """
@@ -97,7 +97,7 @@ class LibraryView:
         documents: Mapping[str, Document],
         router: Router,
     ) -> LibraryView:
-        """Restore a view from stored tables."""
+        """Return a view read from stored tables."""
         view = cls.__new__(cls)
         view._begin(position, documents, router)
         view.pages = pages
@@ -111,7 +111,7 @@ class LibraryView:
 
     def _begin(self, position: int, documents: Mapping[str, Document], router: Router) -> None:
         self.position, self.documents, self.router = position, documents, router
-        self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
+        self._short_paths: dict[str, Mapping[str, str]] = {}  # by file name, for files that were asked for
 
     def short_path(self, path: str) -> str:
         """Return the shortest end of a document's path that distinguishes it from the others."""
@@ -121,7 +121,7 @@ class LibraryView:
         return self._short_paths[name][path]
 
     def titled(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield (words, doc_id) for the titles, up to a colon, that consist of plain words and are unique."""
+        """Yield (title words, doc_id) for unique titles that the text contains. Titles count up to a colon or dash."""
         words = text.split()
         for at, word in enumerate(words):
             for length in sorted(map(int, self._titles.get(word, ()))):
@@ -140,15 +140,15 @@ class LibraryView:
         return tuple(UnreadDocument(d.doc_id, d.name, d.unread, d.pages, unread_pages(d.warnings)[1]) for d in holding)
 
     def within(self, scope: frozenset[str] | None) -> Mapping[str, Document]:
-        """Return the documents in a scope, None meaning all."""
+        """Return the documents in a scope, all if it is None."""
         return self.documents if scope is None else _Within(self.documents, scope)
 
     def pages_of(self, scope: frozenset[str] | None) -> int:
-        """Return the total number of pages of the documents in a scope, None meaning all."""
+        """Return the total number of pages of the documents in a scope, of all if it is None."""
         return self.pages if scope is None else sum(self.documents[doc_id].pages for doc_id in scope)
 
     def types(self, scope: Collection[str] | None) -> frozenset[str]:
-        """Return the types of the documents in a scope, None meaning all."""
+        """Return the types of the documents in a scope, of all if it is None."""
         return self._all_types if scope is None else frozenset(self._types[doc_id] for doc_id in scope)
 
     @cached_property
@@ -163,7 +163,7 @@ class LibraryView:
 
 
 class _Within(Mapping[str, Document]):
-    """The documents of a scope, each looked up when it is asked for."""
+    """The documents in a scope, each looked up on access."""
 
     def __init__(self, documents: Mapping[str, Document], scope: frozenset[str]) -> None:
         self._documents, self._scope = documents, scope
@@ -200,13 +200,16 @@ def _naming(documents: Iterable[Document]) -> Iterator[str]:
 
 
 def _titled(document: Document) -> str | None:
-    """Return the title up to a colon or a dash, as plain words; a short word by itself is no title to go by."""
+    """Return the title up to a colon or a dash, as plain words.
+
+    Return None for a short title, which may be a common word.
+    """
     words = plain_words(_SUBTITLE.split(document.title)[0])
     return words if len(words) > _SHORTEST else None
 
 
 def _begun(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
-    """Yield the first word of titles, and how many words they have."""
+    """Yield the first word and the number of words of each title."""
     for words in filter(None, map(_titled, documents)):
         yield words.split()[0], str(len(words.split()))
 
@@ -215,7 +218,7 @@ _FIELDS = tuple(field.name for field in fields(Document) if field.name != "card"
 
 
 class Documents(Layered[Document]):
-    """Published documents by doc_id, in path order. ``order`` holds the position of each, ``cards`` their cards."""
+    """Published documents by doc_id, in path order. ``order`` contains the position of each, ``cards`` their cards."""
 
     cards: Layered[Card]
     order: Layered[str]
@@ -228,7 +231,7 @@ class Documents(Layered[Document]):
 
     @classmethod
     def restored(cls, tables: Mapping[str, MappedTable]) -> Documents:
-        """Restore documents from stored tables."""
+        """Return documents read from stored tables."""
         documents = cls(Stored(tables["documents"], _document_from_row))
         documents.cards = Layered(Stored(tables["documents"], lambda row: card_from_json(row[-1])))
         documents.order = Layered(Stored(tables["order"], str))
@@ -259,7 +262,7 @@ class Documents(Layered[Document]):
 
 
 def _order(document: Document) -> str:
-    return f"{document.path}\0{document.doc_id}"  # of several libraries, some may have one path
+    return f"{document.path}\0{document.doc_id}"  # documents of different libraries may have the same path
 
 
 def _document_to_row(document: Document) -> list[Any]:
@@ -273,18 +276,18 @@ def _document_from_row(row: list[Any]) -> Document:
     return Document(card=card_from_json(row[-1]), **values)
 
 
-VERSION = 3  # of what is made of cards: how names are compared, which words of titles count, what is kept
+VERSION = 3  # version of the file's contents: comparison of names, words of titles, stored fields
 
 
 def write_view(path: Path, head: Mapping[str, Any], view: LibraryView) -> None:
-    """Write a view, whose documents are ``Documents``, to a file. Raise StoreError if that fails."""
+    """Write a view to a file. Its documents must be ``Documents``. Raise StoreError if this fails."""
     assert isinstance(view.documents, Documents)
     own = {"version": VERSION, "position": view.position, "pages": view.pages}
     write_tables(path, {**head, **own}, (*view.documents.written(), *view.written()))
 
 
 def read_view(file: MappedFile, aliases: Mapping[str, Sequence[str]], scoring: ScoringConfig) -> LibraryView:
-    """Read a view that ``write_view`` wrote with the same nicknames and scoring parameters."""
+    """Return a view from a file that ``write_view`` wrote with the same nicknames and scoring parameters."""
     documents = Documents.restored(file.tables)
     router = Router.restored(file.tables, documents.cards, aliases, scoring, documents.order)
     return LibraryView.restored(file.tables, file.head["position"], file.head["pages"], documents, router)

@@ -1,7 +1,7 @@
-"""Routing: score documents by how their cards match the organisation, period and type in a question.
+"""Routing: score documents by the match of their cards with the organisation, period and type in a question.
 
 The score is added, with a weight, to the score of the pages' text. The organisation is first resolved to a cluster of
-documents. Names that only some documents of a cluster have never decide among them; period and type do.
+documents. Within a cluster, period and type decide, and names that only some of its documents have do not.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from retrievers.candidates.layers import (
 )
 from retrievers.query.question import Question
 
-_REASON_DOCUMENTS = 20  # best documents that get a reason
+_REASON_DOCUMENTS = 20  # maximum documents with a reason
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """Scores of documents from their cards, 0 to 1, higher is better, without zeros.
+    """The scores of documents from their cards: 0 to 1, higher is better, without zeros.
 
-    ``reasons`` explain the best ones.
+    ``reasons`` explain the best scores.
     """
 
     scores: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
-    matched_terms: frozenset[str] = frozenset()  # question terms that name organisations, periods, types
-    organisations: tuple[str, ...] = ()  # those the question names, by their best name
-    named: tuple[str, ...] = ()  # the documents of organisations and parties that it surely names
-    names: tuple[str, ...] = ()  # sure names of organisations and parties as the question writes them
-    tied: tuple[str, ...] = ()  # the best documents, where the question does not tell two or more apart
+    matched_terms: frozenset[str] = frozenset()  # terms of the question that name organisations, periods or types
+    organisations: tuple[str, ...] = ()  # named organisations, by their best names
+    named: tuple[str, ...] = ()  # documents of clearly named organisations and parties
+    names: tuple[str, ...] = ()  # clear names of organisations and parties, as in the question
+    tied: tuple[str, ...] = ()  # the best documents if several have equal scores
 
 
 @dataclass(slots=True)
 class _Query:
-    """A question read against the library. ``fits`` are the period fits worked out so far, by facts."""
+    """A question matched with the library. ``fits`` caches period scores by facts."""
 
     question: Question
     matched: EntityLinks
@@ -65,19 +65,19 @@ class _Query:
 
 
 class Router:
-    """Route questions over the documents of a library in one state. It is read-only, so running searches keep theirs.
+    """Routing of questions in one state of a library. It is immutable, so running searches keep using it.
 
     Parts of the router ``before`` that changed cards do not affect are reused.
     """
 
-    # As of an empty library.
+    # those of an empty library
     _cards: Mapping[str, Card] = Layered[Card]()
     _facts: Layered[str] = Layered()  # period and type, as text, by document
-    _alike: KeySets = KeySets()  # documents by these
-    _by_year: KeySets = KeySets()  # these by year
+    _alike: KeySets = KeySets()  # documents by facts
+    _by_year: KeySets = KeySets()  # facts by year
     _by_quarter: KeySets = KeySets()
     _by_type: KeySets = KeySets()
-    _typed: Counts = Counts()  # documents by type
+    _typed: Counts = Counts()  # number of documents by type
     _order: Mapping[str, Any]
     _aliases: Mapping[str, Sequence[str]]
     _clusters: Clusters
@@ -95,7 +95,8 @@ class Router:
         before: Router | None = None,
         order: Mapping[str, Any] | None = None,
     ) -> None:
-        """``order`` is the position of each document in the library, by default the order of ``cards``.
+        """Create a router. ``order`` is the position of each document in the library, by default the order of
+        ``cards``.
 
         ``aliases`` maps organisation names to user-defined nicknames. Cards that are the same objects as before keep
         their relative order.
@@ -128,7 +129,7 @@ class Router:
         scoring: ScoringConfig,
         order: Mapping[str, Any],
     ) -> Router:
-        """Restore a router from stored tables."""
+        """Return a router read from stored tables."""
         router = cls.__new__(cls)
         router._begin(cards, aliases, scoring, order)
         restore(router, cls.KINDS, tables)
@@ -162,7 +163,7 @@ class Router:
         return same and self._aliases == (aliases or {})
 
     def route(self, question: Question) -> Routing:
-        """Score the documents that the question names by organisation, period, type or title."""
+        """Return the scores of the documents that the question names by organisation, period, type or title."""
         matched = self._clusters.match(question.text)
         facts = {doc_id: self._facts[doc_id] for doc_id in matched.strengths}
         cards = {facts_text: facts_read(facts_text) for facts_text in set(facts.values())}
@@ -170,7 +171,7 @@ class Router:
         named = question.period_terms.union(
             *map(tokenise, matched.spans), *(question.type_terms[name] for name in types)
         )
-        # A name's own words count as a name only: where some of a cluster's titles lack them, they would decide.
+        # Words of a name count only as name: if some titles of a cluster lack them, they would decide within it.
         titles = self._titles.scores([term for term in question.terms if term not in named])
         query = _Query(question, matched, types, titles)
         scores = self._among(query, facts, cards)
@@ -197,9 +198,9 @@ class Router:
         )
 
     def _among(self, query: _Query, facts: Mapping[str, str], cards: Mapping[str, Card]) -> dict[str, float]:
-        """Score the documents of the organisations named, told apart by period, type and title words.
+        """Return the scores of the named organisations' documents, distinguished by period, type and title words.
 
-        ``facts`` are those of these documents, ``cards`` what each of them says.
+        ``facts`` are the facts of these documents, and ``cards`` the cards by facts.
         """
         if query.question.timed:
             self._fit(query, cards)
@@ -219,7 +220,7 @@ class Router:
         }
 
     def _anywhere(self, query: _Query) -> dict[str, float]:
-        """Score the documents of the period, type or title that the question names, without an organisation."""
+        """Return the scores of documents by the period, type or title in the question, without an organisation."""
         years = {year + later for year in query.question.years for later in (0, 1)}
         dated = {facts for year in years for facts in self._by_year[str(year)]}
         if not years:
@@ -237,10 +238,10 @@ class Router:
         return {doc_id: score for doc_id, score in scores.items() if score > 0.0}
 
     def _types_held(self, question: Question, named: Collection[Card]) -> set[str]:
-        """Return the types asked for that tell documents apart, of which those ``named`` are, where there are some.
+        """Return the requested types that distinguish documents; with named documents, only types that these have.
 
-        A "credit agreement" asked of a library, or of an organisation, without agreements is what the question is
-        about, not where to look.
+        If a library or an organisation has no agreements, "credit agreement" is the subject of the question and not a
+        type of document.
         """
         if named:
             return {card.type for card in named}.intersection(question.types)
@@ -248,11 +249,11 @@ class Router:
         return {name for name in question.types if 0 < self._typed[name] <= limit}
 
     def _facts_card(self, doc_id: str) -> Card:
-        """Return what a document's card says of period and type."""
+        """Return a card with only the period and type of a document."""
         return facts_read(self._facts[doc_id])
 
     def _fit(self, query: _Query, alike: Iterable[str]) -> None:
-        """Work out the period fits of documents that are alike in what decides them."""
+        """Compute the period scores of these facts."""
         query.fits |= {
             facts_text: period_fit(facts_read(facts_text), query.question, self.scoring.periods) for facts_text in alike
         }
@@ -263,7 +264,7 @@ class Router:
         return tuple(sorted(tied)) if len(tied) > 1 else ()
 
     def _best(self, scores: Mapping[str, float], count: int) -> list[str]:
-        """Return the documents with the best scores, equal ones in the library's order."""
+        """Return the ``count`` documents with the best scores, equal ones in the library's order."""
         threshold = min(nlargest(count, scores.values()), default=0.0)
         better = [doc_id for doc_id, score in scores.items() if score > threshold]
         last = [doc_id for doc_id, score in scores.items() if score == threshold]

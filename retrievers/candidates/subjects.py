@@ -1,4 +1,4 @@
-"""Subjects of documents: the names on their cards, which names are the same, and recurring names.
+"""Subjects of documents: the names on their cards, the equality of names, and recurring names.
 
 Names are compared by keys (see ``hybrid_core.text.names``). Whole names count most, then names without generic endings,
 symbols, initials, and shortened forms (the first letters of two words). A name on most pages of many documents
@@ -25,15 +25,16 @@ from retrievers.candidates.layers import COUNTS, PLAIN, SETS, Counts, KeySets, K
 
 
 class Subject(NamedTuple):
-    """The organisation or other subject of a document, from its card. Documents with the same subject share a cluster.
+    """The organisation or other subject of a document, from its card. Documents with the same subject are in one
+    cluster.
 
-    ``alone`` is the document's id if no name has a key, so that it forms its own cluster. ``recurring`` is a further
-    name of the document that does not join it with others.
+    ``alone`` is the document's id if no name has a key; the document is then a cluster of its own. ``recurring`` is a
+    further name that does not join the document with others.
     """
 
     names: tuple[str, ...]
     symbols: tuple[str, ...] = ()
-    organisation: bool = False  # the document is of a kind that organisations issue about themselves
+    organisation: bool = False  # whether organisations issue this kind of document about themselves
     alone: str = ""
     recurring: str = ""
 
@@ -43,7 +44,7 @@ class Subject(NamedTuple):
         return {key for name in self.names for key in join_keys(name) if key}
 
     def written(self) -> str:
-        """Return the subject as text, equal for equal subjects; ``subject_written`` reads it."""
+        """Return the subject as text, which is equal for equal subjects. ``subject_written`` reads it."""
         return json.dumps(self, ensure_ascii=False)
 
 
@@ -56,8 +57,8 @@ def subject_written(text: str) -> Subject:
 def subject_of(doc_id: str, card: Card, recurring: str) -> Subject:
     """Return the subject of a document. ``recurring`` is a name on most of its pages, "" if there is none.
 
-    If the card has no name, the recurring name is used. Legal words recur in documents of many organisations
-    ("Securities"), so they are not used for documents with a known issuer.
+    If the card has no name, the recurring name is used. Words of law such as "Securities" recur in documents of many
+    organisations, so recurring names are ignored for documents with a known issuer.
     """
     issued = bool(card.symbols) or (card.type in document_types() and document_types()[card.type].covers != "")
     own = any(join_keys(name)[0] for name in card.names)
@@ -71,9 +72,9 @@ def subject_of(doc_id: str, card: Card, recurring: str) -> Subject:
 
 
 def grouped(subjects: Sequence[Subject]) -> list[list[Subject]]:
-    """Group subjects that share a name key, directly or through others.
+    """Return groups of subjects that share a name key, directly or through other subjects.
 
-    Subjects keep their order; groups are ordered by their first subject.
+    Subjects keep their order. Groups are ordered by their first subject.
     """
     parent = list(range(len(subjects)))
 
@@ -94,7 +95,7 @@ def grouped(subjects: Sequence[Subject]) -> list[list[Subject]]:
                     parent[root(number)] = root(other)
                 if core and core != key:
                     cores.setdefault(core, []).append(number)
-    for core, longer in cores.items():  # "Acme" is "Acme International", unless there is an "Acme Energy" too
+    for core, longer in cores.items():  # "Acme" means "Acme International", unless "Acme Energy" exists too
         if core in holder and len({root(number) for number in longer} - {root(holder[core])}) == 1:
             for number in longer:
                 parent[root(number)] = root(holder[core])
@@ -106,7 +107,7 @@ def grouped(subjects: Sequence[Subject]) -> list[list[Subject]]:
 
 @lru_cache(maxsize=100_000)
 def join_keys(name: str) -> tuple[str, str]:
-    """Return the key of a name, and the key without generic words at its end; "" for one word."""
+    """Return the key of a name, and its key without generic words at the end, "" if there are none."""
     words = () if has_cjk(name) else name_words(name)
     end = len(words)
     while end > 1 and words[end - 1] in GENERIC:
@@ -116,7 +117,7 @@ def join_keys(name: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=100_000)
 def name_keys(name: str, scoring: EntityLinking) -> tuple[tuple[str, float], ...]:
-    """Return the keys of a name with their strengths, 0 to 1."""
+    """Return the keys of a name with their strengths, 0 to 1, higher for a surer match."""
     whole = name_key(name)
     if not whole:
         return ()
@@ -126,7 +127,7 @@ def name_keys(name: str, scoring: EntityLinking) -> tuple[tuple[str, float], ...
     words = name_words(name)
     plain = name.replace("\u2019", "'")
     if "'s" in plain:
-        keys.append((name_key(plain.replace("'s", "s")), scoring.whole))  # written without its apostrophe
+        keys.append((name_key(plain.replace("'s", "s")), scoring.whole))  # without its apostrophe
     if len(words) == 1:  # HARBORINC, harbor.com
         keys.extend((key, scoring.whole) for key in (squashed(name), f"{words[0]}com") if key.startswith(whole))
     if not 2 <= len(words) <= 6:
@@ -152,7 +153,7 @@ def name_keys(name: str, scoring: EntityLinking) -> tuple[tuple[str, float], ...
 
 
 def best_name(names: Sequence[str]) -> str:
-    """Return the first name, or the first name with separate words if that one is written together."""
+    """Return the first name of several words, or the first name if all are single words."""
     return max(names, key=lambda name: min(2, len(name_words(name))), default="")
 
 
@@ -168,20 +169,20 @@ _Names = Mapping[str, Sequence[Sequence[str]]]
 
 
 class RecurringNames:
-    """Recurring names of documents, for one state of a library.
+    """The recurring names of documents, for one state of a library.
 
-    Results of ``before`` that changed cards do not affect are reused. ``anew`` are the documents whose name has
-    changed.
+    Results of ``before`` that changed cards do not affect are reused. ``anew`` are the documents whose recurring name
+    has changed.
     """
 
-    # As of an empty library.
-    names: Layered[str] = Layered()  # document -> the one of its recurring names that counts
-    _whole: Counts = Counts()  # keys, with how often documents are called so
-    _holding: Layered[Sequence[Sequence[str]]] = Layered()  # document -> (name, key) of those that recur in it
-    _holders: KeySets = KeySets()  # documents by such keys
-    _held: Counts = Counts()  # such keys, with how often they are held
-    _often: KeySets = KeySets()  # the keys that are held so often, where that is more than ``shared`` times
-    _most: float = 0.0  # times that a name may be held to tell something
+    # those of an empty library
+    names: Layered[str] = Layered()  # the chosen recurring name of each document
+    _whole: Counts = Counts()  # numbers of documents by keys of card names
+    _holding: Layered[Sequence[Sequence[str]]] = Layered()  # (name, key) of the recurring names of each document
+    _holders: KeySets = KeySets()  # documents by recurring keys
+    _held: Counts = Counts()  # numbers of documents by recurring keys
+    _often: KeySets = KeySets()  # recurring keys by their number of documents, if above ``shared``
+    _most: float = 0.0  # maximum number of documents that a telling name may have
 
     KINDS: ClassVar[Mapping[str, Kind]] = {
         "names": PLAIN, "_whole": COUNTS, "_holding": PLAIN, "_holders": SETS, "_held": COUNTS, "_often": SETS,
@@ -195,7 +196,10 @@ class RecurringNames:
         came: Mapping[str, Card],
         before: RecurringNames | None,
     ) -> None:
-        """``documents`` is the present number of documents."""
+        """Compute the recurring names.
+
+        ``documents`` is the current number of documents; ``went`` and ``came`` are the changed cards.
+        """
         old = before or RecurringNames.__new__(RecurringNames)
         self._scoring, self._most = scoring, _greatest_count(scoring, documents)
         called = list(self._wholly(went.values())), list(self._wholly(came.values()))
@@ -222,7 +226,7 @@ class RecurringNames:
 
     @classmethod
     def restored(cls, tables: Mapping[str, MappedTable], scoring: EntityLinking, documents: int) -> RecurringNames:
-        """Restore recurring names from stored tables."""
+        """Return recurring names read from stored tables."""
         names = cls.__new__(cls)
         names._scoring, names._most = scoring, _greatest_count(scoring, documents)
         restore(names, cls.KINDS, tables)
@@ -235,7 +239,7 @@ class RecurringNames:
         return ((str(self._held[key]), key) for key in keys if self._held[key] > scoring.shared)
 
     def _crossed(self, bound: float) -> Iterator[str]:
-        """Yield the keys that are held more often than one bound and not more often than the other."""
+        """Yield the keys whose counts are between the old and the new limit."""
         low, high = sorted((bound, self._most))
         if high - low > len(self._often):
             counts = [count for count in self._often if low < int(count) <= high]

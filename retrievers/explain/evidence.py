@@ -27,16 +27,16 @@ from retrievers.ranking.model import RankingModel
 from retrievers.ranking.walk import Floats, PageScores, PageVisit
 from retrievers.trees.content import Content
 
-STRONG, WEAK = 0.65, 0.35  # probabilities that one of the first five pages answers
-JUDGED = 5  # pages, however many are shown
-_K1 = 0.5  # one mention on a page of average length holds 1 / (1 + 0.5) of a term
-_BESIDE = 0.4  # what a term counts that only the page before or after holds
-_ELSEWHERE = 0.4  # what a page counts whose document is not the one that the question names
-_SURE = 0.4  # routing scores below this name nothing
-_COMMON, _FEW = 0.5, 6  # the share of pages that tells nothing any more; so many pages do not show what is common
-_TOGETHER = 3  # so many common words tell what is asked for after all
-_FRAME = 0.3  # what a word weighs that could be part of any question
-_SPANNING = 0.2  # what an unknown pair of characters weighs: as likely it spans two words as that it is one
+STRONG, WEAK = 0.65, 0.35  # minimum probabilities that one of the first five pages answers
+JUDGED = 5  # pages that are judged, however many are shown
+_K1 = 0.5  # one mention on a page of average length counts 1 / (1 + 0.5)
+_BESIDE = 0.4  # value of a term that only the page before or after contains
+_ELSEWHERE = 0.4  # factor on a page whose document is not the one that the question names
+_SURE = 0.4  # minimum routing score of a named document
+_COMMON, _FEW = 0.5, 6  # a term on more than this share of the pages is common; added to the number of pages
+_TOGETHER = 3  # common words that together are a sufficient subject
+_FRAME = 0.3  # weight of a filler word
+_SPANNING = 0.2  # weight of an unknown pair of characters, which may span two words
 
 
 HINT = (
@@ -49,9 +49,9 @@ HINT = (
 class InformationNeed:
     """The words of a question for which the pages must give evidence.
 
-    ``term_weights`` excludes words that surely name a document; ``names`` are the proper names among them. ``things``
-    are words that may name the subject. ``named`` is True if the question names an organisation of the library,
-    ``compares`` if it asks about several things that may be on different pages.
+    ``term_weights`` leave out words that clearly name a document; ``names`` are the proper names among them. ``things``
+    are words that may name the subject. ``named`` is True if the question names an organisation in the library.
+    ``compares`` is True if it asks about several things that may be on different pages.
     """
 
     term_weights: Mapping[str, float]
@@ -64,7 +64,7 @@ class InformationNeed:
 def information_need(question: Question, routing: Routing) -> InformationNeed:
     """Return the words of a question for which the pages must give evidence.
 
-    A name that is not surely in the library counts like any other word; filler words count little.
+    A name that may be missing in the library counts like any other word. Filler words count little.
     """
     naming = routing.matched_terms if routing.named else question.period_terms
     terms = [term for term in question.terms if term not in naming] or question.terms
@@ -77,9 +77,11 @@ def information_need(question: Question, routing: Routing) -> InformationNeed:
 def judge(
     term_coverage: TermCoverage, need: InformationNeed, added: Mapping[str, float], looked_into: Sequence[Content]
 ) -> Evidence:
-    """Return the evidence as the coverage of the question's terms, or of these and the expert terms if that is higher.
+    """Return the evidence from the coverage of the question's terms, or of these with the expert terms if that is
+    higher.
 
-    A word on most pages of the documents that were ``looked_into`` does not count by itself.
+    A word on most pages of the searched documents (``looked_into``) is no subject by itself. If the question has only
+    such words, the evidence is "unclear".
     """
     if not need.named and len(need.things) < _TOGETHER and all(_common(t, looked_into) for t in need.things):
         return Evidence("unclear", 0.0, HINT)
@@ -89,7 +91,7 @@ def judge(
 
 
 def by_probability(likely: float) -> Evidence:
-    """Return the evidence with the level for this probability, 0 to 1."""
+    """Return the evidence with the level for this probability (0 to 1)."""
     score = round(likely, 4)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
 
@@ -102,7 +104,7 @@ def judged(
     question: Question,
     routing: Routing,
 ) -> Evidence:
-    """Return the evidence of pages, each judged with the expert terms for its document."""
+    """Return the evidence in the visited pages, each judged with the expert terms for its document."""
     need = information_need(question, routing)
 
     def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> Evidence:
@@ -124,8 +126,7 @@ def judged(
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """``holds`` (float64, one value for each term) is how much of each term the page says, times how well its document
-    fits what the question names."""
+    """A judged page. ``holds`` is float64 (terms,), the degree to which the page contains each term."""
 
     content: Content
     holds: Floats
@@ -137,13 +138,13 @@ def _common(term: str, contents: Sequence[Content]) -> bool:
 
 
 def _holding(term: str, contents: Iterable[Content]) -> int:
-    """Return how many pages hold a term."""
+    """Return the number of pages that contain a term."""
     hashed = [tokens.cached_hash(term)]
     return sum(len(content.body.occurrences(hashed).pages) for content in contents)
 
 
 class TermCoverage:
-    """Measure how well ``pages`` (doc_id, content, page) cover ``terms``."""
+    """The coverage of ``terms`` by ``pages``, given as (doc_id, content, page)."""
 
     def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
         contents = {content.content_id: content for _, content, _ in pages}
@@ -163,20 +164,20 @@ class TermCoverage:
         ]
 
     def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
-        """Return the best share of the terms that one page contains, 0 to 1.
+        """Return the highest share of the terms that one page contains, 0 to 1.
 
         With ``apart``, two pages may cover the terms together. The terms must be among those of this object.
 
         The share is Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the
-        judged documents), times how well the page's document matches the names in the question. Terms that no page
-        contains weigh most, so questions outside the library's subjects score low.
+        judged documents). It is multiplied by the match of the page's document with the names in the question. Terms
+        that no page contains weigh most, so questions outside the library's subjects score low.
         """
         if not terms:
             return 0.0
         weights = np.array([weight * self._weights[term] for term, weight in terms.items()])
         rows = np.array([self._rows[term] for term in terms])
         shares_held = [page.holds[rows] for page in self._pages]
-        whole = math.fsum(weights)  # in whatever order the terms come, the same to the last digit
+        whole = math.fsum(weights)  # exact, independently of the order of the terms
         if apart:
             penalty = _ELSEWHERE if any(_holding(name, self._contents) == 0 for name in names) else 1.0
             best = max((_sum(weights * np.maximum(*pair)) for pair in combinations(shares_held, 2)), default=0.0)
@@ -191,7 +192,7 @@ def _sum(values: Floats) -> float:
 
 
 def _shares_held(content: Content, occurrences: Occurrences, page: int) -> Floats:
-    """Return how much of each term a page holds, 0 to 1."""
+    """Return the degree to which a page contains each term: float64 (terms,), 0 to 1."""
     shares = np.zeros(len(occurrences.holding))
     pages = occurrences.pages.astype(np.int64)
     shares[occurrences.terms[np.abs(pages - (page - 1)) == 1]] = _BESIDE
@@ -204,12 +205,14 @@ def _shares_held(content: Content, occurrences: Occurrences, page: int) -> Float
 
 
 def _says(content: Content, names: Collection[str]) -> float:
-    """Return 1 where the document says all of the names somewhere, else less."""
+    """Return 1 if the document contains all of the names, else a lower factor."""
     return 1.0 if all(_holding(name, [content]) for name in names) else _ELSEWHERE
 
 
 def _fit(routing: Routing, doc_id: str) -> float:
-    """Return 1 where the question names no organisation or this document fits it best, less for others."""
+    """Return 1 if the question names no organisation or this document matches it best, and a lower factor for other
+    documents.
+    """
     best = max(routing.scores.values(), default=0.0)
     if not routing.organisations or best < _SURE:
         return 1.0
@@ -239,8 +242,7 @@ _MOST_SCORE, _MOST_LEAD, _MOST_LEAD_FIVE = 1.1, 0.3, 0.6
 def signals(
     visits: Sequence[PageVisit], table: FeatureTable | None, model: RankingModel, covered: float
 ) -> dict[str, float]:
-    """Return the signals of ranked pages from which the probability is computed; {} without pages. ``covered`` is 0 to
-    1.
+    """Return the signals from which the probability is computed, {} without pages. ``covered`` is 0 to 1.
 
     A page that is not a candidate counts with score 0 and no terms.
     """
@@ -263,10 +265,10 @@ def signals(
 
 
 def probability(weights: Mapping[str, float], signals: Mapping[str, float]) -> float:
-    """Return the probability from the signals by a logistic function, 0 to 1, and at most 1.6 · ``covered``.
+    """Return the probability from the signals by a logistic function: 0 to 1, and at most 1.6 · ``covered``.
 
-    Documents other than the named one, and names that a document never contains, lower ``covered``: no training set has
-    questions to the wrong document. Return 0 if nothing was found.
+    ``covered`` is lower for other documents than the named one, and if a document lacks a name. The limit is needed
+    because no training set contains questions to the wrong document. Return 0 without signals.
     """
     if not signals:
         return 0.0

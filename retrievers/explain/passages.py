@@ -1,4 +1,4 @@
-"""Passages: windows of a page, how well each answers the question, the best one, and excerpts of limited size."""
+"""Passages of a page: their match with the question, the best passage, and excerpts of limited size."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from hybrid_core.text.markup import GAP, TableRow, visible
 from retrievers.explain.statements import WINDOW_CHARS, Statement, statements
 
 LEFT_OUT = "… "
-_FAR = 0.5  # of terms beyond a heading, and in a heading that heads nothing
+_FAR = 0.5  # factor on terms beyond a heading, and in a heading without text
 _NUMERIC = 1.2
-_NAME_WEIGHT = 0.3  # what the question's names and years weigh, beside its best other term
-_LATER = 0.001  # for each statement before the best one
-_LEAST = 40  # characters of a statement that is cut off
-_SHORT = 2  # letters of words that tell nothing
-_MOST_HEADS = 140  # characters
+_NAME_WEIGHT = 0.3  # weight of the question's names and years, relative to its best other term
+_LATER = 0.001  # malus for each statement before the best one
+_LEAST = 40  # minimum characters of a shortened statement
+_SHORT = 2  # maximum letters of words that are ignored
+_MOST_HEADS = 140  # maximum characters of column headings
 _NO_ROW = TableRow((), (), -1)
 _DIGIT = re.compile(r"\d")
 
 
 class PassageTerms(NamedTuple):
-    """The weighted terms that choose a passage: those of the question and of expert knowledge."""
+    """The weighted terms by which a passage is chosen: those of the question and of expert knowledge."""
 
     own: Mapping[str, float]
     expert: Mapping[str, float] = MappingProxyType({})
 
     def naming(self, names: Iterable[str]) -> PassageTerms:
-        """Return these terms together with terms that only name documents or times."""
+        """Return these terms and, with a low weight, terms that only name documents or times."""
         greatest = max((*self.own.values(), *self.expert.values()), default=1.0)
         return PassageTerms({**dict.fromkeys(names, _NAME_WEIGHT * greatest), **self.own}, self.expert)
 
     def only(self, names: Collection[str]) -> PassageTerms:
-        """Return only the terms in ``names``."""
+        """Return only those terms that are in ``names``."""
         own, expert = ({term: terms[term] for term in terms if term in names} for terms in (self.own, self.expert))
         return PassageTerms(own, expert)
 
     def weights(self, present: Collection[str]) -> dict[str, float]:
         """Return the weight of each term on a page that contains the terms in ``present``.
 
-        Expert terms count only as far as the page lacks terms of the question.
+        Expert terms count in proportion to the missing weight of the question's terms.
         """
         whole = fsum(self.own.values())
         lacking = 1 - fsum(weight for term, weight in self.own.items() if term in present) / whole if whole else 1.0
@@ -55,8 +55,8 @@ class PassageTerms(NamedTuple):
 class Window(NamedTuple):
     """A window of statements on a page, given by their ``numbers``.
 
-    The first ``above`` numbers are table headings; the others begin with a match. ``captions`` are above the table and
-    not shown. ``tail`` is the beginning of the next statement.
+    The first ``above`` numbers are table headings; the others begin with a match. ``captions`` are statements above the
+    table, which are not shown. ``tail`` is the beginning of the next statement.
     """
 
     numbers: tuple[int, ...]
@@ -69,7 +69,7 @@ class Window(NamedTuple):
         return self.numbers[self.above :]
 
     def text(self, page: Sequence[Statement]) -> str:
-        """Return the window in one line, with "…" for omitted statements."""
+        """Return the text of the window in one line, with "…" for omitted statements."""
         gaps = ["", *("" if after == before + 1 else LEFT_OUT for before, after in pairwise(self.numbers))]
         parts = [gap + page[at].text for gap, at in zip(gaps, self.numbers, strict=True)]
         return " ".join(" ".join([*parts, self.tail]).split())
@@ -79,7 +79,7 @@ class Windows:
     """The windows of a page: one for each matching statement, by its number."""
 
     def __init__(self, page: Sequence[Statement], terms: PassageTerms, numeric: bool) -> None:
-        """Weigh the statements of a page. A term counts less if many statements contain it.
+        """Compute the weights and windows of a page. A term counts less if many statements contain it.
 
         ``numeric`` prefers statements with figures.
         """
@@ -93,15 +93,15 @@ class Windows:
         for at in sorted((at for at, worth in enumerate(self._worth) if worth), key=lambda at: -self._worth[at]):
             if (row := page[at].row) and row.heads:
                 tables.setdefault(row.heads, []).append(at)
-        for at in chain.from_iterable(tables):  # heads of columns answer by their rows alone
+        for at in chain.from_iterable(tables):  # column headings match only through their rows
             self._worth[at] = 0.0
         self._tables, self._heads = tables, {heads: self._nearest(heads) for heads in tables}
         self.found = {at: self._window(at) for at, worth in enumerate(self._worth) if worth}
 
     def gain(self, window: Window) -> float:
-        """Return the weight of the different terms in a window, with those of its best statement counted twice.
+        """Return the weight of the different terms in a window; the best statement counts twice.
 
-        Terms beyond a heading, seen from the best statement, count half.
+        Terms separated from the best statement by a heading count half.
         """
         body = window.body
         best = max(body, key=self._worth.__getitem__)
@@ -116,7 +116,7 @@ class Windows:
         return gained + self._worth[best] - _LATER * (best - body[0])
 
     def answer(self, window: Window) -> Window:
-        """Return the part of a window that answers best: its statement of highest weight, with the text after a
+        """Return the part of a window that answers best: the statement with the highest weight, with the text after a
         heading.
         """
         best = max(window.body, key=self._worth.__getitem__)
@@ -128,8 +128,11 @@ class Windows:
         return fsum(self._query[term] for term in terms)
 
     def _weight(self, at: int) -> float:
-        """Return what a statement's terms weigh: of a heading with those of what it heads, half where it heads nothing;
-        of a row with those of its columns' heads, and less where its name says much else."""
+        """Return the weight of the terms of a statement.
+
+        A heading also counts the terms of the statement after it, and half if it has no text. A row counts its column
+        headings, and less if its name contains many other words.
+        """
         statement = self._page[at]
         if self._opens[at]:
             weight = self._sum(statement.terms | self._page[at + 1].terms)
@@ -146,8 +149,10 @@ class Windows:
         return _NUMERIC * weight if self._numeric and _DIGIT.search(statement.text) else weight
 
     def _window(self, first: int) -> Window:
-        """Return the statements from one on that there is room for; of a table the heads of its columns, and first
-        those of the rows after it that match best."""
+        """Return the window that begins with a statement, with as many following statements as fit.
+
+        In a table, it contains the column headings and the best matching of the following rows.
+        """
         row = self._page[first].row or _NO_ROW
         room = WINDOW_CHARS - len(self._page[first].text)
         above = self._heads.get(row.heads, ())
@@ -171,7 +176,7 @@ class Windows:
         return Window((*above, *sorted(numbers)), len(above), row.captions, tail)
 
     def _nearest(self, heads: Sequence[int]) -> tuple[int, ...]:
-        """Return the last of many lines of heads."""
+        """Return the last of several heading lines that fit."""
         room, first = _MOST_HEADS, len(heads)
         while first and (room := room - len(self._page[heads[first - 1]].text) - 1) >= 0:
             first -= 1
@@ -179,15 +184,15 @@ class Windows:
 
 
 def _cut(text: str, room: int) -> str:
-    """Return the beginning of a text, in whole words where it has some, and "…"; nothing where there is little room."""
+    """Return the beginning of a text with "…", if possible cut between words. Return "" if too little space is left."""
     if room < _LEAST:
         return ""
     words = text[: room - 1].rsplit(None, 1)
     return f"{words[0] if len(words[0]) > _LEAST // 2 else text[: room - 1]} …"
 
 
-_AROUND = 0.5  # of an excerpt, for the lines around the best stretch; the rest for others that match
-_BEFORE = 3  # an excerpt grows so many statements down for one up
+_AROUND = 0.5  # share of an excerpt for the lines around the best passage; the rest is for other matches
+_BEFORE = 3  # statements that an excerpt grows downwards for each one upwards
 _GAP = "…\n"
 
 
@@ -203,12 +208,12 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
     """Return the passage of about 280 characters with the highest weight of query terms.
 
     A passage that begins in a table row includes the column headings; "…" marks omitted text. Text above a table counts
-    for each of its rows. ``headings`` are the characters at which headings begin; a heading at the end of a passage
-    counts half. ``numeric`` prefers statements with figures.
+    for each of its rows. ``headings`` are the character offsets of headings; a heading at the end of a passage counts
+    half. ``numeric`` prefers statements with figures.
     """
     page = statements(text, {*terms.own, *terms.expert}, headings)
     windows = Windows(page, terms, numeric)
-    if not windows.found:  # nothing matches: the beginning
+    if not windows.found:  # nothing matches, so the beginning is returned
         return Passage(0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS], "")
     best = max(windows.found.values(), key=windows.gain)
     answer = windows.answer(best)
@@ -216,10 +221,10 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
 
 
 def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False) -> str:
-    """Cut a page to at most ``tokens``.
+    """Return an excerpt of a page with at most ``tokens``.
 
     The excerpt contains the best passage with its surroundings, and other matching passages, in page order. "…" marks
-    omitted lines. Tables are included whole if they fit, else with their headings.
+    omitted lines. Tables are included completely if they fit, else with their headings.
     """
     if estimate(text) <= tokens:
         return text
@@ -242,7 +247,7 @@ def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = Fals
 
 
 class _Excerpt:
-    """The lines of a page that are kept, and the tokens that are left for more."""
+    """The selected lines of a page, and the number of tokens left for more."""
 
     def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
         self.lines, self.room = lines, tokens - 2 * estimate(_GAP)
@@ -250,7 +255,7 @@ class _Excerpt:
         self._tables = _tables(lines)
 
     def stretch(self, first: int, around: Window) -> bool:
-        """Keep the window that begins with a line, as far as there is room; whether that line is kept."""
+        """Select the lines of a window as far as they fit. Return whether its first line is selected."""
         for at in (first, *around.numbers):
             table = self._tables.get(at)
             if table is None or first not in table:
@@ -262,7 +267,7 @@ class _Excerpt:
         return first in self._at
 
     def grow(self, around: int, target: int) -> None:
-        """Keep lines above and below one, until ``least`` tokens or no line that fits is left."""
+        """Select lines around a line until only ``target`` tokens are left, or no further line fits."""
         up, down = around - 1, around + 1
         while self.room > target and (up >= 0 or down < len(self.lines)):
             up = up - 1 if up >= 0 and self._grown(up) else -1
@@ -271,14 +276,17 @@ class _Excerpt:
                 down = down + 1 if fits else len(self.lines)
 
     def _grown(self, at: int) -> bool:
-        """Keep a line; of a table that was not begun all of it, or nothing."""
+        """Select a line, or the whole table to which it belongs if none of it is selected yet.
+
+        Return whether this fits.
+        """
         table = self._tables.get(at)
         if table is None or not self._at.isdisjoint(table):
             return self._add(at)
         return self._whole(table)
 
     def _whole(self, table: range) -> bool:
-        """Keep all of a table if there is room; return whether it is kept."""
+        """Select a whole table if it fits. Return whether it is selected."""
         new = [at for at in table if at not in self._at]
         if sum(estimate(self.lines[at].text + "\n") for at in new) + estimate(_GAP) > self.room:
             return False
@@ -312,7 +320,7 @@ class _Excerpt:
 
 
 def _tables(lines: Sequence[Statement]) -> dict[int, range]:
-    """Return of each line of a table, heads and lines between rows included, which lines the table has."""
+    """Return for each line of a table the range of the table's lines, including headings and lines between rows."""
     table_of: dict[int, range] = {}
     first = last = -1
     spans: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Results with receipts, the differences between nearly equal pages, and the trace of a search."""
+"""Write results with receipts, the differences between nearly equal pages, and the trace of a search."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _SECTIONS, _HINTS, _DOCUMENTS = 5, 3, 20
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """Findings of earlier stages about pages, by (position of the document, page).
+    """Findings of earlier stages about pages, by (index of the document, page).
 
-    ``verdicts`` say why a model or the question chose a page. ``spans`` are the parts of pages that the question means;
-    snippets are taken from there. ``terms`` limit the snippet of a page that was named by number, because the other
-    terms occur in its footer. ``addends`` are those of the ranking model.
+    ``verdicts`` are the reasons why a model or the question chose a page. ``spans`` are the parts of pages that the
+    question means; snippets are taken from there. ``terms`` limit the snippet of a page that was named by number,
+    because the other terms occur in its footer. ``addends`` are the contributions of the ranking model.
     """
 
     verdicts: Mapping[Place, str]
@@ -49,7 +49,7 @@ class PageFindings:
 
 
 class Explainer:
-    """Write the results of one search with their receipts."""
+    """A writer of the results of one search, with their receipts."""
 
     def __init__(
         self,
@@ -60,12 +60,15 @@ class Explainer:
         short_path: Callable[[str], str],
         scoring: PageScoring,
     ) -> None:
-        """``terms`` choose the passages of each document."""
+        """Create a writer.
+
+        ``terms`` choose the passages of each document; ``scores`` and ``terms`` have the same order.
+        """
         self._scores, self._question, self._findings, self._terms = scores, question, findings, terms
         self._path_of, self._scoring = short_path, scoring
 
     def page(self, slot: ResultSlot, page_text: PageText, copies: Sequence[PageText] = ()) -> PageFound:
-        """Return one page with its receipt; ``copies`` are the texts of nearly equal pages."""
+        """Return one result with its receipt. ``copies`` are the texts of nearly equal pages."""
         visit = slot.visit
         scores, page = self._scores[visit.doc], visit.page
         document, content = scores.candidate.document, scores.content
@@ -163,7 +166,7 @@ class Explainer:
 
 
 def _apart(page: PageText, copy: PageText) -> str:
-    """Return what a copy says instead, where it is none to the letter."""
+    """Return the differences between a copy and a page, "" if they have the same text."""
     if page.text == copy.text:
         return ""
     difference = differences(page.text, copy.text)
@@ -179,11 +182,11 @@ def _maybe(value: float | None) -> float | None:
 
 
 _RESULTS_TO_COMPARE = 10  # results that are compared with each other
-_ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal, share by which their lengths may differ
+_ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal; share by which their lengths may differ
 
 
 def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
-    """Return pages that nearly equal an earlier page of another document, with that page, both by position."""
+    """Return by index the pages that nearly equal an earlier page of another document, with the index of that page."""
     equals: dict[int, int] = {}
     lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_RESULTS_TO_COMPARE]]
     for at, (content, page) in enumerate(pages[:_RESULTS_TO_COMPARE]):
@@ -197,7 +200,10 @@ def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
 
 
 def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, visits: Sequence[PageVisit]) -> Trace:
-    """Return where a search looked. ``hits`` are those of the first stage, best first."""
+    """Return the trace of a search: the hits, documents, sections and pages that it considered.
+
+    ``hits`` are those of the first stage, best first.
+    """
     ids = [document.candidate.document.doc_id for document in scores]
     nodes = [[section.node_id for section in document.content.sections] for document in scores]
     return Trace(
@@ -209,17 +215,17 @@ def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, v
     )
 
 
-_MOST, _LONGEST = 2, 60  # differences that are told, characters of each side
-_WORDS = 3_000  # of a page that are compared
+_MOST, _LONGEST = 2, 60  # maximum differences to describe, and characters of each side
+_WORDS = 3_000  # words of a page that are compared
 
 
 def differences(before: str, after: str) -> str:
-    """Describe in one line how the words of ``after`` differ from those of ``before``; "" if they are equal."""
+    """Return one line on how the words of ``after`` differ from those of ``before``, "" if they are equal."""
     mine, theirs = _line_words(before), _line_words(after)
     changes = [
         change
         for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
-        if kind != "equal"  # words are compared where lines differ alone: their comparison grows with the square
+        if kind != "equal"  # only differing lines are compared word by word, since the time grows with the square
         for change in _word_changes([*chain(*mine[a:b])], [*chain(*theirs[c:d])])
     ]
     if not changes:
@@ -229,7 +235,7 @@ def differences(before: str, after: str) -> str:
 
 
 def _line_words(text: str) -> list[tuple[str, ...]]:
-    """Return the words of each line, of the first ``_WORDS``."""
+    """Return the words of each line, up to ``_WORDS`` words."""
     lines, left = [], _WORDS
     for line in text.splitlines():
         if words := tuple(line.split()[:left]):

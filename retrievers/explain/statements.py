@@ -12,36 +12,39 @@ from hybrid_core.text.markup import GAP, Offsets, TableRow, hidden, table_rows, 
 from hybrid_core.text.prose import sentences
 
 WINDOW_CHARS = 280
-_CACHE_PAGES = 512  # pages whose statements are kept
+_CACHE_PAGES = 512  # pages whose statements are cached
 _NOTHING: frozenset[str] = frozenset()
 _BORDERS = re.compile(r"[^\W\d_]+|\d+")
 _LINE_END = re.compile("\n")
 _PIECE = re.compile(rf"(?s:.{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}})")
 _LINE = re.compile(rf".{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}}|\n")
-_NUMBER = re.compile(r"\s*\(?[^\W_]{1,3}[.)]\s")  # of an item of a list
+_NUMBER = re.compile(r"\s*\(?[^\W_]{1,3}[.)]\s")  # number of a list item
 _BULLET = re.compile(r"\s*[-*+•▪◦●–—#>]\s|\s*#")
 _DIGIT = re.compile(r"\d")
 _ITEM = re.compile(r"[-*+•▪◦●–—]\s")
-_ENDS = tuple(".!;,。！；，…")  # of what is no title
+_ENDS = tuple(".!;,。！；，…")  # characters that do not end a title
 _FENCES = ("```", "~~~")
-_TITLE = 80  # characters
+_TITLE = 80  # maximum characters of a title
 _STOPS = tuple(".!?;:。！？；：")
-_SHORT = 0.6  # of the usual width of a line: what is shorter ends its paragraph
-_NAME = 60  # characters of a row's name that goes on below the row
+_SHORT = 0.6  # share of the usual line width; a shorter line ends its paragraph
+_NAME = 60  # maximum characters of a row's name that continues below the row
 
 
 class Statement(NamedTuple):
-    """A statement of a page. ``row`` holds the numbers of the headings, captions and label of a table row."""
+    """A statement on a page. ``row`` contains the numbers of the headings, captions and label of a table row."""
 
     offset: int  # in the page's text
     text: str
-    terms: Set[str]  # of the question
+    terms: Set[str]  # terms of the question
     heading: bool = False
     row: TableRow | None = None
 
 
 class _Piece(NamedTuple):
-    """A statement without a question. ``folded`` is its text as words are compared, ``plain`` without some signs."""
+    """A statement without the question's terms.
+
+    ``folded`` is its text in the form in which words are compared; ``plain`` also lacks some punctuation.
+    """
 
     offset: int
     text: str
@@ -52,9 +55,9 @@ class _Piece(NamedTuple):
 
 
 def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[Statement]:
-    """Return the statements of a text; long ones are split. Links are replaced by their visible text.
+    """Return the statements in a text; long ones are split. Links are replaced by their visible text.
 
-    ``headings`` are the characters at which headings begin.
+    ``headings`` are the character offsets of headings.
     """
     parts = _beginnings(terms)
     pieces = _pieces_of(text, tuple(headings))
@@ -66,14 +69,14 @@ def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[St
 
 @lru_cache(maxsize=_CACHE_PAGES)
 def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
-    """Return the statements of a text; those of pages that are shown again and again are kept."""
+    """Return the statements in a text. Those of recent texts are cached."""
     spans = hidden(text)
     source, text = Offsets(spans).source if spans else int, visible(text, spans)
     lines = text.split("\n")
     starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
     titled = {at for at, start in enumerate(starts) if headings and source(start) in headings}
     rows, code = table_rows(lines, range(len(lines))), _fenced(lines)
-    numbers: dict[int, int] = {}  # by line: the last statement of its paragraph
+    numbers: dict[int, int] = {}  # number of the last statement in a line's paragraph
     page: list[_Piece] = []
     for first, last in _block_ranges(lines, rows, titled, code):
         block = text[starts[first] : starts[last] + len(lines[last])]
@@ -90,7 +93,7 @@ def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
 
 
 def _statement_row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow | None:
-    """Return a row whose heads and captions, which stand before it, are named by the statements they stand in."""
+    """Return a table row whose headings and captions are given by statement numbers instead of line numbers."""
     if row is None:
         return None
     heads, captions = (tuple(dict.fromkeys(numbers[at] for at in lines if at in numbers)) for lines in row[:2])
@@ -98,7 +101,7 @@ def _statement_row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow
 
 
 def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[str]:
-    """Return those of the terms that a statement holds, of which most hold no part."""
+    """Return the terms that a statement contains. ``parts`` exclude most statements fast."""
     plain = piece.plain
     for part in parts:
         if part in plain:
@@ -107,13 +110,13 @@ def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[s
 
 
 def _looks_like_title(text: str) -> bool:
-    """Return whether a statement looks like a title or asks a question: what answers comes after it."""
+    """Return whether a statement looks like a title or question, so that the answer comes after it."""
     text = text.strip()
     return len(text) <= _TITLE and not text.endswith(_ENDS) and not _ITEM.match(text) and not _DIGIT.search(text)
 
 
 def _fenced(lines: list[str]) -> set[int]:
-    """Return the lines of code in Markdown, the fences included."""
+    """Return the lines of fenced code in Markdown, including the fences."""
     fences = [at for at, line in enumerate(lines) if line.startswith(_FENCES)]
     return {at for first, last in zip(fences[::2], fences[1::2], strict=False) for at in range(first, last + 1)}
 
@@ -121,7 +124,7 @@ def _fenced(lines: list[str]) -> set[int]:
 def _block_ranges(
     lines: list[str], rows: Mapping[int, TableRow], titled: Set[int], code: Set[int]
 ) -> list[tuple[int, int]]:
-    """Return the first and last line of each paragraph, heading, row and item of a list."""
+    """Return the first and last line of each paragraph, heading, table row and list item."""
     heads = {at for row in rows.values() for at in row.heads}
     labels = {row.label for row in rows.values()}
     widths = sorted(map(len, filter(None, lines)))
@@ -153,25 +156,27 @@ def _block_ranges(
 
 
 def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
-    """Return the sentences of a paragraph, and of those longer than a window its pieces."""
+    """Yield the ranges of the sentences in a paragraph. Sentences longer than a window are split."""
     for start, end in sentences(block):
         if end - start <= WINDOW_CHARS:
             yield start, end
         else:
             long = block[start:end]
-            cut = _PIECE if long.rstrip().endswith(_STOPS) else _LINE  # lines that end no sentence stand for themselves
+            cut = _PIECE if long.rstrip().endswith(_STOPS) else _LINE  # lines that do not end a sentence stay separate
             yield from ((start + piece.start(), start + piece.end()) for piece in cut.finditer(long))
 
 
 def _beginnings(terms: Collection[str]) -> set[str]:
-    """Return of each term what a text must hold to hold it, commas and apostrophes aside: stemming changes endings, of
-    short words those in a vowel or y, and years stand after FY in short."""
+    """Return for each term a part that a text must contain to contain the term, regardless of commas and apostrophes.
+
+    Stemming changes endings (of short words, those in a vowel or y), and years may follow FY in short form.
+    """
     parts = {_beginning(_longest_piece(term)) for term in terms}
     return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
 
 
 def _longest_piece(term: str) -> str:
-    """Return what is surely written in one: the longest piece of an identifier, whose hyphens may be left out."""
+    """Return the longest piece of an identifier that is always written together, since hyphens may be left out."""
     if term.isalpha() or words.is_number(term):
         return term
     return max(_BORDERS.findall(term), key=len, default=term)
@@ -182,7 +187,7 @@ def _beginning(term: str) -> str:
     return term if whole else term[:-1]
 
 
-_EDGE = 6  # lines at the end and the beginning of a page that may be of a table or a list
+_EDGE = 6  # lines at the top and bottom of a page that may belong to a table or list
 _NEAR, _SOUGHT = 0.6, 40  # of a page, from where a passage is near its end; characters by which it is found
 _LIST_ITEM = re.compile(r"^\s*(?:[•●▪■◦‣*–-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+\S")
 _UNENDED = re.compile(r"[^\W_][)\]”\"’']?$|[-,;]$")
@@ -193,7 +198,7 @@ _TURNED = re.compile(r"\b(?:continued|cont['’.]?d|fortsetzung|suite|continuaci
 def goes_on(text: str, following: str, heading: bool) -> bool:
     """Return whether a list or table continues on the next page, whose text is ``following``.
 
-    ``heading`` is True if a section begins at its top, so that nothing continues.
+    ``heading`` is True if a section begins at the top of that page; nothing continues then.
     """
     last, first = _lines_of_text(text), _lines_of_text(following)
     if not last or not first:
@@ -210,7 +215,7 @@ def goes_on(text: str, following: str, heading: bool) -> bool:
 
 
 def breaks_off(text: str, following: str) -> bool:
-    """Return whether a sentence breaks off at the end of a page, so that the next one begins in its middle."""
+    """Return whether the last sentence of a page continues on the next page, whose text is ``following``."""
     last, first = _lines_of_text(text), _lines_of_text(following)
     if not last or not first:
         return False
@@ -221,8 +226,8 @@ def breaks_off(text: str, following: str) -> bool:
 def runs_over(text: str, following: str, passage: str, heading: bool) -> bool:
     """Return whether the content of a ``passage`` may continue on the next page.
 
-    It must be near the end of the page, in an unfinished sentence, or in a list or table that continues. ``heading`` is
-    as in ``goes_on``.
+    The passage must be near the end of the page, and a sentence, list or table must continue. ``heading`` is that of
+    ``goes_on``.
     """
     plain, sought = " ".join(text.split()), " ".join(passage.strip("… ").split())[:_SOUGHT]
     at = plain.find(sought) if sought else -1
@@ -232,12 +237,12 @@ def runs_over(text: str, following: str, passage: str, heading: bool) -> bool:
 
 
 def _row_in(lines: list[str], edge: list[str]) -> bool:
-    """Return whether half of the lines at the edge are rows."""
+    """Return whether at least half of the lines at the edge of a page are table rows."""
     at_end = lines[-1] == edge[-1]
     numbers = range(len(lines) - len(edge), len(lines)) if at_end else range(len(edge))
     return 2 * len(table_rows(lines, numbers)) >= len(edge)
 
 
 def _lines_of_text(text: str) -> list[str]:
-    """Return the lines of a page that say something: no page numbers."""
+    """Return the lines of a page without lines that have no words, such as page numbers."""
     return [line for line in text.split("\n") if not _BARE.fullmatch(line) or "  " in line]

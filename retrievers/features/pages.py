@@ -1,7 +1,7 @@
 """The candidate pages of a question, their BM25 scores, and the scores of expert terms.
 
-A word that every page of a document contains says nothing within it, even if it is rare in the library. So idf is
-computed over the document's own pages. Headings that begin on a page are a second field with a small weight.
+A word that every page of a document contains does not distinguish its pages, even if it is rare in the library. So idf
+is computed over the document's own pages. Headings that begin on a page are a second field with a small weight.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryTerms:
-    """The different terms of a question in their order.
+    """The different terms of a question, in order.
 
-    terms: the words. hashes: int64 (t,). worth: float64 (t,), 0 to 1, less for pieces of an identifier. idf: float64
-    (t,), higher for what fewer pages of the library hold, times the worth. held: float64 (t,), how many of the
-    library's ``pages`` hold each.
+    terms: the words. hashes: int64 (t,). worth: float64 (t,), 0 to 1, lower for pieces of an identifier. idf: float64
+    (t,), higher for rarer terms of the library, times the worth. holding: float64 (t,), the number of the library's
+    ``pages`` that contain each term.
     """
 
     terms: Sequence[str]
@@ -47,7 +47,10 @@ class QueryTerms:
 
     @classmethod
     def of(cls, worth: Mapping[str, float], pages: int, holding: Mapping[str, int]) -> QueryTerms:
-        """Build the terms. ``holding`` is the number of library pages that contain each term, out of ``pages``."""
+        """Return the terms in ``worth``.
+
+        ``holding`` is the number of library pages that contain each term, out of ``pages``.
+        """
         different = list(worth)
         each = np.fromiter(worth.values(), np.float64, len(worth))
         hashes = np.fromiter((cached_hash(term) for term in different), np.int64, len(different))
@@ -59,8 +62,9 @@ class QueryTerms:
 class Candidates:
     """The candidate pages of one question.
 
-    documents: those that hold them. firsts: int64 (documents + 1,), their first pages, numbered through. at: int64
-    (n,), the pages, numbered through. doc: int64 (n,), the place of each page's document. page: int64 (n,), 1-based.
+    documents: the documents with candidates. firsts: int64 (documents + 1,), their first pages in a consecutive
+    numbering. at: int64 (n,), the candidate pages in that numbering. doc: int64 (n,), the index of each page's
+    document. page: int64 (n,), from 1.
     """
 
     documents: Sequence[CandidateDocument]
@@ -80,12 +84,12 @@ class Candidates:
         return [(self.documents[doc].content, page) for doc, page in pairs]
 
     def place(self, row: int) -> tuple[int, int]:
-        """Return the position of a row's document, and its page (from 1)."""
+        """Return the index of a row's document, and its page (from 1)."""
         return int(self.doc[row]), int(self.page[row])
 
     @cached_property
     def rows(self) -> Mapping[tuple[int, int], int]:
-        """Return the row of each page by (position of its document, page from 1)."""
+        """Return the row of each page by (index of its document, page from 1)."""
         places = zip(self.doc.tolist(), self.page.tolist(), strict=True)
         return {place: row for row, place in enumerate(places)}
 
@@ -124,7 +128,7 @@ def page_scores(
 
 
 def matched_terms(content: Content, page: int, query: PageQuery, scoring: PageScoring) -> dict[str, float]:
-    """Return the terms in the text and headings of a page (from 1), with what each adds to its score; highest first."""
+    """Return the contribution of each matching term to the score of a page (from 1), highest first."""
     names = {tokens.cached_hash(term): term for term in (*query.headings, *query.terms)}
     terms, headings = query.hashed()
     return {names[term]: add for term, add in matched(content, page, terms, headings, scoring).items()}
@@ -137,9 +141,7 @@ def matched(
     headings: Mapping[int, float] | None = None,
     scoring: PageScoring = PageScoring(),
 ) -> dict[int, float]:
-    """Return the term hashes in the text and headings of a page (from 1), with what each adds to its score;
-    highest first.
-    """
+    """Return the contribution of each matching term hash to the score of a page (from 1), highest first."""
     adds: dict[int, float] = {}
     fields = ((1.0, content.body, query), (scoring.headings, content.headings, {**(headings or {}), **query}))
     for share, counts, term_weights in fields:
@@ -173,14 +175,15 @@ def _hashed(terms: Mapping[str, float]) -> dict[int, float]:
     return {tokens.cached_hash(term): weight for term, weight in terms.items()}
 
 
-_ROLE_PAGES = 2  # a section longer than this has its role on its first pages only
+_ROLE_PAGES = 2  # pages of a section that count for its role, from its first page
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """Expert terms for several documents, whose ``contents`` are given.
+    """Expert terms for several documents.
 
-    firsts: int64 (documents + 1,), the number of the first page of each document in a common numbering.
+    ``contents`` are those of the documents. firsts: int64 (documents + 1,), the first page of each document in a
+    consecutive numbering.
     """
 
     expansions: Sequence[Expansion]
@@ -188,7 +191,7 @@ class Knowledge:
     firsts: Ints
 
     def _groups(self) -> list[tuple[Expansion, list[int]]]:
-        """Return each expansion that adds something, with the places of its documents."""
+        """Return each expansion that adds terms, with the indexes of its documents."""
         groups: dict[int, list[int]] = {}
         for place, expansion in enumerate(self.expansions):
             if expansion.sources:
@@ -196,7 +199,9 @@ class Knowledge:
         return [(self.expansions[places[0]], places) for places in groups.values()]
 
     def bm25(self, scoring: PageScoring) -> tuple[Floats, Floats]:
-        """Return BM25 scores of the expert terms in texts, and of the expert headings: float64 (pages,) both."""
+        """Return BM25 scores of the expert terms in page texts, and of the expert headings in headings: float64
+        (pages,) both.
+        """
         texts, headings = np.zeros(int(self.firsts[-1])), np.zeros(int(self.firsts[-1]))
         for expansion, places in self._groups():
             contents = self.contents.only(places)
@@ -238,7 +243,7 @@ class Knowledge:
 
 
 def role_pages(content: Content, role: Role) -> dict[int, None]:
-    """Return the pages of a document that have a role, found by section titles, in order."""
+    """Return the pages with a role, in order. Roles are found by section titles."""
     pages: dict[int, None] = {}
     for section in content.titled(role.title):
         last = min(section.end_page, section.start_page + _ROLE_PAGES - 1)
@@ -247,7 +252,7 @@ def role_pages(content: Content, role: Role) -> dict[int, None]:
 
 
 def _sequences(phrases: Mapping[str, float], full: float) -> dict[tuple[int, ...], float]:
-    """Return the phrases of several words as hashes of terms, with their weights, at most 1."""
+    """Return the phrases of several words as term hashes, with their weights (at most 1)."""
     sequences = {
         tuple(map(cached_hash, tokenise(phrase))): min(1.0, weight / full) for phrase, weight in phrases.items()
     }

@@ -1,7 +1,7 @@
 """The features of every candidate page of a question, one column each.
 
-Each is computed for all candidates at once, and none filters or sorts by itself. ``FEATURES`` describes each. Values
-are about 0 to 1; higher means more relevant unless the model has a negative weight.
+Each feature is computed for all candidates at once, and none filters or sorts by itself. ``FEATURES`` describes each
+feature. Values are about 0 to 1. Higher means more relevant unless the model has a negative weight.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from retrievers.trees.postings import Trees
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_SURE = 0.4  # from which a document counts as named
-_BEHIND = 0.3  # by which one is as good as not named beside another
-_MOST_WORDS = 64  # of a question that passages are looked for by, the rarest
-_TINY = 1e-9  # in place of a best score of 0
+_SURE = 0.4  # routing score from which a document counts as named
+_BEHIND = 0.3  # distance to the best routing score at which a document counts as not named
+_MOST_WORDS = 64  # maximum words of a question for finding passages, the rarest ones
+_TINY = 1e-9  # replaces a best score of 0
 
 _FEATURE_GROUPS: Mapping[str, Mapping[str, str]] = {
     "page": {
@@ -102,11 +102,12 @@ class FeatureTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureInputs:
-    """The inputs from which features are computed, except the pages' terms in order.
+    """The inputs of the features, except the ordered terms of pages.
 
     ``named`` are terms that name documents. ``contents`` and ``expansions`` are by document. ``coarse`` and ``meaning``
-    are scores of the first stage and of vectors by (doc_id, page), the best 1. ``unembedded`` are documents without
-    vectors, if others have some. ``chosen`` is the prior probability of a document: 1 / number of searched documents.
+    are scores of the first stage and of vectors by (doc_id, page), where the best is 1. ``unembedded`` are documents
+    without vectors, if others have some. ``chosen`` is the prior probability of a document: 1 / number of searched
+    documents.
     """
 
     question: Question
@@ -122,7 +123,10 @@ class FeatureInputs:
 
 
 class FeatureBuilder:
-    """Compute the features of one question; its candidates come first."""
+    """The computation of the features of one question.
+
+    ``candidates`` are known first, ``table`` then needs their ordered terms.
+    """
 
     def __init__(self, inputs: FeatureInputs, scoring: ScoringConfig) -> None:
         self._inputs, self._scoring, self._expansion = inputs, scoring.pages, scoring.expansion
@@ -131,7 +135,7 @@ class FeatureBuilder:
         rest = np.array([term not in inputs.named for term in inputs.query.terms], bool)
         self._knowledge = Knowledge(inputs.expansions, inputs.contents, body.firsts)
         spoken = any(expansion.terms or expansion.headings for expansion in inputs.expansions)
-        if not spoken and not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
+        if not spoken and not (body.holding[:, rest] > 0).any():  # they contain only terms that name documents
             rest = np.ones(len(rest), bool)
         self._rest: Floats = rest.astype(np.float64)
         self.kept = [term for term, is_kept in zip(inputs.query.terms, rest.tolist(), strict=True) if is_kept]
@@ -145,7 +149,7 @@ class FeatureBuilder:
         self.candidates = Candidates.of(inputs.documents, body.firsts, self._rows(scoring.documents.pages))
 
     def table(self, orders: Sequence[TermOrder]) -> FeatureTable:
-        """Return the features; ``orders`` are the terms of each candidate page in order."""
+        """Return the feature table. ``orders`` are the ordered terms of each candidate page."""
         inputs, body, weights, candidates = self._inputs, self._body, self._weights, self.candidates
         at, doc, count = candidates.at, candidates.doc, len(candidates)
         library = body.library_bm25(weights, Bm25(1.2, 0.75, _mean(body.lengths)))
@@ -217,10 +221,10 @@ class FeatureBuilder:
         return FeatureTable(candidates, np.stack(values, axis=1) if count else np.zeros((0, len(values))))
 
     def _rows(self, count: int) -> Ints:
-        """Return the candidate pages, ascending.
+        """Return the candidate pages, ascending: int64 (n,).
 
-        These are pages that the coarse pass or vectors found, and the ``count`` best pages of every document that is
-        searched wholly.
+        These are the pages that the first stage or vectors found, and the ``count`` best pages of every document that
+        is searched completely.
         """
         chosen = (self._coarse > 0) | (self._near > 0)
         for place, document in enumerate(self._inputs.documents):
@@ -232,7 +236,7 @@ class FeatureBuilder:
         return np.flatnonzero(chosen)
 
     def _by_page(self, scores: Mapping[Key, float]) -> Floats:
-        """Return what is known of some pages as float64 (pages,), numbered through."""
+        """Return scores by (doc_id, page) as an array over all pages: float64 (pages,), 0 for missing pages."""
         firsts = {
             candidate.document.doc_id: int(self._body.firsts[at]) for at, candidate in enumerate(self._inputs.documents)
         }
@@ -252,7 +256,9 @@ class FeatureBuilder:
 
 
 def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
-    """Return the share of ``weights`` whose terms the titles above and on each candidate page hold: float64 (n,)."""
+    """Return the share of ``weights`` of the terms in titles on each candidate page's paths in the tree: float64 (n,),
+    0 to 1.
+    """
     total = float(weights.sum())
     if not total:
         return np.zeros(count)
@@ -270,7 +276,7 @@ def _best_at(values: Floats, rows: Ints, count: int) -> Floats:
 
 
 def _neighbours(scores: Floats, firsts: Ints) -> Floats:
-    """Return the better score of the page before and after, of the same document: float64 (pages,)."""
+    """Return the higher score of the pages before and after, within the same document: float64 (pages,)."""
     before, after = np.zeros(len(scores)), np.zeros(len(scores))
     before[1:], after[:-1] = scores[:-1], scores[1:]
     inner = firsts[(firsts > 0) & (firsts < len(scores))]
@@ -285,12 +291,15 @@ def _mean(values: Floats) -> float:
 
 
 def _share(values: Floats) -> Floats:
-    """Divide values by the best."""
+    """Return the values divided by the highest value."""
     return values / max(float(values.max(initial=0.0)), _TINY)
 
 
 def _leads(named: Floats) -> Floats:
-    """Return how near each document comes to the one named most surely, where one is: float64 (documents,)."""
+    """Return each document's routing score, reduced by its distance to the best: float64 (documents,).
+
+    All are 0 if no document counts as named.
+    """
     best = float(named.max(initial=0.0))
     if best < _SURE:
         return np.zeros(len(named))
@@ -298,21 +307,21 @@ def _leads(named: Floats) -> Floats:
 
 
 def _term_places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
-    """Return the places of some terms; [] where one of them has none."""
+    """Return the indexes of the terms, [] if one of them has no index."""
     return [places[term] for term in terms] if places.keys() >= set(terms) else []
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
-    """Return how the question writes each of its terms: uint8 (t,), of ``TermOrder``."""
+    """Return the form of each term in the question: uint8 (t,), as in ``TermOrder``."""
     written = {term: form_check(term, word) for term, word in reversed(written_terms(text))}
     return np.array([written.get(term, 0) for term in query.terms], np.uint8)
 
 
 def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTerms) -> tuple[Floats, Floats]:
-    """Return the worth of each page's best passage, and of the question's words by three in a row: float64 (n,) both.
+    """Return for each page the score of its best passage, and of its word triples: float64 (n,) both.
 
-    How many pages of the library hold a word as it is written is estimated: the candidates' share, of those that hold
-    its term, or of all for a stop word.
+    The number of library pages that contain a word in this form is estimated. The candidates' share is applied to the
+    pages with its term, or to all pages for a stop word.
     """
     number = {term: at for at, term in enumerate(query.terms)}
     sequence = [(term, word) for term, word in written_words(text) if not term or term in number]
@@ -323,7 +332,7 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
     holding_counts, worth = (
         np.append(query.holding, query.pages),
         np.append(query.worth, 1.0),
-    )  # the last are of stop words
+    )  # the last entry is for stop words
     among = np.append(places.holding(len(query.terms)), len(places.lengths))
     of = np.array([number[term] if term else -1 for term, _ in word_rows], np.int64)
     holding = holding_counts[of] * written.holding(len(word_rows)) / np.maximum(1, among[of])
@@ -334,7 +343,9 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
 def _name_shares(
     candidate: CandidateDocument, question_terms: Mapping[str, float], total: float
 ) -> tuple[float, float]:
-    """Return the share of the question that a document's names hold, and of the better name that the question holds."""
+    """Return the share of the question's terms that a document's names contain, and the covered share of its better
+    name.
+    """
     names = _name_terms(candidate.document.name, candidate.document.title)
     share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())
     return share / total, max((len(name & question_terms.keys()) / len(name) for name in names if name), default=0.0)

@@ -1,4 +1,4 @@
-"""Word order: how close together the question's words are on a page, and whether in the same form."""
+"""Word order: how close together the question's words are on a page, and whether they have the same form."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Ints = npt.NDArray[np.int64]
 Forms = npt.NDArray[np.uint8]
 WHOLE_PAGE = 1 << 19
 """A window that is wider than any page."""
-_APART = 2 * WHOLE_PAGE  # terms between pages that are numbered through: wider than any window
-_LEAST_QUOTED = 3  # terms: fewer are a name
-_LOW_BITS = np.uint32(0xFFFF)  # by which most other words are told from those asked for
-_SPREAD = np.uint32(257)  # a form's eight bits over sixteen
-_PASSAGE = 120  # words
+_APART = 2 * WHOLE_PAGE  # distance between pages in the consecutive numbering, larger than any window
+_LEAST_QUOTED = 3  # minimum terms of a quotation; fewer are a name
+_LOW_BITS = np.uint32(0xFFFF)  # low bits, by which most other words are excluded fast
+_SPREAD = np.uint32(257)  # spreads the eight bits of a form over sixteen bits
+_PASSAGE = 120  # words of a passage
 _K1 = 1.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageWords:
-    """The words of some pages, one after the other.
+    """The words of some pages, one page after the other.
 
-    terms: uint32 (n,), forms: uint8 (n,), of ``TermOrder``. lengths: int64 (pages,), words a page.
+    terms: uint32 (n,) and forms: uint8 (n,), as in ``TermOrder``. lengths: int64 (pages,), words per page.
     """
 
     terms: npt.NDArray[np.uint32]
@@ -46,7 +46,7 @@ class PageWords:
 
     @property
     def starts(self) -> Ints:
-        """Return the position at which each page's words begin: int64 (pages,)."""
+        """Return the offset of each page's words: int64 (pages,)."""
         return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     def numbers(self) -> Ints:
@@ -60,11 +60,11 @@ class PageWords:
 
 @dataclass(frozen=True, eq=False)
 class TermPlaces:
-    """Places of a question's terms on some pages, stop words left out.
+    """The positions of a question's terms on some pages, without stop words.
 
-    places: int64 (p,), ascending, numbered through the pages with a gap after each. pages: int64 (p,). terms: int64
-    (p,), the place among the question's. forms: uint8 (p,), of ``TermOrder``. lengths: int64 (pages,), terms a page.
-    figures: float64 (pages,), the share of numbers among them.
+    places: int64 (p,), ascending, numbered consecutively through the pages with a gap after each. pages: int64 (p,).
+    terms: int64 (p,), index of the term in the question. forms: uint8 (p,), as in ``TermOrder``. lengths: int64
+    (pages,), terms per page. figures: float64 (pages,), the share of numbers among them.
     """
 
     places: Ints
@@ -76,9 +76,9 @@ class TermPlaces:
 
     @classmethod
     def of(cls, words: PageWords, hashes: Ints) -> TermPlaces:
-        """Find the question's terms, given by different hashes, int64 (t,)."""
+        """Return the positions of the question's terms, given by different hashes, int64 (t,)."""
         starts = words.starts
-        before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # terms, ahead of each word
+        before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # number of terms before each word
         lengths = before[starts + words.lengths] - before[starts]
         rows, terms = _find_words(words.terms, None, hashes, None)
         pages = starts.searchsorted(rows, "right") - 1
@@ -87,7 +87,7 @@ class TermPlaces:
 
     @cached_property
     def _next(self) -> Ints:
-        """Return where each term stands next, from each place on: int64 (t, p)."""
+        """Return for each term and position the next position of the term: int64 (t, p)."""
         count = int(self.terms.max(initial=-1)) + 1
         next_places = np.full((count, len(self.places)), np.iinfo(np.int64).max)
         for term in range(count):
@@ -99,12 +99,12 @@ class TermPlaces:
 
     @cached_property
     def _first_places(self) -> tuple[Ints, Ints]:
-        """Return the pages that hold a term, and where the places of each begin."""
+        """Return the pages that contain a term, and the offset of each page's positions."""
         return np.unique(self.pages, return_index=True)
 
     def best_window(self, weights: Floats, size: int) -> Floats:
-        """Return the highest share of ``weights`` that different terms have within a window of ``size`` terms:
-        float64 (pages,).
+        """Return the highest share of ``weights`` of the different terms in a window of ``size`` terms: float64
+        (pages,), 0 to 1.
         """
         total = float(weights.sum())
         best = np.zeros(len(self.lengths))
@@ -116,10 +116,10 @@ class TermPlaces:
         return best / total
 
     def pairs(self, sequence: Sequence[int], weights: Floats) -> Floats:
-        """Return the share of neighbouring terms of the question that are also neighbours on a page: float64 (pages,),
-        0 to 1.
+        """Return the share of the question's neighbouring terms that are also neighbours on a page: float64 (pages,), 0
+        to 1.
 
-        Each pair counts by the sum of its two ``weights``. ``sequence`` holds the question's terms in order.
+        Each pair counts by the sum of its two ``weights``. ``sequence`` contains the question's terms in order.
         """
         shares, count = np.zeros(len(self.lengths)), len(weights)
         wanted_pairs = sorted({(a, b) for a, b in pairwise(sequence) if a != b})
@@ -135,7 +135,9 @@ class TermPlaces:
         return np.asarray(shares / sum(worth.values()))
 
     def in_sequence(self, sequence: Sequence[int], forms: Forms | None = None) -> Floats:
-        """Return 1 for pages that contain the terms in sequence, written as in ``forms`` if given: float64 (pages,)."""
+        """Return 1 for pages that contain the terms in this sequence, in the same ``forms`` if given, else 0: float64
+        (pages,).
+        """
         on_page = np.zeros(len(self.lengths))
         starts = np.flatnonzero(self.terms == sequence[0])
         for ahead, term in enumerate(sequence):
@@ -147,17 +149,20 @@ class TermPlaces:
         return on_page
 
     def quoted(self, quotations: Sequence[Sequence[int]], forms: Forms) -> Floats:
-        """Return the share of quotations, each a sequence of terms, that a page contains as written: float64 (n,)."""
+        """Return the share of quotations that a page contains literally: float64 (pages,), 0 to 1.
+
+        Each is a sequence of terms.
+        """
         several = [quotation for quotation in quotations if len(quotation) >= _LEAST_QUOTED]
         on_pages = [self.in_sequence(quotation, forms) for quotation in several]
         return np.asarray(sum(on_pages, np.zeros(len(self.lengths))) / max(1, len(several)))
 
     def holding(self, count: int) -> Ints:
-        """Return how many pages contain each of the question's ``count`` terms: int64 (t,)."""
+        """Return the number of pages that contain each of the question's ``count`` terms: int64 (t,)."""
         return _holding(self.pages, self.terms, count)
 
     def as_written(self, forms: Forms, weights: Floats) -> Floats:
-        """Return the share of ``weights`` whose terms a page writes in the same form as the question: float64
+        """Return the share of ``weights`` of the terms that a page writes in the same form as the question: float64
         (pages,), 0 to 1.
         """
         total = float(weights.sum())
@@ -169,10 +174,10 @@ class TermPlaces:
 
 @dataclass(frozen=True, eq=False)
 class WordPlaces:
-    """Places of a question's words on some pages, written as it writes them, stop words too.
+    """The positions of a question's words on some pages, in exactly the same form, including stop words.
 
-    places: int64 (p,), ascending within a page, from 0. pages: int64 (p,). words: int64 (p,), the place among the
-    question's different words. lengths: int64 (pages,), words a page.
+    places: int64 (p,), ascending within a page, from 0. pages: int64 (p,). words: int64 (p,), index among the
+    question's different words. lengths: int64 (pages,), words per page.
     """
 
     places: Ints
@@ -182,18 +187,20 @@ class WordPlaces:
 
     @classmethod
     def of(cls, words: PageWords, terms: Ints, forms: Forms) -> WordPlaces:
-        """Find the question's different words by the hashes of their ``terms``, int64 (w,), and their ``forms``."""
+        """Return the positions of the question's different words, given by the hashes of their ``terms``, int64 (w,),
+        and ``forms``.
+        """
         starts = words.starts
         rows, word_numbers = _find_words(words.terms, words.forms, terms, forms)
         pages = starts.searchsorted(rows, "right") - 1
         return cls(rows - starts[pages], pages, word_numbers, words.lengths)
 
     def holding(self, count: int) -> Ints:
-        """Return how many pages contain each of the question's ``count`` words: int64 (w,)."""
+        """Return the number of pages that contain each of the question's ``count`` words: int64 (w,)."""
         return _holding(self.pages, self.words, count)
 
     def best_passage(self, rarity: Floats) -> Floats:
-        """Return the highest BM25 score of a window of ``_PASSAGE`` words: float64 (pages,), at least 0.
+        """Return the highest BM25 score of a window of ``_PASSAGE`` words: float64 (pages,), 0 or more.
 
         ``rarity`` is the idf of each word, float64 (w,). Windows overlap by half and count as equally long, so b of the
         formula is 0 (Robertson and Zaragoza 2009).
@@ -209,10 +216,11 @@ class WordPlaces:
         return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
 
     def triples(self, sequence: Sequence[int], pages: int) -> Floats:
-        """Return the idf of word triples of the question that occur on a page: float64 (n,).
+        """Return the idf sum of those triples of consecutive words in the question that a page contains: float64
+        (pages,).
 
-        ``sequence`` holds the question's words in order, -1 for ignored words. ``pages`` is the number of pages in the
-        library.
+        ``sequence`` contains the question's words in order, -1 for ignored words. ``pages`` is the number of pages in
+        the library.
         """
         sums = np.zeros(len(self.lengths))
         if len(self.places) < 3:
@@ -231,7 +239,7 @@ class WordPlaces:
 
 
 def _holding(pages: Ints, words: Ints, count: int) -> Ints:
-    """Return how many pages hold each of ``count`` words: int64 (count,)."""
+    """Return the number of pages that contain each of ``count`` words: int64 (count,)."""
     on_page = np.zeros((int(pages.max(initial=-1)) + 1, count), np.bool_)
     on_page[pages, words] = True
     return np.asarray(on_page.sum(axis=0), np.int64)
@@ -240,16 +248,16 @@ def _holding(pages: Ints, words: Ints, count: int) -> Ints:
 def _find_words(
     terms: npt.NDArray[np.uint32], forms: Forms | None, asked_terms: Ints, asked_forms: Forms | None
 ) -> tuple[Ints, Ints]:
-    """Return the places of the words that are asked for, ascending, and which of these each one is.
+    """Return the positions of the requested words, ascending, and the index of the requested word at each.
 
-    Words are told apart by their terms, and by their forms where these are given.
+    Words match by their terms, and also by their forms if these are given.
     """
     word_codes = _codes(asked_terms, asked_forms)
     sort = np.argsort(word_codes)
     ascending = word_codes[sort]
     low_bits = np.zeros(_LOW_BITS + 1, np.bool_)
     low_bits[_low(asked_terms.astype(np.uint32), asked_forms)] = True
-    candidates = np.flatnonzero(low_bits[_low(terms, forms)])  # nearly all that are held, and few others
+    candidates = np.flatnonzero(low_bits[_low(terms, forms)])  # contains all matches and few other words
     codes = _codes(terms[candidates], None if forms is None else forms[candidates])
     near = np.minimum(ascending.searchsorted(codes), max(0, len(ascending) - 1))
     same = np.flatnonzero(ascending[near] == codes)

@@ -1,1 +1,1 @@
-"""The stages of a search, and the state that they pass on."""
+"""The stages of a search, and the state that they pass from one to the next."""

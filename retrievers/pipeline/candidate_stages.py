@@ -1,4 +1,4 @@
-"""The stages that find candidates: read the question, run the first stage, choose documents, score pages."""
+"""The stages that find candidates: read the question, run the first stage, choose documents, and score pages."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ from retrievers.reason.board import SeenPage, pictured
 from retrievers.reason.document_choice import Contenders, DocumentChoice, choose_documents
 from retrievers.trees.contents import PageTexts
 
-_LOOKED_INTO = 8  # of the best documents: a word that one of them holds is known
-_PAGES = 5  # read to see how a word is written
-_WORDS = 10  # that are put right: a question with more is of other things than the library
+_LOOKED_INTO = 8  # best documents in which to look for a word; a word in one of them is known
+_PAGES = 5  # pages read to see how a word is spelled
+_WORDS = 10  # maximum unknown words to correct; with more, the question is not about this library
 
 
 @stage("question")
 def question_stage(query: Query, resources: SearchResources, outcome: Outcome) -> tuple[Query, Candidates, Outcome]:
-    """Read the question: its terms, names, times and types, the documents that filters leave, and those that cards
-    name.
+    """Read the question (terms, names, times and types), apply the filters, and find the documents whose cards it
+    names.
     """
     return *_read(query.request, resources), outcome.noted(resources.embedding.note)
 
 
 @stage("coarse")
 def coarse_stage(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Find the best pages of the whole library."""
+    """Find the best pages of all searched documents."""
     return _with_hits(query, candidates, resources)
 
 
@@ -61,7 +61,7 @@ def coarse_stage(query: Query, candidates: Candidates, resources: SearchResource
 def spelling_stage(
     query: Query, candidates: Candidates, resources: SearchResources, outcome: Outcome
 ) -> tuple[Query, Candidates, Outcome]:
-    """Replace words that the library does not know by the known words of which they are slips."""
+    """Replace misspelled words that the library does not contain by similar words that it contains."""
     text = spelled(query.question, candidates.routing, candidates.hits, resources)
     if text == query.question.text:
         return query, candidates, outcome
@@ -74,7 +74,7 @@ def spelling_stage(
 def routing_stage(
     query: Query, candidates: Candidates, resources: SearchResources, texts: PageTexts, outcome: Outcome
 ) -> tuple[Candidates, Outcome]:
-    """Choose the documents that count and how much each does, by the route of the request."""
+    """Choose the documents and their weights, by the route of the request."""
     request, view, scope = query.request, resources.view, query.scope
     contenders = Contenders(
         query.question, candidates.routing, candidates.hits, view.within(scope), scope, request.scoring.documents,
@@ -92,7 +92,7 @@ def routing_stage(
 
 @stage("gather")
 def gather_stage(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Gather the documents whose pages are candidates."""
+    """Collect the documents whose pages are candidates."""
     choice = candidates.choice
     documents = candidate_documents(
         candidates.hits, candidates.page_hits, choice.routing, resources.view, choice.scope,
@@ -103,7 +103,7 @@ def gather_stage(query: Query, candidates: Candidates, resources: SearchResource
 
 @stage("pages")
 def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources) -> Ranking:
-    """Compute the features of the candidate pages, and score them by the ranking model."""
+    """Compute the features of the candidate pages, and score the pages by the ranking model."""
     question, documents, scoring = query.question, candidates.documents, query.request.scoring
     near, meaning = by_meaning(
         resources.index, resources.embedding, resources.view.contents, [c.document.doc_id for c in documents],
@@ -122,7 +122,7 @@ def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resource
     builder = FeatureBuilder(inputs, scoring)
     rows = builder.candidates
     table = builder.table(resources.cache.orders(resources.contents, rows.places()))
-    worth = question.worth(held_terms.union(question.identifiers))  # for evidence, what no page holds is asked for too
+    worth = question.worth(held_terms.union(question.identifiers))  # evidence also counts terms that no page has
     term_worth = {term: worth[term] for term in builder.kept}
     queries = [PageQuery({**item.terms, **term_worth}, item.headings) for item in expansions]
     pages = scored(table, resources.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
@@ -133,7 +133,7 @@ def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resource
 
 
 def _read(request: SearchRequest, resources: SearchResources) -> tuple[Query, Candidates]:
-    """Read the question of a request, and what the library's cards say of it."""
+    """Return the question of a request, and the document choice by the library's cards."""
     view = resources.view
     question = read_question(request.question)
     scope = search_scope(view.documents, request)
@@ -146,7 +146,7 @@ def _read(request: SearchRequest, resources: SearchResources) -> tuple[Query, Ca
 
 
 def _with_hits(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Return the candidates with the best pages of their scope."""
+    """Return the candidates with the best hits in their documents."""
     question = query.question
     holding = pages_holding(resources, list(question.identifiers))
     terms = question.worth([term for term, pages in holding.items() if pages])
@@ -161,7 +161,9 @@ def _with_hits(query: Query, candidates: Candidates, resources: SearchResources)
 def _seen_on(
     query: Query, resources: SearchResources, texts: PageTexts
 ) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:
-    """Return a reader of pages (doc_id, page): the passage that matches best, and whether the page has figures."""
+    """Return a function that reads pages (doc_id, page): the best matching passage, and whether
+    the page has figures.
+    """
     terms = PassageTerms(dict.fromkeys(query.question.terms, 1.0))
 
     def read(places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], SeenPage]:
@@ -178,7 +180,7 @@ def _seen_on(
 def _signals(
     near: Mapping[Key, Hit], coarse: Mapping[Key, float], documents: Sequence[CandidateDocument]
 ) -> list[dict[str, dict[int, float]]]:
-    """Return the coarse score, and what vectors and learned term weights say, by document, name and page."""
+    """Return by document, name and page: the first-stage score, and the scores of vectors and learned term weights."""
     signals: dict[str, dict[str, dict[int, float]]] = {
         candidate.document.doc_id: {"coarse": {}, "dense": {}, "learned_sparse": {}} for candidate in documents
     }
@@ -199,9 +201,9 @@ def pages_holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, in
 
 
 def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: SearchResources) -> str:
-    """Return the question with misspelled words replaced by known words, where the correction is clear.
+    """Return the question with misspelled words corrected, if the correction is clear.
 
-    Names in the library, words of expert knowledge and words for places (such as "page") stay.
+    Names in the library, words of expert knowledge, and words for parts of documents (such as "page") stay.
     """
     view = opened.view
     left = {word: cached_hash(stem(word.lower())) for word in words(question.text, routing.matched_terms)}
@@ -228,7 +230,7 @@ def _pages_holding(opened: SearchResources, terms: Sequence[str]) -> Sequence[in
 
 
 def _words_of_pages(opened: SearchResources, word: str) -> set[str]:
-    """Return the words of the pages that say most of a word's term."""
+    """Return the words on the pages with the highest weight of a word's term."""
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
     contents = opened.view.contents
     hits = of_published(opened.index.search(IndexQuery("bm25", (terms, weights), _PAGES)), contents)

@@ -1,4 +1,4 @@
-"""The stages that order candidate pages, and that choose, judge and explain results."""
+"""The stages that order candidate pages, and that select, judge and explain results."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ from retrievers.references.resolution import meant_places
 from retrievers.trees.content import Content
 from retrievers.trees.contents import PageTexts
 
-_MORE = 10  # pages reached beyond what is asked for
+_MORE = 10  # pages ordered beyond the requested number
 _MOST_WITHOUT_PLACE = STRONG - 0.01
 
 
 @stage("walk")
 def walk_stage(query: Query, ranking: Ranking) -> Ranking:
-    """Order the pages as a best-first walk down the trees reaches them."""
+    """Order the pages by value; with a trace, also record the walk through the section trees."""
     request = query.request
     limit = max(request.scoring.selection.reached, request.scoring.documents.most * request.top_k + _MORE)
     if not request.trace:
@@ -65,10 +65,10 @@ def walk_stage(query: Query, ranking: Ranking) -> Ranking:
 
 @stage("remaining")
 def remaining_stage(query: Query, ranking: Ranking) -> Ranking:
-    """Add pages where fewer were reached than asked for.
+    """Add pages if fewer were found than requested.
 
-    Pages that hold words of how the question asks come last; where none was reached, the beginnings of documents that
-    it names in part.
+    Pages that match only instruction words come last. If no page was found, use the first pages of documents whose
+    names match partly.
     """
     request = query.request
     visits, worth = remaining_pages(
@@ -83,9 +83,9 @@ def remaining_stage(query: Query, ranking: Ranking) -> Ranking:
 def rerank_stage(
     query: Query, ranking: Ranking, resources: SearchResources, texts: PageTexts, outcome: Outcome
 ) -> tuple[Ranking, Outcome]:
-    """Compare the best pages with the question token by token, where the request asks for that.
+    """Compare the best pages with the question token by token, if the setting ``rerank`` says so.
 
-    Where the embedder fails, the order stays. Raises UsageError where it cannot compare.
+    If the embedder fails, the order stays. Raise UsageError if the embedder makes no token vectors.
     """
     compare, scoring = resources.embedding.compare, query.request.scoring.rerank
     if compare is None:
@@ -104,9 +104,9 @@ def places_stage(
     query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources, texts: PageTexts,
     outcome: Outcome,
 ) -> tuple[Ranking, Outcome]:  # fmt: skip
-    """Put the pages first that the question means by number, by name or by what a document is about.
+    """Put pages first that the question means by number, by section name, or as an overview of a document.
 
-    They come before pages that hold the question's quotation only if they hold it too.
+    If the question has a quotation, they come before pages with the quotation only if they also contain it.
     """
     alone = len(resources.view.within(query.scope)) == 1
     leads = meant_places(
@@ -128,7 +128,7 @@ def places_stage(
 def evidence_stage(
     query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources, outcome: Outcome
 ) -> Outcome:
-    """Estimate how likely one of the best pages answers, and how likely the first one does."""
+    """Estimate the probabilities that one of the best pages answers the question, and that the first page does."""
     weights = resources.ranking.evidence
     coverage = judged(
         ranking.visits[:JUDGED], ranking.pages, ranking.expansions, ranking.term_weights, query.question,
@@ -152,7 +152,7 @@ def reasoning_stage(
     query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources, texts: PageTexts,
     outcome: Outcome,
 ) -> tuple[Ranking, Outcome]:  # fmt: skip
-    """Ask a model where the answer stands, where effort and sureness call for it."""
+    """Let a model look for the answer, if the effort and the estimated probability call for it."""
     reasoner, request = resources.reasoner, query.request
     if reasoner is None or request.effort == "fast":
         return ranking, outcome
@@ -173,7 +173,9 @@ def reasoning_stage(
 
 @stage("selection")
 def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outcome: Outcome) -> Outcome:
-    """Select the pages to return: copies once, a share for each named document, variety where asked for."""
+    """Select the pages to return, without copies, with a share for each named document, and with
+    variety if requested.
+    """
     request, scoring = query.request, query.request.scoring.selection
     visits, count = ranking.visits, request.top_k
     if request.group == "document":
@@ -182,7 +184,7 @@ def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outc
     elif asks_for_documents(query.question.text):
         visits = one_of_each(visits, ranking.pages, query.question.terms)
     else:
-        apart = () if ranking.quoted else candidates.apart  # what is quoted names nothing
+        apart = () if ranking.quoted else candidates.apart  # a quotation names no document
         visits = shared_out(visits, ranking.pages, apart, scoring)
     return replace(outcome, slots=select_pages(visits, ranking.pages, count, request.mmr, scoring))
 
@@ -191,7 +193,7 @@ def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outc
 def results_stage(
     query: Query, ranking: Ranking, resources: SearchResources, texts: PageTexts, outcome: Outcome
 ) -> Outcome:
-    """Write each page with its receipt, the best sections and the documents looked into."""
+    """Write each result with its receipt, and list the best sections and the searched documents."""
     pages, slots = ranking.pages, outcome.slots
     shown = [(slot.visit.doc, slot.visit.page) for slot in slots]
     addends = {} if ranking.table is None else addends_of(ranking.table, resources.ranking, shown)
@@ -221,7 +223,7 @@ def _meant_documents(candidates: Candidates, ranking: Ranking) -> list[int]:
 def _again(
     query: Query, candidates: Candidates, resources: SearchResources, texts: PageTexts, words: str
 ) -> FoundAgain:
-    """Search the same documents in other words, without a model."""
+    """Search the same documents for other words, without a model. Return the pages and their scores."""
     opened = replace(resources, reasoner=None, embedding=resources.embed(words))
     request = replace(query.request, question=words, effort="fast", trace=False)
     begun = replace(SearchState.begin(request, opened), texts=texts)
@@ -234,7 +236,7 @@ def _again(
 
 
 def _within(scope: frozenset[str] | None) -> Stage:
-    """Return a stage that keeps to the documents that a filter has left."""
+    """Return a stage that limits a search to the documents that pass a filter."""
 
     @stage("scope")
     def keep(query: Query, candidates: Candidates) -> tuple[Query, Candidates]:
@@ -245,7 +247,7 @@ def _within(scope: frozenset[str] | None) -> Stage:
 
 
 def _passage_terms(query: Query, ranking: Ranking, resources: SearchResources) -> list[PassageTerms]:
-    """Return what passages are chosen by in each document: rare terms of the library weigh more."""
+    """Return the terms by which passages are chosen in each document. Terms that are rare in the library weigh more."""
     added = {id(expansion): expansion.terms for expansion in ranking.expansions}
     terms = list(dict.fromkeys(chain(ranking.term_weights, *added.values())))
     holding = list(pages_holding(resources, terms).values())
@@ -259,7 +261,7 @@ def _passage_terms(query: Query, ranking: Ranking, resources: SearchResources) -
 
 
 def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]], texts: PageTexts) -> list[PageFound]:
-    """Say of each page of a draft and its final form what the other does not."""
+    """Add to results with nearly equal pages, such as a draft and its final form, the words in which they differ."""
     for at, before in nearly_equal(places).items():
         earlier, later = texts.of([places[before], places[at]])
         where = f"{results[before].short_path}, page {results[before].page}"
@@ -268,7 +270,7 @@ def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]],
 
 
 def _copies(ranking: Ranking, texts: PageTexts, slot: ResultSlot) -> list[PageText]:
-    """Return the texts of the pages that a result stands for too."""
+    """Return the texts of the pages that have the same text as a result."""
     return texts.of([(ranking.pages[visit.doc].content, visit.page) for visit in slot.also_in]) if slot.also_in else []
 
 
@@ -284,7 +286,7 @@ def _pointers(result: PageFound, place: tuple[Content, int], texts: PageTexts) -
 
 
 def _lacking(ranking: Ranking, missing: Sequence[str]) -> str:
-    """Return the note that a document has no such places."""
+    """Return the note that a document has no parts with these names."""
     name = ranking.pages[ranking.visits[0].doc].candidate.document.name
     places = ", ".join(f"'{place}'" for place in missing)
     return f"{name} has no place called {places}"

@@ -50,7 +50,7 @@ STAGES: Stages = (
 
 
 def search(request: SearchRequest, resources: SearchResources, stages: Sequence[Stage] = STAGES) -> SearchResult:
-    """Run a search. Pages that are removed meanwhile are left out, and a note says so.
+    """Run a search and return its result. Pages that are removed meanwhile are left out, with a note.
 
     A failure of a model is noted in the result. Raise NotFoundError for an unknown document, UsageError for an invalid
     condition.
@@ -101,12 +101,14 @@ def _search_notes(state: SearchState) -> tuple[str, ...]:
     return tuple(notes)
 
 
-_GAIN = 0.1  # of a page that the question's words speak for too: beside equals it leads
+_GAIN = 0.1  # gain of a page that matches the question too, so that it ranks before equal pages
 _WHY = "an earlier answer rests on it"
 
 
 def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
-    """Return stages that also consider these pages (doc_id, number), if they are still published and searched."""
+    """Return the stages, extended to consider these pages (doc_id, number) if they are still published and in the
+    searched documents.
+    """
     if not pages:
         return stages
     cited = {doc_id: [page for owner, page in pages if owner == doc_id] for doc_id, _ in pages}
@@ -144,7 +146,7 @@ def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
 class SectionScores:
     """The NodeScore and the best pages of each section of a document, by node_id.
 
-    ``notes`` contain remarks for the user, as those of a search.
+    ``notes`` are remarks for the user, as in a search result.
     """
 
     query: str
@@ -158,8 +160,8 @@ def of_document(
 ) -> SectionScores:
     """Return the section scores of one document, from a search of the library by ``score``.
 
-    If that search does not choose the document, it is searched alone, and a note says so; otherwise all scores would be
-    0.
+    If that search does not choose the document, the document is searched alone, and a note says so. Otherwise all
+    scores would be 0.
     """
     sections = of_documents(score(request), document)
     if sections:

@@ -1,4 +1,4 @@
-"""A stage of a search, the state that stages pass on, and sequences of stages."""
+"""The stages of a search, and the state that they pass from one to the next."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from retrievers.trees.contents import ContentCache, PageTexts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResources:
-    """The open resources that a search reads from.
+    """The open resources that a search reads.
 
-    ``view`` defines which documents are published; hits of others are dropped.
+    ``view`` defines which documents are published; hits in other documents are dropped.
     """
 
     view: LibraryView
@@ -46,27 +46,27 @@ class SearchResources:
     embedding: QuestionEmbedding = QuestionEmbedding()
     ranking: RankingModel = field(default_factory=shipped_model)
     reasoner: Reasoner | None = None
-    embed: Callable[[str], QuestionEmbedding] = lambda _: QuestionEmbedding()  # of another question
+    embed: Callable[[str], QuestionEmbedding] = lambda _: QuestionEmbedding()  # embeds another question
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """The question of a search, and the documents that it may look in."""
+    """The question of a search, and the documents in which it is searched."""
 
     request: SearchRequest
     question: Question = Question("")
-    scope: frozenset[str] | None = None  # doc_ids that filters leave, None without one
+    scope: frozenset[str] | None = None  # doc_ids that pass the filters, None without filters
     expansion: ExpansionScope = ExpansionScope()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """The best hits of the library, and the documents chosen from them."""
+    """The best hits in the library, and the documents chosen from them."""
 
-    hits: Sequence[Hit] = ()  # of the first stage, by which documents are compared
-    page_hits: Sequence[Hit] = ()  # the same, by which their pages are
+    hits: Sequence[Hit] = ()  # hits of the first stage for comparing documents
+    page_hits: Sequence[Hit] = ()  # hits of the first stage for comparing pages
     choice: DocumentChoice = DocumentChoice(Routing(), None)
-    apart: Sequence[str] = ()  # the documents that different parts of the question name
+    apart: Sequence[str] = ()  # documents that different parts of the question name
     documents: Sequence[CandidateDocument] = ()
 
     @property
@@ -78,21 +78,21 @@ class Candidates:
 class Ranking:
     """The pages of the candidate documents, scored and ordered. Higher scores are better."""
 
-    term_weights: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
-    expansions: Sequence[Expansion] = ()  # what expands the question in each candidate document
-    pages: Sequence[PageScores] = ()  # of each candidate document
-    table: FeatureTable | None = None  # the candidate pages with their features
-    quoted: Collection[Place] = ()  # the pages that say what the question quotes
-    visits: Sequence[PageVisit] = ()  # the pages in their order, best first
+    term_weights: Mapping[str, float] = field(default_factory=dict)  # terms of the question for scoring pages
+    expansions: Sequence[Expansion] = ()  # query expansion for each candidate document
+    pages: Sequence[PageScores] = ()  # scores of the pages of each candidate document
+    table: FeatureTable | None = None  # features of the candidate pages
+    quoted: Collection[Place] = ()  # pages that contain the question's quotation
+    visits: Sequence[PageVisit] = ()  # the pages in order, best first
     walk: WalkTrace | None = None
-    reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
-    spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
-    settled: bool = False  # those pages are all that the question asks for
-    page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)  # asked for of pages named by number
-    missing: Sequence[str] = ()  # the places that the question names and its documents lack
+    reasons: Mapping[Place, str] = field(default_factory=dict)  # why a page was put first
+    spans: Mapping[Place, Span] = field(default_factory=dict)  # referenced part of a page, if not the whole
+    settled: bool = False  # whether the question asks only for these pages
+    page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)  # other terms for pages named by number
+    missing: Sequence[str] = ()  # named parts that the documents lack
 
     def plus(self, name: str, gains: Mapping[Place, float]) -> Ranking:
-        """Add ``gains`` to pages under a stage's name, and order them by their new values."""
+        """Return the ranking with ``gains`` added under a stage's name, and pages sorted by their new values."""
         if not gains:
             return self
         visits, pages = gained(self.visits, self.pages, name, gains)
@@ -101,12 +101,12 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The results of a search, and what the user should know of them."""
+    """The results of a search, with evidence and notes for the user."""
 
     evidence: Evidence = Evidence("none", 0.0)
-    signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
-    sureness: float = 0.0  # the probability that the first page answers, 0 to 1
-    verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page
+    signals: Mapping[str, float] = field(default_factory=dict)  # inputs of the evidence level
+    sureness: float = 0.0  # probability that the first page answers, 0 to 1
+    verdicts: Mapping[Place, str] = field(default_factory=dict)  # verdicts of a model, by page
     reasoning: Reasoning | None = None
     effort: EffortUsed | None = None
     usage: Usage = Usage()
@@ -124,11 +124,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchState:
-    """A search between two stages. A stage that is left out leaves its part as the defaults are."""
+    """The state of a search between two stages. The part of a stage that did not run has its default value."""
 
     query: Query
     resources: SearchResources
-    texts: PageTexts  # each read once, whichever stages ask
+    texts: PageTexts  # each text is read once for all stages
     candidates: Candidates = Candidates()
     ranking: Ranking = Ranking()
     outcome: Outcome = Outcome()
@@ -140,7 +140,7 @@ class SearchState:
 
     @property
     def effort_used(self) -> EffortUsed:
-        """Return the effort that the search used, and the reason."""
+        """Return the effort that the search used, with the reason."""
         effort = self.query.request.effort
         return self.outcome.effort or EffortUsed(effort, "fast", "as requested" if effort == "fast" else NO_MODEL)
 
@@ -166,7 +166,8 @@ Stages = Sequence[Stage]
 
 
 def stage(name: str) -> Callable[[Callable[..., Part | tuple[Part, ...]]], Stage]:
-    """Make a function a stage that reads its parameters and replaces the parts that it returns.
+    """Return a decorator that makes a function a stage, which reads its parameters and replaces the parts that it
+    returns.
 
     The parameters are any of ``query``, ``candidates``, ``ranking``, ``outcome``, ``resources`` and ``texts``. The
     function returns one part or several: Query, Candidates, Ranking, Outcome. Raise UsageError for another parameter.
@@ -221,7 +222,7 @@ def without(name: str, stages: Stages) -> Stages:
 
 
 def inserted(new: Stage, after: str, stages: Stages) -> Stages:
-    """Return the stages with a new one after the stage ``after``. Raise UsageError if that is missing."""
+    """Return the stages with a new one after the stage ``after``. Raise UsageError if ``after`` is missing."""
     place = _stage_index(after, stages) + 1
     return (*stages[:place], new, *stages[place:])
 

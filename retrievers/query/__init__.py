@@ -1,1 +1,1 @@
-"""Read the question: its words, names and intent, and expansion by packs."""
+"""Questions: their words, names, references and intent, and their expansion by packs."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Unit = Literal["documents", "pages", "places"]
-MOST_WORDS = 6  # of what is not between quotation marks: a longer text describes something
-_LONGEST = 400  # characters of a question
+MOST_WORDS = 6  # maximum words without quotation marks; a longer text describes something
+_LONGEST = 400  # maximum characters of a question
 
 _OPEN, _CLOSE = "\"'“”„«»‚‘’「『", "\"'“”«»‘’」』"
 _QUOTED = re.compile(r"[\"“„«「]\s*([^\"“”„«»「」]{1,200}?)\s*[\"”“»」]|(?<!\w)['‘‚]([^'‘’‚]{2,200}?)['’‘](?!\w)")
@@ -163,9 +163,9 @@ _DESCRIBES = re.compile(
 class CountQuestion:
     """A question that asks for a count or a list.
 
-    A document must contain the ``words`` (all of them with ``together``, else any) and none of ``without``. ``phrase``
-    is the original text if "and" or "or" may be part of a name ("terms and conditions"). ``absent`` asks for documents
-    that lack the words. ``quoted`` is True for words in quotation marks. ``kind`` is the question's word for the
+    A document must contain the ``words`` (all of them if ``together``, else any) and none of ``without``. ``phrase`` is
+    the original text if "and" or "or" may be part of a name ("terms and conditions"). ``absent`` asks for documents
+    that lack the words. ``quoted`` is True for words in quotation marks. ``kind`` is the question's noun for the
     documents, "" for none. ``listed`` asks for a list instead of a number.
     """
 
@@ -182,7 +182,7 @@ class CountQuestion:
 
 
 def count_question(question: str) -> CountQuestion | None:
-    """Return what a question asks to count or list completely, None for other questions."""
+    """Return what a question asks to count or to list completely, None for other questions."""
     plain = " ".join(question.split()).strip(" ?!.…？")
     if not plain or len(question) > _LONGEST:
         return None
@@ -205,7 +205,7 @@ _PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {}
 
 
 def _compiled(language: str) -> tuple[re.Pattern[str], ...]:
-    """Return the forms of a language, compiled when a question is first asked."""
+    """Return the patterns of a language, compiled at the first call."""
     if language not in _PATTERNS:
         polite, forms = (_POLITE, _ENGLISH) if language == "en" else (_GERMAN_POLITE, _GERMAN)
         _PATTERNS[language] = tuple(re.compile(polite + form, re.IGNORECASE) for form in forms)
@@ -223,26 +223,26 @@ def _read_question(match: re.Match[str], language: Literal["en", "de"]) -> Count
     words, together, quoted = _search_words(written)
     without, _, _ = _search_words(but) if but else ((), True, False)
     if listed and not quoted and _single(kind, parts["list"]):
-        return None  # one document is looked for, which a search finds
+        return None  # the question asks for one document, which a search finds
     if not words or (unit != "documents" and (len(words) > 1 or without or absent)):
-        return None  # of pages and places one thing is counted
+        return None  # for pages and places, only one word or phrase is counted
     phrase = "" if quoted or len(words) < 2 else _bare(written)
     return CountQuestion(unit, words, together, without, absent, quoted, phrase, "" if page else kind, listed, language)
 
 
 def _single(kind: str, how: str) -> bool:
-    """Return whether "which document names …" asks for one: a noun without an ending of many, and no "every"."""
+    """Return whether "which document names …" asks for a single document: its noun is singular, without "every"."""
     last = kind.split()[-1].casefold() if kind else ""
     return how.casefold() in ("which", "what") and not last.endswith("s") and last != "minutes"
 
 
 def _search_words(written: str) -> tuple[tuple[str, ...], bool, bool]:
-    """Return the words or phrases to look for, whether all of them are meant, and whether they are quoted."""
+    """Return the words or phrases to search for, whether all of them are required, and whether they are quoted."""
     quoted = [(word or other).strip() for word, other in _QUOTED.findall(written)]
     if quoted:
         left = _QUOTED.sub(" ", written)
         if _JOINING.sub("", _bare(left)):
-            return (), True, False  # something stands beside the quotations
+            return (), True, False  # there is other text besides the quotations
         return tuple(dict.fromkeys(quoted)), not re.search(r"\b(?:or|oder)\b", left, re.I), True
     plain = re.sub(r"^(?:both|either|sowohl|entweder) ", "", written.strip(), flags=re.I)
     bare = _bare(plain)
@@ -255,7 +255,7 @@ def _search_words(written: str) -> tuple[tuple[str, ...], bool, bool]:
 
 
 def _bare(text: str) -> str:
-    """Return a text without the article and the noun that only introduce it ("the word", "the company")."""
+    """Return a text without an introducing article and noun ("the word", "the company")."""
     return _TRAILING.sub("", _DECORATION.sub("", text.strip(" ,;:"))).strip(" ,;:")
 
 

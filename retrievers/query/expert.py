@@ -33,8 +33,8 @@ from hybrid_core.text.names import has_cjk
 from hybrid_core.text.tokens import tokenise
 from retrievers.query.words import without_names
 
-# Letters of words that spaces part, Latin, Greek and Cyrillic with their marks, as ranges: a hundred times as quick to
-# compile as the scripts by name, of which every pattern has two.
+# Letters of words in scripts with spaces (Latin, Greek and Cyrillic with marks) as ranges. Every pattern contains two
+# of these, and they compile a hundred times as fast as scripts by name.
 _LETTER = r"0-9A-Za-z_\x{c0}-\x{52f}\x{1e00}-\x{1fff}"
 _BEGINS = rf"(?-i:^|[^{_LETTER}]|[0-9A-Za-z_]\b)"
 _ENDS = rf"(?-i:$|[^{_LETTER}]|\b[0-9A-Za-z_])"
@@ -57,11 +57,11 @@ class Pattern:
 
 
 def pattern(written: str, place: str) -> Pattern:
-    """Compile a regular expression. Raise UsageError that begins with ``place`` if RE2 refuses it."""
+    """Return a compiled regular expression. Raise UsageError that begins with ``place`` if RE2 refuses it."""
     import re2
 
     try:
-        re2.compile(written, _options())  # by itself, so that brackets and errors are the writer's own
+        re2.compile(written, _options())  # compiled alone first, so that brackets and errors are those of the text
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(
@@ -88,7 +88,7 @@ def _together(written: tuple[str, ...]) -> Any:
     return together
 
 
-@lru_cache(maxsize=2_000)  # most are only ever tried together with others
+@lru_cache(maxsize=2_000)  # most patterns are only tried together with others
 def _compiled(whole: str) -> Any:
     import re2
 
@@ -112,12 +112,12 @@ def _bytes(text: str) -> bytes:
 _KEYS = {"documents", "expand", "roles", "primary", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_WEIGHT = 0.5  # of an entry that names none
+_WEIGHT = 0.5  # weight of an entry without its own
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role that a page can have ("cash flow statement"): its name, and a pattern over section titles."""
+    """A role that a page can have ("cash flow statement"): its name, and a pattern for section titles."""
 
     name: str
     title: Pattern
@@ -125,9 +125,9 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionRule:
-    """A rule of expert knowledge.
+    """A rule of expert knowledge: if ``when`` matches a question, phrases, headings and roles are added.
 
-    ``documents`` are the document types it applies to, () for all; ``source`` is its pack or file.
+    ``documents`` are the document types to which the rule applies, () for all. ``source`` is its pack or file.
     """
 
     when: Pattern
@@ -144,8 +144,8 @@ class Expansion:
     """The terms that expert knowledge adds to a question, with weights for text and headings, and the page roles it
     requests.
 
-    ``sources`` names the packs and files with matching rules. ``phrases`` and ``titles`` are their original wording,
-    phrases with weights; ``primary`` are roles that are relevant to any question of these fields.
+    ``sources`` are the packs and files with matching rules. ``phrases`` and ``titles`` are the original wording,
+    phrases with weights. ``primary`` are roles that are relevant to any question of these fields.
     """
 
     terms: Mapping[str, float] = field(default_factory=dict)
@@ -183,9 +183,9 @@ def together(expansions: Iterable[Expansion]) -> Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """The content of an expert file; the default is empty.
+    """The content of an expert file; empty by default.
 
-    ``together`` holds pairs of terms of one phrase or heading, ``primary`` the roles by pack or file.
+    ``together`` contains pairs of terms of one phrase or heading. ``primary`` contains roles by pack or file.
     """
 
     expansions: tuple[ExpansionRule, ...] = ()
@@ -197,7 +197,7 @@ class Expert:
     def expand(
         self, question: str, types: Collection[str], names: Collection[str] = (), full_terms: int = 16
     ) -> dict[str, Expansion]:
-        """Return the additions of matching rules for documents of each of these types.
+        """Return the additions of matching rules by document type.
 
         Types without a matching rule are left out. ``names`` are words of the question that name documents; patterns do
         not match them. A rule with more than ``full_terms`` words has the total weight of that many.
@@ -214,7 +214,7 @@ class Expert:
         meant = [heard[place] for place in matching(patterns, plain)]
         by_entries: dict[tuple[int, ...], Expansion] = {}
         expansions = {}
-        for kind in sorted(types):  # what is made first is applied first
+        for kind in sorted(types):  # sorted, because the first expansion is applied first
             key = tuple(at for at, e in enumerate(meant) if not e.documents or kind in e.documents)
             if key:
                 if key not in by_entries:
@@ -230,7 +230,7 @@ class Expert:
         )
 
     def _expansion_by(self, meant: Sequence[ExpansionRule], full_terms: int) -> Expansion:
-        """Return what these entries add; a term that several add keeps its greatest weight."""
+        """Return the additions of these rules. A term that several rules add keeps its highest weight."""
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
         for expansion in meant:
@@ -251,7 +251,7 @@ class Expert:
         return replace(self, expansions=tuple(replace(e, documents=frozenset()) for e in self.expansions))
 
     def __add__(self, other: Expert) -> Expert:
-        """Return both combined; for equal names of roles or subjects, the second one wins."""
+        """Return the combined knowledge. If names of roles or subjects are equal, those of ``other`` win."""
         roles = {role.name: role for role in (*self.roles, *other.roles)}
         return Expert(
             (*self.expansions, *other.expansions),
@@ -284,7 +284,7 @@ def _terms(phrase: str) -> tuple[str, ...]:
 
 
 def load_expert(path: Path) -> Expert:
-    """Read an expert file. Raise UsageError that names the file and the wrong entry."""
+    """Return the knowledge in an expert file. Raise UsageError that names the file and the wrong entry."""
     try:
         written = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -293,7 +293,7 @@ def load_expert(path: Path) -> Expert:
 
 
 def read_expert(written: str, name: str) -> Expert:
-    """Parse expert knowledge from YAML text; ``name`` is used in errors."""
+    """Return the knowledge in YAML text. ``name`` is its name in errors. Raise UsageError for an invalid entry."""
     try:
         data = yaml.load(written, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # in C ten times as fast
     except yaml.YAMLError as error:
@@ -356,6 +356,6 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
 
 
 def _roles_named(names: Iterable[str], roles: Sequence[Role]) -> list[Role]:
-    """Return the roles of these names, in the order of the names, once each."""
+    """Return the roles with these names, in the order of the names, without duplicates."""
     by_name = {role.name: role for role in roles}
     return [by_name[name] for name in dict.fromkeys(names)]

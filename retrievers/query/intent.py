@@ -51,12 +51,15 @@ _HINTS = (
 
 @lru_cache(maxsize=1)
 def _whole_pattern() -> re.Pattern[str]:
-    """Compile the pattern when a question may want this: that takes longer than a search."""
+    """Return the pattern of questions about a whole document.
+
+    It is compiled only when needed, because this takes longer than a search.
+    """
     return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()), re.IGNORECASE)
 
 
 def wants_whole(question: str) -> tuple[Wanted, str] | None:
-    """Return which kind of overview a question asks for, and the question without the words that say so; else None.
+    """Return the kind of overview that a question asks for, and the question without the words for it, else None.
 
     The caller checks whether the remaining words ask for something more specific.
     """
@@ -69,7 +72,10 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
 
 
 def _hollow(match: re.Match[str]) -> str:
-    """Return whether nothing but a document is left: of "what is the paper about" "the paper" stays."""
+    """Return the replacement of a match: the words that may name a document.
+
+    Of "what is the paper about" "the paper" stays.
+    """
     return re.sub(r"(?i)\b(?:what|about|is|it)\b", " ", match[0]) if match[0].lower().startswith("what") else " . "
 
 
@@ -80,12 +86,12 @@ _ASKS = (
     r"|\bin\s+(?:\w+\s+){1,3}(?:words?|sentences?|paragraphs?|lines?|minutes?|terms|s[äa]tzen|worten?)\b"
     r"|什么|哪些|介绍|讲|说|谈|解释|描述"
 )
-# A question of when, who, where or how much asks for something in the document.
+# Questions of when, who, where or how much ask for something inside a document.
 _ASKS_FOR_ONE = (
     r"^\W*(?:who|whose|whom|when|where|which|how|why|is|are|was\s+there|did|do|can|wer|wann|wo|wie|welche\w*|qui|quand|o[ùu]"
     r"|quel\w*|qui[ée]n|cu[áa]ndo|d[óo]nde|谁|何时|哪里|为什么|如何)\b"
 )
-# "What does … cover?": what stands between names the document, though other words than its own may.
+# "What does … cover?": the words between name the document, perhaps in other words than its own.
 _ENDS = (
     r"\b(?:deals?\s+with|cover(?:s|ed)?|contain(?:s|ed)?|includes?|say(?:s|ing)?|tell(?:s|ing)?(?:\s+us)?|discuss(?:es|ed)?"
     r"|describe[sd]?|treat(?:s|ed)?|address(?:es|ed)?|regulate[sd]?|govern(?:s|ed)?|set(?:s|ting)?\s+out|entails?|present(?:s|ed)?"
@@ -132,7 +138,7 @@ def _asking() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def may_ask_what_it_says(question: str) -> bool:
-    """Return whether a question may ask for a whole document, provided that it names nothing in it."""
+    """Return whether a question may ask about a whole document, provided that it names nothing inside it."""
     asks, for_one, _ = _asking()
     return asks.search(question) is not None and for_one.search(question) is None
 
@@ -156,7 +162,10 @@ _LIST_RESULTS, _COMPARISON_RESULTS = 8, 4
 
 
 def pages_wanted(question: str, usual: int) -> int:
-    """Return how many pages are needed to answer a question: at least ``usual``, at most MOST."""
+    """Return the number of pages needed to answer a question: at least ``usual``, at most MOST.
+
+    Lists, comparisons and page ranges need more pages.
+    """
     count = usual
     parsed = read_question(question)
     if compares(question) or len(parsed.years) > 1 or len(parsed.quarters) > 1:
@@ -171,7 +180,7 @@ def pages_wanted(question: str, usual: int) -> int:
 
 @lru_cache(maxsize=1)
 def _range() -> re.Pattern[str]:
-    """Compile the pattern when a model may be asked."""
+    """Return the pattern of page ranges. It is compiled only when a model may be called."""
     called = r"(?:pages?|pp?\.|slides?|seiten?|folien?|p[áa]ginas?|diapositiv\w*)"
     number = r"(\d{1,4})"
     between = r"\s*(?:[-–—~]|to|through|until|and|bis|und|à|au|et|a|hasta|y|至|到)\s*"
@@ -223,9 +232,9 @@ _OF_SEVERAL = re.compile(
     r"\bthe\s+(?:most|least|best|worst|other|others|main|highest|lowest|biggest|largest|smallest|strongest|weakest|longest)\b"
     r"|^\s*(?:which|who|what)\s+of\s+the\b|^\s*which\s+(?!is\b|are\b|was\b|were\b)\w+",
     re.IGNORECASE,
-)  # what stands out among others, which are those of the question before
+)  # phrases that select from several things in the previous question
 _OF_WHAT = re.compile(r"\s*(?:how\s+(?:many|much|long|often|far|old|big|large|high)|when|where|who)\b", re.IGNORECASE)
-_FEW = 2  # words of a question that says too little to be searched for
+_FEW = 2  # maximum content words of a question that is too short for a search
 _CHANGES = frozenset(
     tokenise(
         "change changed increase increased decrease decreased rise rose risen fall fell fallen drop dropped grow grew"
@@ -233,15 +242,15 @@ _CHANGES = frozenset(
         " close since"
         " ändern geändert steigen gestiegen sinken gesunken ende anfang höher niedriger mehr weniger"
     )
-)  # what is asked of anything: the question before says of what
-_SHORT = 4  # words of a question without a verb ("Inventories?"), which leaves out what was said before
+)  # words that can be asked about anything that the previous question named
+_SHORT = 4  # maximum words of a question without a verb ("Inventories?") that depends on the previous one
 _WORD = re.compile(r"[^\s,;:?!()\[\]«»\"“”]+")
 
 
 def points_back(question: str, before: str = "") -> bool:
     """Return whether a question may refer to the previous question, ``before``.
 
-    It may do so by a word, by its beginning, or by leaving out a name or time that the previous question has.
+    It may do so by a pronoun, by its beginning, or by leaving out a name or time of the previous question.
     """
     if _OPENS.match(question) or _BACK.search(question) or not content_words(question):
         return True
@@ -255,9 +264,10 @@ def points_back(question: str, before: str = "") -> bool:
 
 
 def with_words_before(question: str, before: str) -> str:
-    """Complete a question with words of the previous one.
+    """Return a question completed with words of the previous question.
 
-    Its names and times are added unless the new question has its own, and its subject if the new question has none.
+    Its names and times are added unless the new question has its own. Its subject is added if the new question has
+    none.
     """
     left = without_frame(before)
     if next(find_periods(question), None) is not None:
@@ -277,7 +287,7 @@ def with_words_before(question: str, before: str) -> str:
 
 
 def _with_whole_names(words: Sequence[str], before: str) -> Iterator[str]:
-    """Yield words, each with a common one before it that belongs to its name ("Best Buy")."""
+    """Yield the words, each preceded by a capitalised common word that belongs to its name ("Best Buy")."""
     written = _WORD.findall(before)
     for word in words:
         at = written.index(word) if word in written else 0
@@ -287,10 +297,10 @@ def _with_whole_names(words: Sequence[str], before: str) -> Iterator[str]:
 
 
 def _name_words(question: str) -> list[str]:
-    """Return the words that are written as names are, but for the first one."""
+    """Return the capitalised words of a question except the first word."""
     return [word for word in _WORD.findall(question)[1:] if _names(word) and not word.isdigit()]
 
 
 def _names(word: str) -> bool:
-    """Return whether a word inside a sentence is written as names are."""
+    """Return whether a word within a sentence is written like a name, that is, capitalised."""
     return word[0].isupper()

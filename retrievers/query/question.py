@@ -1,8 +1,8 @@
 """A question as the search reads it: terms, times and types, without instructions, and its vectors.
 
-Instructions tell the model how to answer and are not searched. "Please answer from what the annual accounts state"
-keeps only "annual accounts", and "rounded to the nearest unit" keeps nothing. They are recognised as whole phrases and
-as runs of instruction words.
+Instructions tell the model how to answer and are not searched. From "Please answer from what the annual accounts state"
+only "annual accounts" stays; from "rounded to the nearest unit" nothing stays. Instructions are recognised as whole
+phrases and as runs of instruction words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hybrid_core.text.periods import find_periods
 from hybrid_core.text.tokens import STOP_WORDS, fold, identifier_pieces, stem, tokenise
 from hybrid_core.types.documents import Period
 
-# All repeats are bounded, so that time stays linear in the text's length.
+# All repetitions are bounded, so that the time is linear in the length of the text.
 _CURRENCY = r"(?:usd|us\$|us\s+dollars?|dollars?|eur|euros?|gbp|rmb|cny|\$)"
 _UNIT = r"(?:thousands?|millions?|billions?|percents?|percentages?(?:\s+points?)?|basis\s+points)"
 _PHRASES = {
@@ -55,7 +55,7 @@ _PHRASES = {
     r"|(?:保留|精确到|四舍五入)[^，。？！,.?!]{0,12}|以[^，。？！,.?!]{1,8}为单位",
 }
 _PHRASE = re.compile("|".join(_PHRASES.values()), re.IGNORECASE)
-# "if any", "(where applicable)": what is asked for may not be there.
+# "if any", "(where applicable)": the subject of the question may be missing.
 _HEDGE = re.compile(
     r"[,(]?\s?\b(?:if|where|as)\s(?:there\s(?:is|are)\s)?"
     r"(?:any|applicable|available|present|possible|needed|necessary|relevant|appropriate)(?:\)|,|(?=[.?!:;\n]|$))",
@@ -71,14 +71,14 @@ _POINTING = re.compile(
     r"(?:relat(?:ed?|es|ing)\s+to|about|on|concern(?:s|ing)?|regarding|discuss(?:es|ing)?|mention(?:s|ing)?"
     r"|deal(?:s|ing)?\s+with|cover(?:s|ing)?|address(?:es|ing)?)"
     r"\s+(?P<what>[^.?!:;\n]{1,200}?)"
-    # what a reader should do with them
+    # what the reader should do with the passages
     r"(?:\s+(?:and\s+)?(?:(?:that|which)\s+)?(?:(?:\w+\s+){0,3}?(?:should|must|ought\s+to|needs?\s+to|ha(?:s|ve)\s+to)\s+(?:be\s+)?"
     r"(?:review|read|check|examine|look|see|know|note|consider|discuss|approve)|needs?\s+(?:\w+\s+)?attention"
     r"|(?:(?:are|is)\s+)?worth\s+\w+ing\b)[^.?!:;\n]{0,60})?"
     r"\s*(?=[.?!:;\n]|$)",
     re.IGNORECASE,
 )
-# What a template puts before its parts.
+# labels that templates put before their parts
 _LABEL = re.compile(
     r"(?:^|(?<=[.?!:;\n]))\s{0,3}"
     r"(?:details?|context|description|questions?|query|task|background|instructions?|request|prompt|input)\s*:",
@@ -97,7 +97,7 @@ us information info details detail data outlined shown showing presented stated 
 following line lines item items asked within context document documents text solely exclusively decimal decimals
 place places
 """
-# Alone, but only where they begin a sentence.
+# These count alone, but only at the beginning of a sentence.
 _OPENINGS = """
 explain describe list summarize summarise tell please identify outline give calculate compute find
 """
@@ -111,7 +111,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BREAK = re.compile(r"[.?!:;\n]")
 
 
-@lru_cache(maxsize=256)  # a search asks for it of the same few texts
+@lru_cache(maxsize=256)  # a search calls it with the same few texts
 def strip_instructions(text: str) -> str:
     """Return the text without instructions on how to answer.
 
@@ -129,19 +129,19 @@ def strip_instructions(text: str) -> str:
 
 @dataclass(slots=True)
 class _Run:
-    """Words that follow each other within a sentence, all of them instruction or stop words."""
+    """A run of consecutive instruction and stop words within a sentence."""
 
     start: int
     end: int = 0
     verbs: int = 0
     fillers: int = 0
-    opens: bool = False  # begins with an imperative that begins a sentence
+    opens: bool = False  # whether it begins with an imperative at the beginning of a sentence
 
     @property
     def instructs(self) -> bool:
-        """Return whether the run tells what to do.
+        """Return whether the run is an instruction.
 
-        One verb of answering is content as likely as not ("the response time"), two words are not.
+        A single word such as "response" may be content ("the response time"), unlike two such words.
         """
         return self.opens or (self.verbs > 0 and self.verbs + self.fillers >= 2)
 
@@ -173,14 +173,14 @@ class Question:
 
     text: str
     terms: tuple[str, ...] = ()
-    years: tuple[int, ...] = ()  # the year the question is about first, then those it compares with
-    quarters: tuple[Period, ...] = ()  # year 0 where only the quarter is said
+    years: tuple[int, ...] = ()  # the main year first, then those it is compared with
+    quarters: tuple[Period, ...] = ()  # year 0 if only the quarter is named
     dates: tuple[str, ...] = ()  # ISO
     types: tuple[str, ...] = ()  # canonical document types asked for
     numeric: bool = False  # asks for a quantity
     latest: bool = False  # asks for the newest document ("most recent", "latest")
-    period_terms: frozenset[str] = frozenset()  # terms that name its periods
-    type_terms: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those that name each of its types
+    period_terms: frozenset[str] = frozenset()  # terms of its years, quarters and dates
+    type_terms: Mapping[str, frozenset[str]] = field(default_factory=dict)  # terms that name each of its types
     identifiers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those among the terms, with their pieces
 
     @property
@@ -189,17 +189,17 @@ class Question:
         return bool(self.years or self.quarters or self.dates)
 
     def worth(self, held_terms: Collection[str]) -> dict[str, float]:
-        """Return the weight of each term, 0 to 1, if the library contains the terms in ``held_terms``.
+        """Return the weight of each term, 0 to 1. ``held_terms`` are terms that the library contains.
 
-        Parts of known identifiers count ``_PIECE``. An identifier that no page contains counts 0, and its parts count
-        fully.
+        Pieces of contained identifiers count ``_PIECE``. An identifier that no page contains counts 0, and its pieces
+        count fully.
         """
         pieces = {term for whole, parts in self.identifiers.items() if whole in held_terms for term in parts}
         unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in held_terms}
         return {term: 0.0 if term in unknown else _PIECE if term in pieces else 1.0 for term in self.terms}
 
 
-_PIECE = 0.2  # of an identifier, beside the whole
+_PIECE = 0.2  # weight of a piece of an identifier, compared with the whole
 _WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NUMERIC = re.compile(
     r"\b(?:how\s+(?:much|many|large|big|high|low|long|old|far)|amounts?|ratio|percent(?:age)?s?|average|total"
@@ -218,7 +218,7 @@ _LATEST = re.compile(
 
 
 def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = None) -> Question:
-    """Parse a question. ``type_aliases`` (document type -> names for it) replaces the built-in list."""
+    """Return a parsed question. ``type_aliases`` (document type -> names for it) replaces the built-in list."""
     types_in = finder() if type_aliases is None else _own_finder(tuple((k, tuple(v)) for k, v in type_aliases.items()))
     periods = list(find_periods(text))
     types = list(types_in.find(text))
@@ -248,15 +248,15 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
 def _years(years: list[tuple[int, bool]]) -> tuple[int, ...]:
     """Return the years of a question.
 
-    The year asked about comes first: the latest that is called fiscal, else the latest. The others follow, latest
-    first.
+    The main year comes first: the latest fiscal year, or the latest year if none is called fiscal. The others follow,
+    latest first.
     """
     fiscal = {year for year, is_fiscal in years if is_fiscal}
     return tuple(sorted({year for year, _ in years}, key=lambda year: (year in fiscal, year), reverse=True))
 
 
 def _lead(text: str, start: int) -> int:
-    """Return where the words that lead up to a period begin: "as of year-end 2023", "close of 2024"."""
+    """Return the position at which the words that introduce a period begin: "as of year-end 2023", "close of 2024"."""
     before = _LEADING.search(text, max(0, start - 60), start)
     return before.start() if before else start
 
@@ -270,10 +270,10 @@ def _own_finder(aliases: tuple[tuple[str, tuple[str, ...]], ...]) -> TypeFinder:
 class QuestionEmbedding:
     """The vectors of a question. ``vector`` is float32 (dim,) of unit length, None if vectors are not used.
 
-    ``learned`` are term weights by token, if the embedder makes them. ``share`` is the share of searched pages with
-    vectors, ``unembedded`` the searched documents without. ``note`` says why vectors are not used although the library
-    has some. ``compare`` scores texts token by token, float32 (n,), higher is better; it is None unless requested, and
-    raises the errors of the embedder.
+    ``learned`` are term weights by token, if the embedder computes them. ``share`` is the share of searched pages with
+    vectors; ``unembedded`` are the searched documents without vectors. ``note`` is the reason if vectors are not used
+    although the library has some. ``compare`` scores texts token by token, float32 (n,), higher is better. It is None
+    unless requested, and raises the errors of the embedder.
     """
 
     share: float = 0.0

@@ -1,4 +1,6 @@
-"""Find numbered places in a question (page 14, section 4.2, Note 7, Table 3, 刑法第133条), and unnamed documents."""
+"""Find numbered parts of documents in a question (page 14, section 4.2, Note 7, Table 3, 刑法第133条), and unnamed
+documents.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from retrievers.query.words import content_words
 
 ReferenceKind = Literal["page", "part", "caption"]
 
-# What a place may be called, by the one word that stands for all of them here.
+# Words for each kind of part, by its standard word.
 _KIND_WORDS: dict[ReferenceKind, dict[str, str]] = {
     "page": {
         "page": r"pages?|pp?\.|pg\.?|seiten?|p[áa]ginas?|pagina",
@@ -60,8 +62,8 @@ _SMALL_ROMAN = re.compile(r"[ivxlc]+")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A numbered place in a question. ``word`` is the standard word of its kind; ``number`` is normalised by
-    ``part_number``.
+    """A reference to a numbered part of a document. ``word`` is the standard word of its kind; ``number`` is normalised
+    by ``part_number``.
 
     ``written`` is the original text from ``start`` to ``end``.
     """
@@ -75,12 +77,12 @@ class Reference:
 
 
 def may_refer(text: str) -> bool:
-    """Return whether a text contains a word or sign that may name a place. This is a fast test for most texts."""
+    """Return whether a text contains a word or sign of a reference. This test is fast and excludes most texts."""
     return any(sign in text for sign in _SIGNS) or not _WORDS.isdisjoint(_WORD.findall(text.lower()))
 
 
 def references(question: str) -> list[Reference]:
-    """Return the places that a question names, in order."""
+    """Return the references in a question, in order."""
     if not may_refer(question):
         return []
     numbered, chinese = _patterns()
@@ -91,7 +93,10 @@ def references(question: str) -> list[Reference]:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compile the patterns when a question may name a place: that takes longer than a search."""
+    """Return the patterns of references.
+
+    They are compiled only when needed, because this takes longer than a search.
+    """
     numbered = re.compile(
         rf"(?<![\w-])(?i:{_FORMS})\s{{0,3}}(?i:no\.?|nr\.?|number|numbers|#)?\s{{0,2}}(?P<number>{NUMBER})(?!\w|[.,]\d|\s?%|\s[mb]illion)"
     )
@@ -107,7 +112,7 @@ def _reference_of(match: re.Match[str]) -> Reference | None:
     number = match["number"]
     if KIND_OF[word] == "page":
         return Reference("page", word, page_number(number), match[0], match.start(), match.end())
-    if _SMALL_ROMAN.fullmatch(number):  # "part i" is as likely a slip
+    if _SMALL_ROMAN.fullmatch(number):  # "part i" may be a typing error
         return None
     return Reference(KIND_OF[word], word, part_number(number), match[0], match.start(), match.end())
 
@@ -132,7 +137,7 @@ def _in_chinese(match: re.Match[str]) -> Reference:
 
 @lru_cache(maxsize=1)
 def bare_line_starts() -> re.Pattern[str]:
-    """Return a pattern for lines that begin with a number and a title ("7. Warranties"), or a lone letter."""
+    """Return a pattern for lines that begin with a number and a title ("7. Warranties"), or with a single letter."""
     return re.compile(
         r"^[ \t]*(?:(?:\d{1,3}(?:\.\d{1,3}){0,3}|[IVXLC]{1,7}|[A-Z](?:\.\d{1,2})?)[.):][ \t]+|[A-Z]\s{1,3})[A-Z]",
         re.MULTILINE,
@@ -146,13 +151,13 @@ _THIS = re.compile(
     r"|(?:本|这份|这个|该)(?:文档|文件|报告|论文|书|手册|幻灯片)",
     re.IGNORECASE,
 )
-_TELLING = 2  # so many words of its own tell the document apart after all
+_TELLING = 2  # number of other content words from which the document is clear after all
 
 
 def unnamed_document(question: str) -> bool:
-    """Return whether a question asks about "this document" or a numbered place, and hardly anything else.
+    """Return whether a question asks about "this document" or a numbered part, and hardly anything else.
 
-    Any document of a library may be meant then.
+    It may then mean any document in a library.
     """
     places = [place for place in references(question) if place.kind != "part"]
     if not places and _THIS.search(question) is None:

@@ -1,8 +1,8 @@
 """Words of a question: content words, quotations, names, and misspellings of known words.
 
 Known names are found by their keys, longest first, without overlaps. A library stores hashes of terms instead of words.
-So corrections of a word are generated and looked up (Norvig, "How to Write a Spelling Corrector", 2007), and one counts
-only if a page contains it as written.
+So possible corrections of a word are generated and looked up (Norvig, "How to Write a Spelling Corrector", 2007). A
+correction counts only if a page contains it literally.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FRAME = frozenset(
         """
     )
 )
-# In Chinese, words are not set apart, so these are cut out of the text; longer ones come first.
+# Chinese words are not separated, so these are cut out of the text, longer ones first.
 _FRAME_CHINESE = re.compile(
     "|".join(
         sorted(
@@ -57,8 +57,8 @@ _COMPARING = re.compile(
     r"|\b(?:which|whose|who|what)\b.{1,200}\bor\b|\bor\b.{1,200}\b(?:which|whose)\b|比较|对比|相比|区别|不同|差别|差异|[与和].{1,30}哪",
     re.IGNORECASE,
 )
-_NUMBER = 3  # digits of one that somebody may look for
-_SINGLE = re.compile("(?<![\u3400-\u9fff])[\u3400-\u9fff](?![\u3400-\u9fff])")  # what is left of a word that was cut
+_NUMBER = 3  # minimum digits of a number that may be searched for
+_SINGLE = re.compile("(?<![\u3400-\u9fff])[\u3400-\u9fff](?![\u3400-\u9fff])")  # the rest of a word that was cut
 
 
 def is_frame(term: str) -> bool:
@@ -87,14 +87,17 @@ def _bare(term: str) -> bool:
     return is_year(term) or (is_number(term) and len(term) < _NUMBER)
 
 
-_LEAST = 4  # words: fewer, also in quotation marks, are a name or a term
+_LEAST = 4  # minimum words of a quotation; fewer are a name or a term, even in quotation marks
 _QUOTATION = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|「([^」]+)」|『([^』]+)』')
 _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _FRAME_WORD = re.compile(rf"[{_EAST_ASIAN}]|[^\W_]+")
 
 
 def quotations(question: str) -> list[str]:
-    """Return the quotations in a question: the text in quotation marks, else the whole question."""
+    """Return the quotations in a question: texts in quotation marks, or the whole question if there are none.
+
+    Texts of fewer than four words are left out.
+    """
     marked = ["".join(match.groups("")) for match in _QUOTATION.finditer(question)]
     marked = [text for text in marked if len(_FRAME_WORD.findall(text)) >= _LEAST]
     return marked or ([question] if len(_FRAME_WORD.findall(question)) >= _LEAST else [])
@@ -116,7 +119,10 @@ _PLURAL = (
 
 @lru_cache(maxsize=1)
 def _list() -> re.Pattern[str]:
-    """Compile the pattern when a question may want documents: that takes longer than a search."""
+    """Return the pattern of questions for documents.
+
+    It is compiled only when needed, because this takes longer than a search.
+    """
     return re.compile(
         rf"^\W*(?:(?:which|what|list|name|show|find|give|are|is)\b(?:\s+(?:me|us|there|any|all|the|of|our|my|every)){{0,4}}"
         rf"\s+)?(?:[\w&-]+\s+){{0,3}}?{_PLURAL}\b"
@@ -137,7 +143,7 @@ def asks_for_documents(question: str) -> bool:
 
 _WORDS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BEGINNING = re.compile(r"(?:\A|[.?!:;\n]|[\"“”‘«(\[]|(?<!\w)'|\w-)\s*\Z")
-_PLURAL_ENDING = re.compile(r"['’]?s\Z")  # of a plural or possessive: CEO's, ETFs
+_PLURAL_ENDING = re.compile(r"['’]?s\Z")  # ending of a plural or possessive: CEO's, ETFs
 _NEAR = 20  # characters before a word in which a sentence may have ended
 _RUNNING = 0.25  # small stop words among all words: fewer have headings, keywords, and languages that capitalise nouns
 
@@ -165,16 +171,16 @@ def proper_names(question: str) -> frozenset[str]:
     return frozenset(term for name in named for term in tokenise(name))
 
 
-NAME = "_"  # stands where a name stood
-_CAPITAL = r"[A-Z][^\W\d_]*[a-z][^\W\d_]*"  # of abbreviations, nothing is known
+NAME = "_"  # replaces a name
+_CAPITAL = r"[A-Z][^\W\d_]*[a-z][^\W\d_]*"  # abbreviations are not recognised as names
 _RUN = re.compile(rf"(?<![\w'’]){_CAPITAL}(?:(?:[ -]| (?:&|of|and|of the) ){_CAPITAL})+(?!\w)")
 _CAPITAL_WORD = re.compile(_CAPITAL)
-_QUOTED = re.compile(r"(\"[^\"]*\"|“[^”]*”|«[^»]*»)")  # a heading or a title, whose words say what is asked
+_QUOTED = re.compile(r"(\"[^\"]*\"|“[^”]*”|«[^»]*»)")  # a heading or title, whose words are part of the question
 _NAMES = re.compile(rf"{NAME}(?:(?:[ -]| (?:&|of|and|of the) ){NAME})+")
 
 
 def without_names(question: str, names: Iterable[str], of_field: Callable[[str], bool]) -> str:
-    """Replace each name in a question by ``_``: those in ``names``, and unknown capitalised ones.
+    """Return the question with each name replaced by ``_``: those in ``names``, and unknown capitalised names.
 
     ``of_field`` tells whether consecutive words are a term of the field.
     """
@@ -189,7 +195,9 @@ def without_names(question: str, names: Iterable[str], of_field: Callable[[str],
 
 
 def _hidden(run: str, of_field: Callable[[str], bool]) -> str:
-    """Write ``_`` for words in capitals that are no words of the field, of the language, or of an instruction."""
+    """Return the text with ``_`` for capitalised words that are not words of the field, the
+    language or an instruction.
+    """
     words = [word for word in _CAPITAL_WORD.finditer(run) if word[0].lower() not in STOP_WORDS | IMPERATIVES]
     if len(words) < 2:
         return run
@@ -200,8 +208,8 @@ def _hidden(run: str, of_field: Callable[[str], bool]) -> str:
     return _NAMES.sub(NAME, run)
 
 
-_LONGEST = 7  # words of a name looked up at once
-_MOST_WORDS = 4_000  # of a question
+_LONGEST = 7  # maximum words of a name
+_MOST_WORDS = 4_000  # maximum words of a question to search for names
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)?|&")
 _CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\w（）()、〇·]+")
 _NOT_KEY = re.compile(r"[\W_]+")
@@ -210,7 +218,10 @@ _JOINING = frozenset(("and", "&", "n"))
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A known key in a question. ``capital`` is None if the whole question is in one case."""
+    """A known key in a question.
+
+    ``capital`` tells whether it is capitalised, None if the whole question is in one case.
+    """
 
     key: str
     written: str
@@ -219,10 +230,13 @@ class NameMention:
 
 
 class MentionFinder:
-    """Find known keys in texts; "name & name" and "name and name" have the same key."""
+    """A finder of known keys in texts. "name & name" and "name and name" have the same key."""
 
     def __init__(self, keys: Container[str], in_characters: Mapping[str, Collection[str]]) -> None:
-        """``in_characters`` holds the keys of languages without spaces: their lengths by their first two characters."""
+        """Create a finder.
+
+        ``in_characters`` contains keys of languages without spaces: their lengths by their first two characters.
+        """
         self._keys, self._in_characters = keys, in_characters
 
     def find(self, text: str) -> Iterator[NameMention]:
@@ -246,7 +260,9 @@ class MentionFinder:
             i += length or 1
 
     def _longest(self, words: list[str], i: int) -> tuple[int, str]:
-        """Return how many words from the i-th on make the longest key, and the key."""
+        """Return the number of words of the longest key that begins at the i-th word, and the key; (0, "") if there is
+        none.
+        """
         best, key, taken = (0, ""), "", 0
         for j in range(i, len(words)):
             if words[j] in _JOINING:
@@ -284,12 +300,12 @@ Written = Callable[[str], Collection[str]]
 """The words of some pages that hold a word's term."""
 
 _SPELLED_WORD = re.compile(r"(?<![\w.])[^\W\d_]{4,24}(?!\w|\.\w)")  # none longer: two slips of it are too many to try
-_WRONG, _TWICE = 6, 7  # letters from which a word may have any letter wrong, and two slips
-_ACRONYM = 6  # capitals up to which a word in capitals is an abbreviation
-_SHORTEST = 4  # letters of a word that another may be a slip of
-_ENDING_LENGTH = 3  # letters by which two forms of a word may differ
+_WRONG, _TWICE = 6, 7  # minimum letters of a word with a wrong letter, and with two errors
+_ACRONYM = 6  # maximum capitals of an abbreviation
+_SHORTEST = 4  # minimum letters of a correction
+_ENDING_LENGTH = 3  # letters by which two forms of a word may differ at the end
 _ENDINGS = ("s", "es", "ed", "ing")
-_MAX_CORRECTIONS = 4  # of the words that a word may be a slip of, looked for on pages
+_MAX_CORRECTIONS = 4  # maximum corrections of a word to look up on pages
 
 
 def words(question: str, known_terms: Collection[str]) -> list[str]:
@@ -303,10 +319,10 @@ def words(question: str, known_terms: Collection[str]) -> list[str]:
 
 
 def corrected(word: str, holding: Holding, names: Collection[str], written: Written) -> str:
-    """Return the known word that a word is a misspelling of, in the same case; "" if it is known or has no correction.
+    """Return the correction of a misspelled word, in the same case, "" if the word is known or has no correction.
 
-    Terms in ``names`` come first, then words that pages contain exactly as written, then the most frequent ones.
-    Possible abbreviations are corrected only to names.
+    Terms in ``names`` come first, then words that pages contain literally, then the most frequent ones. Possible
+    abbreviations are corrected only to names.
     """
     plain = word.lower()
     if holding([stem(plain)])[0]:
@@ -338,7 +354,7 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
 
 
 def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
-    """Return the words of which a word may be a slip, and whether the library may hold them in another form only."""
+    """Yield the possible corrections of a word, and whether the library may contain them in another form only."""
     yield chain(usual(word), missing(word)), True
     if len(word) >= _WRONG:
         yield wrong(word), False
@@ -347,9 +363,9 @@ def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
 
 
 def _in_another_form(candidate: str, written: Collection[str]) -> bool:
-    """Return whether pages have a word in a form that differs in its ending alone.
+    """Return whether pages contain the candidate in a form that differs only in its ending.
 
-    Where a word is its own stem, the form is one of the usual ones: not all stems are words.
+    If the candidate is its own stem, only usual endings count, because not all stems are words.
     """
     term = stem(candidate)
     if candidate == term:

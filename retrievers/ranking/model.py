@@ -1,7 +1,7 @@
-"""The ranking model: a weighted sum of features, so that a receipt can list its addends.
+"""The ranking model: a weighted sum of features, so that a receipt can list the contribution of each.
 
-``weights.json`` beside this file holds what ``eval fit`` learned: the weight of every feature, the weight of its
-product with how surely the question names the document, and the training sets.
+``weights.json`` contains what ``eval fit`` learned: the weight of every feature, the weight of its product with the
+certainty that the question names the document, and the training sets.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _ADVICE = Advice(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingModel:
-    """score = base + Σ weight · feature + Σ weight · feature · named; higher is better.
+    """A linear ranking model: score = base + Σ weight · feature + Σ weight · feature · named; higher is better.
 
-    plain, named: float64 (features,), in the order of FEATURES. base is chosen so that good pages score about 1.
-    scale: what the learned weights were multiplied by to that end. learned: what they were learned from. evidence:
-    weights of ``SIGNALS`` and "base", by "first" and "five", of the probability that the first page answers, and that
-    one of the first five does.
+    plain, named: float64 (features,), in the order of FEATURES. base is chosen so that good pages score about 1. scale:
+    the factor that was applied to the learned weights for this. learned: a description of the training. evidence:
+    weights of ``SIGNALS`` and "base" for the probabilities that the first page answers ("first") and that one of the
+    first five does ("five").
     """
 
     plain: Floats
@@ -56,23 +56,26 @@ class RankingModel:
     evidence: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def addends(self, table: FeatureTable) -> Floats:
-        """Return what each feature adds to each page: float64 (n, features); with ``base`` they sum to the score."""
+        """Return the contribution of each feature to each page: float64 (n, features).
+
+        With ``base`` they sum to the score.
+        """
         named = table.column("named")[:, None]
         return np.asarray(table.values * (self.plain + named * self.named))
 
     def scores(self, table: FeatureTable) -> Floats:
-        """Return the score of each page: the sum of its addends and ``base``, float64 (n,), higher is better."""
+        """Return the score of each page, the sum of its contributions and ``base``: float64 (n,), higher is better."""
         return np.asarray(self.base + self.addends(table).sum(axis=1))
 
     def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
-        """Return the weight of every feature, and of every product of ``pairs`` with "named"."""
+        """Return by name the weight of every feature, and of the products of ``pairs`` with "named"."""
         names = list(FEATURES)
         products = [float(self.named[names.index(name)]) for name in pairs]
         return dict(zip(weight_names(FEATURES, pairs), [*self.plain.tolist(), *products], strict=True))
 
     @classmethod
     def of(cls, written: Any, where: str) -> RankingModel:
-        """Read weights as written by ``eval fit``; a missing feature has the weight 0.
+        """Return a model from weights as written by ``eval fit``. A missing feature has the weight 0.
 
         Raise UsageError with the source ``where`` for an unknown feature or an invalid number.
         """
@@ -101,13 +104,16 @@ class RankingModel:
             target = named if name.endswith(TIMES_NAMED) else plain
             target[names.index(feature)] = weight
         if not evidence and where != str(_SHIPPED):
-            # weights that were learned from ratings say nothing of evidence
+            # weights learned from ratings include none for evidence
             evidence = {what: dict(own) for what, own in shipped_model().evidence.items()}
         return cls(plain, named, base, scale, learned, evidence)
 
 
 def load_model(path: Path) -> RankingModel:
-    """Read a file of weights. Raise UsageError with its name if it cannot be read or is invalid."""
+    """Return the model in a file of weights.
+
+    Raise UsageError with the file's name if it cannot be read or is invalid.
+    """
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -131,7 +137,7 @@ def scored(
 ) -> list[PageScores]:
     """Return the scores of all pages of the documents, with the contributions of feature groups.
 
-    ``rest``, float64 (pages,), orders pages that are not candidates; those above 0 come after all candidates.
+    ``rest``, float64 (pages,), orders the pages that are not candidates. Those above 0 rank after all candidates.
     ``nodes``, ``queries`` and ``signals`` are by document.
     """
     candidates = table.candidates
@@ -163,7 +169,7 @@ def scored(
 
 
 def candidate_features(table: FeatureTable | None, model: RankingModel) -> CandidateFeatures:
-    """Return the feature table for learning weights; empty without candidates."""
+    """Return the feature table of the candidate pages, for learning weights. It is empty without candidates."""
     if table is None:
         return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0), PAIRS)
     candidates = table.candidates
@@ -173,9 +179,10 @@ def candidate_features(table: FeatureTable | None, model: RankingModel) -> Candi
 
 
 def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]) -> dict[Place, dict[str, float]]:
-    """Return the contribution of each feature to pages (position of the document, page), highest first, then "base".
+    """Return the contributions of features to pages, given by (index of the document, page), highest first, then
+    "base".
 
-    Features that add 0 and pages that are not candidates are left out.
+    Features that contribute 0 and pages that are not candidates are left out.
     """
     rows = {place: row for place in places if (row := table.candidates.rows.get(place)) is not None}
     addends = model.addends(table)

@@ -1,7 +1,7 @@
 """Selection of results: remove duplicates, share results among named documents, add variety, and rerank by tokens.
 
-Token comparison is late interaction (Khattab and Zaharia 2020, "ColBERT"). It is the slowest step, so only a fixed
-number of pages is compared.
+The comparison by tokens is late interaction (Khattab and Zaharia 2020, "ColBERT"). It is the slowest step, so only a
+fixed number of pages is compared.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from retrievers.trees.contents import PageTexts
 
 T = TypeVar("T")
 
-_EACH = 3  # pages shown of a document where results are grouped
-_WEAK = 0.5  # a document whose score is below this share of the best has no place by right
+_EACH = 3  # maximum pages of a document in grouped results
+_WEAK = 0.5  # minimum score of a document, as a share of the best, to be listed once at the top
 
 
 @dataclass(frozen=True, slots=True)
 class ResultSlot:
-    """A page to return; ``also_in`` names pages with the same text."""
+    """A page to return. ``also_in`` lists pages with the same text."""
 
     visit: PageVisit
     also_in: tuple[PageVisit, ...] = ()
@@ -56,9 +56,9 @@ def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
 def one_of_each(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], terms: Collection[str]
 ) -> Sequence[PageVisit]:
-    """Return the best page of each matching document first, then the other pages in order.
+    """Return the pages with the best page of each matching document first, then the other pages in their order.
 
-    Documents are sorted by score; one whose whole title is among the ``terms`` gains the best score.
+    Documents are sorted by score. A document whose whole title is among the ``terms`` gains the best score.
     """
     best = max((pages.candidate.score for pages in scores), default=0.0)
     worth = [pages.candidate.score + best * _titled(pages, terms) for pages in scores]
@@ -72,8 +72,7 @@ def one_of_each(
 def shared_out(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], doc_ids: Sequence[str], scoring: SelectionScoring
 ) -> Sequence[PageVisit]:
-    """Return the pages reordered so that each of these documents has a fair share of the first ``scoring.first``
-    results.
+    """Return the pages reordered so that these documents share the first ``scoring.first`` results equally.
 
     The best page of each document comes first. Pages of one document keep their order, as do all later pages. With
     fewer than two documents nothing changes.
@@ -101,13 +100,13 @@ def shared_out(
 
 
 def _led_by(leading: Sequence[PageVisit], visits: Sequence[PageVisit]) -> list[PageVisit]:
-    """Put some of the visited pages first; the others stay in their order."""
+    """Return the visited pages with the pages ``leading`` first. The others keep their order."""
     chosen = {(visit.doc, visit.page) for visit in leading}
     return [*leading, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
 
 
 def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[[T, T], float]) -> list[T]:
-    """Return at most ``k`` items of high relevance that differ from each other; relevance and similarity are 0 to 1.
+    """Return at most ``k`` relevant items that differ from each other; relevance and similarity are 0 to 1.
 
     Maximal marginal relevance (Carbonell & Goldstein 1998): repeatedly take the item with the highest lam · relevance -
     (1 - lam) · (greatest similarity to the items taken). ``lam`` 1 sorts by relevance, 0 by difference. Ties go to the
@@ -116,7 +115,7 @@ def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[
     if not 0 <= lam <= 1:
         raise ValueError(f"lam is {lam}, but it must be between 0 and 1")
     left = list(range(len(items)))
-    nearest = [0.0] * len(items)  # greatest similarity to what is picked
+    nearest = [0.0] * len(items)  # greatest similarity to the picked items
     picked: list[int] = []
     while left and len(picked) < k:
         best = max(left, key=lambda at: (lam * items[at][1] - (1 - lam) * nearest[at], -at))
@@ -130,9 +129,12 @@ def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[
 def _without_copies(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int, scoring: SelectionScoring
 ) -> list[ResultSlot]:
-    """Leave out copies of the first ``count`` pages and name them with these; pages behind are not compared."""
+    """Return the first ``count`` pages without copies, which are listed with their originals.
+
+    Later pages are not compared.
+    """
     slots: list[ResultSlot] = []
-    lengths: list[int] = []  # words on the first of the kept pages
+    lengths: list[int] = []  # words on the page of each slot
     lengths_of = [page_scores.content.body.lengths.tolist() for page_scores in scores]
     for page_scores in visits:
         words = lengths_of[page_scores.doc][page_scores.page - 1]
@@ -149,7 +151,7 @@ def _without_copies(
 
 
 def _same(scores: Sequence[PageScores], a: PageVisit, b: PageVisit, scoring: SelectionScoring) -> bool:
-    """Return whether two pages are the same page of the same bytes, or have the same words in two documents."""
+    """Return whether two pages are the same page of one content, or have nearly the same words in two documents."""
     first, second = scores[a.doc].candidate.content, scores[b.doc].candidate.content
     if first.content_id == second.content_id:
         return a.page == b.page
@@ -189,7 +191,7 @@ def multi_vector_gains(
     texts: PageTexts,
     scoring: RerankScoring,
 ) -> dict[Place, float]:
-    """Return gains for the first ``scoring.multi_vector_pages`` pages from a token-by-token comparison.
+    """Return gains of the first ``scoring.multi_vector_pages`` pages from a token-by-token comparison.
 
     The best page gains ``scoring.multi_vector`` and the last 0, so that none falls below a page that was not compared.
     Raise the errors of the embedder.
@@ -205,6 +207,6 @@ def multi_vector_gains(
 
 
 def _scaled(scores: Floats) -> Floats:
-    """Scale scores to 1 for the best and 0 for the last: what counts is how far above the others a page stands."""
+    """Return the scores scaled linearly to 1 for the best and 0 for the last."""
     width = float(np.ptp(scores))
     return np.asarray((scores - scores.min()) / width if width > 0 else np.ones(len(scores)))

@@ -1,10 +1,10 @@
-"""Values of pages, their contributions, and the order in which pages are visited.
+"""Values of pages, their contributions, and the order of pages.
 
-``best_first`` sorts the pages of all documents by value. ``walk`` reaches them through the section trees, for a trace:
-a section's promise is the best value of its pages, so a best-first walk opens only sections that lead to a result.
+``best_first`` sorts the pages of all documents by value. ``walk`` visits them through the section trees, for a trace.
+Sections are opened in the order of the best value of their pages, so only sections that lead to a result are opened.
 
-Pages that match only filler words come last. "Mark the passages of this lease about subletting that we ought to check"
-searches for subletting; if too few pages match, pages about leases and checks are added.
+Pages that match only instruction words come last. "Mark the passages of this lease about subletting that we ought to
+check" searches for subletting. If too few pages match, pages about leases and checks are added.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from retrievers.trees.content import Content
 from retrievers.trees.postings import offsets
 
 Floats = npt.NDArray[np.float64]
-_BEST_PAGES = 3  # of a section
-Place = tuple[int, int]  # (number of the document, page), or (number of the document, index of the section)
+_BEST_PAGES = 3  # best pages of a section
+Place = tuple[int, int]  # (index of the document, page), or (index of the document, index of the section)
 
 
 @dataclass(frozen=True, slots=True)
 class PageVisit:
-    """A page in the ranking. ``doc`` is the position of its document."""
+    """A page in the ranking. ``doc`` is the index of its document."""
 
     doc: int
     page: int
@@ -41,11 +41,11 @@ class PageVisit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageScores:
-    """The values of a document's pages: float64 (pages,), higher is better, 0 for pages without any match.
+    """The values of a document's pages: float64 (pages,), higher is better, 0 for pages without a match.
 
-    ``contributions`` hold the parts of the values by name, NaN where a part was not computed. ``nodes`` is the
-    NodeScore of each section, float64 (sections,). ``query`` holds the scored terms; ``signals`` are further facts by
-    name and page.
+    ``contributions`` are the parts of the values by name, NaN if a part was not computed. ``nodes`` is the NodeScore of
+    each section, float64 (sections,). ``query`` contains the scored terms. ``signals`` are further measurements by name
+    and page.
     """
 
     candidate: CandidateDocument
@@ -60,17 +60,20 @@ class PageScores:
         return self.candidate.content
 
     def part(self, name: str, page: int) -> float | None:
-        """Return the contribution of this name to a page (from 1), None if it was not computed."""
+        """Return the contribution with this name to a page (from 1), None if it was not computed."""
         gains = self.contributions.get(name)
         value = None if gains is None else float(gains[page - 1])
         return None if value is None or isnan(value) else value
 
     def parts(self, page: int) -> float:
-        """Return the sum of all contributions to a page, even if its value is 0."""
+        """Return the sum of all contributions to a page, also for a page with value 0."""
         return sum(self.part(name, page) or 0.0 for name in self.contributions)
 
     def plus(self, name: str, gains: Mapping[int, float]) -> PageScores:
-        """Add gains by page (from 1) under a name. A page without a value also gets its other contributions."""
+        """Return the scores with gains by page (from 1) added under a name.
+
+        A page with value 0 also gets its other contributions.
+        """
         values = self.values.copy()
         gains_before = self.contributions.get(name)
         added = np.full(len(values), np.nan) if gains_before is None else gains_before.copy()
@@ -91,7 +94,10 @@ class PageScores:
 def gained(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], name: str, gains: Mapping[Place, float]
 ) -> tuple[list[PageVisit], list[PageScores]]:
-    """Add gains under ``name``, and return the pages sorted by their new values; ties keep their order."""
+    """Add gains under ``name``.
+
+    Return the pages sorted by their new values, and the new scores; ties keep their order.
+    """
     by_document: dict[int, dict[int, float]] = {}
     for (doc, page), gain in gains.items():
         by_document.setdefault(doc, {})[page] = gain
@@ -100,18 +106,18 @@ def gained(
 
 
 def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
-    """Return the pages of a section with the highest values; pages with value 0 are left out."""
+    """Return the pages of a section with the highest values, without pages of value 0."""
     pages = range(section.start_page, section.end_page + 1)
     best = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
     return tuple(best[:_BEST_PAGES])
 
 
-Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,), 0 for no match
+Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,), 0 without a match
 
 
 @dataclass(slots=True)
 class WalkTrace:
-    """Record a walk as (document, section) indices: the sections that were considered and opened, in order."""
+    """The record of a walk as (document, section) indices: the sections that were considered and opened, in order."""
 
     seen: list[tuple[int, int]] = field(default_factory=list)
     opened: list[tuple[int, int]] = field(default_factory=list)
@@ -135,9 +141,9 @@ def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
 
 
 def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]:
-    """Return the pages of ``best_first`` by a walk through the trees, and the record of the walk."""
+    """Return the pages of ``best_first``, found by a walk through the section trees, and the record of the walk."""
     steps = WalkTrace()
-    queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
+    queue: list[tuple[float, int, int, int, int]] = []  # (-best value, document, page or 0, section, tie)
     promised = [_promises(content, values) for content, values in trees]
 
     def push(doc: int, at: int) -> None:
@@ -168,11 +174,11 @@ def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]
 
 
 def _promises(content: Content, values: Floats) -> list[float]:
-    """Return the best value of each section's pages."""
+    """Return the best page value in each section."""
     starts, ends = content.spans
     if not len(starts):
         return []
-    values = np.append(values, 0.0)  # an end may lie behind the last page
+    values = np.append(values, 0.0)  # an end may be after the last page
     best: list[float] = np.maximum.reduceat(values, np.stack([starts, ends], axis=1).ravel())[::2].tolist()
     return best
 
@@ -183,9 +189,10 @@ INSTRUCTION = "instruction"
 def remaining_pages(
     question: Question, visits: Sequence[PageVisit], pages: Sequence[PageScores], limit: int, scoring: PageScoring
 ) -> tuple[list[PageVisit], Mapping[Place, float]]:
-    """Return pages to fill a ranking up to ``limit``, best first, and what is added to each.
+    """Return pages to fill a ranking up to ``limit``, best first, and the gain of each.
 
-    They rank below every visited page. Return nothing if the question contains no instruction words.
+    These pages match only instruction words and rank below every visited page. Return nothing if the question contains
+    no instruction words.
     """
     words = set(tokenise(question.text)).difference(question.terms)
     if len(visits) >= limit or not words or not pages:
@@ -206,9 +213,9 @@ def remaining_pages(
 
 
 def beginnings(pages: Sequence[PageScores]) -> list[PageVisit]:
-    """Return the first pages of the documents whose names match the question at least in part, best first.
+    """Return the first pages of documents whose names match the question at least partly, best first.
 
-    Names are those set by hand and those of the files.
+    Names include those of files and those set by users.
     """
     routing = [document.candidate.routing for document in pages]
     named = [(-score, doc) for doc, score in enumerate(routing) if score > 0]

@@ -1,1 +1,3 @@
-"""A language model reads the section trees of the candidate documents, and names the pages that answer."""
+"""Search with a language model, which reads the section trees of the candidate documents and names the pages that
+answer.
+"""

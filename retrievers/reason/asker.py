@@ -29,14 +29,14 @@ from retrievers.trees.content import Content
 from retrievers.trees.contents import PageTexts
 
 T = TypeVar("T", bound=BaseModel)
-_REPLY = 1500  # tokens that a reply may have
-_LINE = 3  # tokens of an item's number and of the end of its line
+_REPLY = 1500  # maximum tokens of a reply
+_LINE = 3  # tokens of an item's number and line end
 
 
 class QuestionSession(Session):
-    """The calls for one question.
+    """The model calls for one question.
 
-    ``steps`` grows with each call. ``usage`` counts its own calls; limits are those of the question's scope.
+    ``steps`` grows with each call. ``usage`` counts only these calls; the limits are those of the question's scope.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class QuestionSession(Session):
 
 
 def fitted(lines: Sequence[str], tokens: int) -> list[str]:
-    """Return the lines of a numbered list, with long lines cut so that all fit ``tokens``."""
+    """Return the lines of a numbered list. Long lines are shortened so that all fit ``tokens``."""
     sizes = shares([estimate(line) for line in lines], max(0, tokens - _LINE * len(lines)))
     return [cut(line, size) for line, size in zip(lines, sizes, strict=True)]
 
 
 def hint_lines(expansion: Expansion, contents: Sequence[Content]) -> list[str]:
-    """Return the roles, phrases and headings of expert knowledge that one of the documents contains.
+    """Return the roles, phrases and headings of expert knowledge that occur in the documents.
 
     Roles and headings are matched with section titles, phrases with pages.
     """
@@ -96,27 +96,27 @@ def hint_lines(expansion: Expansion, contents: Sequence[Content]) -> list[str]:
 
 
 def _together(counts: TermCounts, words: str) -> bool:
-    """Return whether one page holds all words."""
+    """Return whether one page contains all words."""
     terms = set(map(cached_hash, tokenise(words)))
     occurrences = counts.occurrences(terms)
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
 
 
-_PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
-_MARK = 110  # characters of the others
-_PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
-_BARE = 30  # letters of a page that is a picture
+_PASSAGES, _WHOLE = 18, 3  # maximum passages, and those shown completely
+_MARK = 110  # characters of the other passages
+_PAGE, _LEAST = 1000, 250  # maximum tokens of a page (3,000 characters), and the minimum that is useful
+_BARE = 30  # letters below which a page counts as a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
 _UNLABELLED_CHART = "(figures of a chart without their names: only its picture tells which is whose)"
-_NAME = 10  # of its name
-_DRAWING_PAGES = 14  # best pages of which is said what is drawn on them
-_HINT_PAGES = 3  # best pages whose documents hints must fit
-_TOP = 200  # characters at the top of a page: a heading there begins something else
+_NAME = 10  # tokens of a page's name
+_DRAWING_PAGES = 14  # best pages whose figures are described
+_HINT_PAGES = 3  # best pages whose documents must contain the hints
+_TOP = 200  # characters at the top of a page; a heading there begins a new section
 
 
 class Asker(QuestionSession):
-    """Ask a model about one board of documents, within the question's remaining tokens."""
+    """The model calls about one board of documents, within the question's remaining tokens."""
 
     def __init__(
         self,
@@ -135,12 +135,12 @@ class Asker(QuestionSession):
         self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
 
     def widen(self, words: str) -> None:
-        """Let passages also match the words that a model searches for, like expert terms."""
+        """Let passages also match the words for which a model searches, like expert terms."""
         terms = dict.fromkeys(read_question(words).terms, 1.0)
         self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
 
     def fitting(self, places: Sequence[Place], tokens: int) -> list[Place]:
-        """Return the first of these pages that fit in so many tokens without being cut to scraps."""
+        """Return the first of these pages that fit ``tokens`` with a useful length of each."""
         fitting: list[Place] = []
         for place, page in zip(places, self._page_texts(places), strict=True):
             tokens -= min(estimate(page.whole), _LEAST) + _NAME
@@ -150,8 +150,9 @@ class Asker(QuestionSession):
         return fitting
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
-        """Return the texts of pages after their names; long pages are cut to matching parts, to fit ``tokens``
-        together.
+        """Return the texts of pages with their names.
+
+        Long pages are shortened to matching parts, so that all fit ``tokens``.
         """
         texts = [page.whole for page in self._page_texts(places)]
         room = min(tokens, len(texts) * (_PAGE + _NAME))
@@ -167,7 +168,7 @@ class Asker(QuestionSession):
         return shown
 
     def passages(self, tokens: int, documents: Collection[int]) -> list[str]:
-        """Return the best passage of each of the best pages of these documents, as many as fit ``tokens``."""
+        """Return the best passages of the best pages of these documents, as many as fit ``tokens``."""
         places = [place for place in self._board.reached if place[0] in documents][:_PASSAGES]
         shown: list[str] = []
         for line in self.passage_lines(places, _WHOLE):
@@ -178,9 +179,9 @@ class Asker(QuestionSession):
         return shown
 
     def passage_lines(self, places: Sequence[Place], whole: int = sys.maxsize) -> list[str]:
-        """Return a line for each page: its name and the passage that matches best.
+        """Return a line for each page: its name and the best matching passage.
 
-        Pages after the first ``whole`` ones show only the statement that matches.
+        Pages after the first ``whole`` ones show only the matching statement.
         """
         lines = []
         for at, ((doc, page), page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
@@ -202,14 +203,14 @@ class Asker(QuestionSession):
         )
 
     def marks(self) -> dict[Place, str]:
-        """Return the kinds of figures on the best pages, as far as texts and descriptions show."""
+        """Return descriptions of the figures on the best pages, from their texts and vision models' descriptions."""
         best = self._board.reached[:_DRAWING_PAGES]
         return {
             place: mark(page.text, page.described) for place, page in zip(best, self._page_texts(best), strict=True)
         }
 
     def goes_on(self, place: Place, *, prose: bool = False) -> bool:
-        """Return whether a list or table of a page continues on the next page; with ``prose`` also a sentence."""
+        """Return whether a list or table of a page continues on the next page. With ``prose`` a sentence counts too."""
         doc, page = place
         content = self._board.scores[doc].content
         if page >= content.pages:

@@ -1,4 +1,4 @@
-"""The board of documents that a model is shown, and its verdict: D1 is a document, D1.0031 one of its sections."""
+"""The board of documents that a model is shown, and its verdict. D1 is a document, D1.0031 one of its sections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
 _HASH = re.compile(r"(?=[\w-]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _BEST_PAGES = 3
-_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
+_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # maximum characters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,14 +36,14 @@ SearchAgain = Callable[[str], FoundAgain]
 class Board:
     """The candidate documents with the values of their pages. ``reached`` are the ranked pages, best first.
 
-    Further searches add documents; ``more`` holds the expert terms for these.
+    Further searches add documents; ``more`` contains the expert terms for these.
     """
 
     scores: list[PageScores]
     reached: Sequence[Place]
     more: list[Expansion] = field(default_factory=list)
     _promises: dict[int, list[float]] = field(default_factory=dict)
-    _greatest: dict[int, float] = field(default_factory=dict)  # value, by how many documents there are
+    _greatest: dict[int, float] = field(default_factory=dict)  # best value by number of documents
 
     def document_line(self, doc: int) -> str:
         """Return one line about a document: its card, and a description if its type is unknown."""
@@ -53,7 +53,7 @@ class Board:
         return " · ".join(part for part in parts if part)
 
     def add(self, pages: PageScores, expansion: Expansion | None) -> int:
-        """Return the number of a document from a further search, adding it to the board if needed."""
+        """Return the number of a document from a further search. Add the document to the board if necessary."""
         doc_id = pages.candidate.document.doc_id
         for number, scores in enumerate(self.scores):
             if scores.candidate.document.doc_id == doc_id:
@@ -89,7 +89,10 @@ class Board:
         return range(section.start_page, section.end_page + 1)
 
     def best_pages(self, node: Place, count: int = _BEST_PAGES) -> list[int]:
-        """Return the pages of a section with the highest values, best first; the first pages if all values are 0."""
+        """Return the pages of a section with the highest values, best first.
+
+        If all values are 0, return the first pages.
+        """
         values = self.scores[node[0]].values
         ranked = sorted(self.pages_of(node), key=lambda page: (-values[page - 1], page))
         return ranked[:count]
@@ -109,12 +112,12 @@ class Board:
         return self._promises[doc]
 
     def document(self, written: str) -> int | None:
-        """Return the document that a model names, None if it is not on the board."""
+        """Return the document with the name that a model used, None if it is not on the board."""
         match = _DOCUMENT.fullmatch(written)
         return int(match[1]) - 1 if match and 1 <= int(match[1]) <= len(self.scores) else None
 
     def tops(self, doc: int) -> Sequence[int]:
-        """Return the top-level sections of a document, or the children of the only one."""
+        """Return the top-level sections of a document. A single top-level section is replaced by its children."""
         children = self.scores[doc].candidate.content.children
         tops = children[-1]
         while len(tops) == 1 and children[tops[0]]:
@@ -122,7 +125,7 @@ class Board:
         return tops
 
     def section(self, written: str) -> Place | None:
-        """Return the section that a model names, None if it does not exist."""
+        """Return the section with the name that a model used, None if it does not exist."""
         match = _NODE.fullmatch(written)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -130,7 +133,7 @@ class Board:
         return (doc, at) if 0 <= at < len(self.scores[doc].candidate.content.sections) else None
 
     def page(self, document: str, page: int) -> Place | None:
-        """Return the page that a model names, None if it does not exist."""
+        """Return the page with the name that a model used, None if it does not exist."""
         match = _DOCUMENT.fullmatch(document) or _NODE.fullmatch(document)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -146,7 +149,7 @@ class Board:
 
 
 def card(document: Document) -> str:
-    """Return the known facts of a document: organisation, type, period and title."""
+    """Return a line of known facts about a document: organisation, type, period and title."""
     card_facts = document.card
     when = str(card_facts.years[0]) if card_facts.years else ""
     title = short(document.title, _TITLE)
@@ -159,7 +162,7 @@ def card(document: Document) -> str:
 
 
 def file_name(document: Document) -> str:
-    """Return a file name; if it is a hash, only its beginning."""
+    """Return a file name, shortened to its beginning if it is a hash."""
     stem, dot, ending = document.name.rpartition(".")
     return f"{stem[:8]}…{dot}{ending}" if _HASH.fullmatch(stem) and document.title else document.name
 
@@ -180,12 +183,12 @@ def about(document: Document, length: int) -> str:
 
 
 def _says(file: str, name: str) -> bool:
-    """Return whether a file's name tells whose it is."""
+    """Return whether a file name contains a name, ignoring case and punctuation."""
     return "".join(filter(str.isalnum, name.casefold())) in "".join(filter(str.isalnum, file.casefold()))
 
 
 def short(text: str, length: int) -> str:
-    """Cut a text to one line of at most ``length`` characters, at a word boundary if possible."""
+    """Return a text as one line of at most ``length`` characters, cut at a word boundary if possible."""
     one_line = " ".join(text.split())
     if len(one_line) <= length:
         return one_line
@@ -194,9 +197,9 @@ def short(text: str, length: int) -> str:
     return (cut[:space] if space >= length // 2 else cut).rstrip() + "…"
 
 
-NAME = "reasoning"  # of what a verdict adds to a page
-_STEP = 0.01  # between the pages named, above the best value that the deterministic walk gave
-_PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best ones
+NAME = "reasoning"  # name of the gains by a verdict
+_STEP = 0.01  # difference between named pages, above the best value without a model
+_PAGES_OF_A_NODE = 3  # best pages that represent a section named without a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,7 @@ class Verdict:
 def reorder(
     verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int
 ) -> tuple[list[PageVisit], list[PageScores], dict[Place, str]]:
-    """Put the chosen pages first (at most ``count``); the others keep their order.
+    """Put the chosen pages first, at most ``count``; the others keep their order.
 
     Return the visits, the page scores with these gains, and a sentence for each chosen page.
     """
@@ -258,12 +261,12 @@ _CAPTION = re.compile(
     r"|[图表]\s*\d{1,3})",
     re.IGNORECASE,
 )
-_CAPTION_PREFIXES = ("Figure: ", "Table: ")  # how a description's lines begin
-_ROWS = 4  # lines that make a table
-_CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
+_CAPTION_PREFIXES = ("Figure: ", "Table: ")  # beginnings of lines in a description
+_ROWS = 4  # minimum rows of a table
+_CAPTIONS, _LENGTH = 2, 70  # maximum captions to show, and characters of each
 _BARE_FIGURE = re.compile(r"[\s($€£¥+\-–−~≈<>]*\d[\d,.]*\s?(?:%|[kKmMbB]n?|x)?[)\s]*")
-_FIGURES = 5  # lines that are a figure alone: those of a chart, whose names stand elsewhere
-_WORDS = 25  # fewer leave most of a page to what is drawn
+_FIGURES = 5  # minimum lines with only a figure: those of a chart, whose labels are elsewhere
+_WORDS = 25  # words below which most of a page is a drawing
 
 
 class SeenPage(NamedTuple):
@@ -275,7 +278,9 @@ class SeenPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A document for the model: why it matches ("" if unknown), and the passages of its best pages, best first."""
+    """A document for the model: the reason why it matches ("" if unknown), and the passages of its best pages, best
+    first.
+    """
 
     document: Document
     reason: str = ""
@@ -283,7 +288,7 @@ class Described:
 
 
 def mark(text: str, described: str = "") -> str:
-    """Return the kinds of figures on a page in brackets; "" if none is known."""
+    """Return the kinds of figures on a page in brackets, "" if none is known."""
     lines = text.split("\n")
     marks = _captions(text, described)[:_CAPTIONS]
     if not any(map(_of_table, marks)) and len(table_rows(lines, range(len(lines)))) >= _ROWS:
@@ -310,7 +315,7 @@ def unlabelled(text: str) -> bool:
 
 
 def _captions(text: str, described: str) -> list[str]:
-    """Return the captions of the page, else what a model has seen."""
+    """Return the captions on a page, or the figures in a vision model's description if there are none."""
     captions = [short(line, _LENGTH) for line in text.split("\n") if _CAPTION.match(line)]
     return captions or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_CAPTION_PREFIXES)]
 

@@ -25,13 +25,13 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T.*)?")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format", "tag")
-LONGEST = 200  # characters of a value that count
-_VALUE_CHARS = 80  # those that a model sees
+LONGEST = 200  # maximum characters of a value
+_VALUE_CHARS = 80  # characters of a value that a model sees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """A metadata field. ``values`` maps each value, as first written, to the doc_ids that have it."""
+    """A metadata field. ``values`` maps each value, as first written, to the doc_ids with that value."""
 
     name: str
     kind: Kind
@@ -44,7 +44,7 @@ class Field:
 
 
 def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
-    """Return the metadata fields of documents by name: those of cards first, then those of the files."""
+    """Return the metadata fields of documents by name: those of cards first, then those of files."""
     values_by_name: dict[str, dict[str, tuple[str, set[str]]]] = {name: {} for name in _CARD}
     for doc_id, document in documents.items():
         for name, value in _field_values(document):
@@ -65,7 +65,7 @@ def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
 def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
     """Return a line for each field with as many of its values as fit.
 
-    Values that share terms with the question come first, then the most frequent. All lines together have at most
+    Values that share terms with the question come first, then the most frequent values. All lines together have at most
     ``tokens`` by estimate.
     """
     shown = {}
@@ -73,7 +73,7 @@ def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
     for field, documents in sizes_by_field.items():
         count = len(field.values)
         if count == 1 and documents == max(sizes_by_field.values()):
-            continue  # true of every document
+            continue  # every document has this value
         head = f"{field.name} ({field.kind}, {count} value{'s'[: count != 1]}, {documents} documents):"
         order = sorted(field.values.items(), key=lambda item: (-_shared(item[0], terms), -len(item[1]), item[0]))
         shown[head] = [f" {json.dumps(value[:_VALUE_CHARS], ensure_ascii=False)} {len(ids)}" for value, ids in order]
@@ -125,17 +125,17 @@ def _size(text: str) -> int:
 
 Operator = Literal["is", "is not", "contains", "at least", "at most"]
 
-_LIKE = 0.8  # difflib's ratio from which a value means one that the library has
-_FIRST = ("organisation", "symbol", "party")  # whose documents: said before which of them
+_LIKE = 0.8  # minimum ratio of difflib to a value of the library
+_FIRST = ("organisation", "symbol", "party")  # these conditions are applied first
 _CONDITION_DATE = re.compile(r"[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?)?")
-_SHORTEST = 2  # characters of what a value is to contain
+_SHORTEST = 2  # minimum characters of a value for "contains"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition on a field. A document meets it if one of its values has this relation to one of ``values``.
 
-    ``is not`` is met by every document that does not meet ``is``.
+    Every document that does not meet ``is`` meets ``is not``.
     """
 
     field: str
@@ -150,7 +150,7 @@ class Condition:
 class FilterMatch:
     """The result of a filter.
 
-    ``documents`` meet all ``conditions``; ``dropped`` explains why other conditions were ignored.
+    ``documents`` meet all ``conditions``. ``dropped`` gives the reasons why other conditions were ignored.
     """
 
     conditions: tuple[Condition, ...]
@@ -161,8 +161,8 @@ class FilterMatch:
 def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], documents: Collection[str]) -> FilterMatch:
     """Return the documents that meet all usable conditions.
 
-    Conditions on unknown values are ignored, and so are conditions that would leave no document. Conditions on the
-    organisation, symbol or party come first. It never raises for odd values.
+    Conditions on unknown values are ignored, as are conditions that no document would meet. Conditions on organisation,
+    symbol or party are applied first. Unusual values raise no error.
     """
     used: list[Condition] = []
     dropped: list[str] = []
@@ -183,7 +183,7 @@ def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], document
 
 
 def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:
-    """Return the condition in the library's own wording, or the reason why it cannot be used."""
+    """Return the condition with values as the library writes them, or the reason why it cannot be used."""
     field = fields.get(fold(condition.field.strip()))
     if field is None:
         return f"there is no field '{_shorten_text(condition.field)}'"
@@ -219,7 +219,7 @@ def _relation(field: Field, condition: Condition) -> Callable[[str], bool]:
         if operator == "at most":
             return lambda value: float(value) <= max(numbers)
         return lambda value: float(value) in numbers
-    if field.kind == "date":  # ISO dates compare as texts; a shorter one stands for all that begin so
+    if field.kind == "date":  # ISO dates compare as texts; a shorter date stands for all that begin with it
         if operator == "at least":
             return lambda value: value >= min(values)
         if operator == "at most":
@@ -230,7 +230,7 @@ def _relation(field: Field, condition: Condition) -> Callable[[str], bool]:
 
 
 def _number(field: Field, operator: Operator, value: str) -> list[str]:
-    """Return the numbers that are meant; ``FY2018`` is the year 2018, ``Q3`` the quarter 3."""
+    """Return the matching numbers; ``FY2018`` is the year 2018, ``Q3`` the quarter 3."""
     if operator == "contains":
         return [value] if any(value in known_value for known_value in field.values) else []
     if not is_number(value):
@@ -245,7 +245,7 @@ def _number(field: Field, operator: Operator, value: str) -> list[str]:
 
 
 def _period(value: str) -> Period | None:
-    """Return the period that the whole of a value names."""
+    """Return the period that a value names, None if it contains anything else."""
     return next(
         (mention.period for mention in find_periods(value) if (mention.start, mention.end) == (0, len(value))), None
     )
@@ -262,10 +262,10 @@ def _date(field: Field, operator: Operator, value: str) -> list[str]:
 
 
 def _match_text(field: Field, operator: Operator, value: str) -> list[str]:
-    """Return the values that are meant.
+    """Return the values that a text means.
 
-    These are the values written so, else those of that name or type, else those that hold all its words, else the one
-    that is spelled most alike.
+    These are equal values, otherwise values with that name or type, otherwise values that contain all its words,
+    otherwise the value with the most similar spelling.
     """
     folded_value = fold(value)
     if operator == "contains":

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 BY_CARDS = "the documents' metadata and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
-_CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
+_CLOSE = 24  # maximum documents to compare by their descriptions unless this is requested
 _WELL_READ_DOCUMENTS, _HITS_EACH = (
     4,
     3,
-)  # documents of which so many of the best pages are read; of the others the best one
-_TELLS = 0.4  # a card's score from which what matched is a reason
+)  # documents with several best pages to read, and pages of each; of other documents one page is read
+_TELLS = 0.4  # minimum card score from which the match is given as a reason
 PICKED = "picked by the model"
-_WHY = 200  # characters of what a model says of its choice
+_WHY = 200  # maximum characters of a model's reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,10 @@ class DocumentChoice:
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """A question with its hits, for choosing documents.
+    """The documents to choose from for a question.
 
-    ``documents`` are searched, ``hits`` are those of the first stage; ``seen`` reads pages (doc_id, page).
+    ``documents`` are the searched documents. ``hits`` are those of the first stage. ``seen`` reads pages (doc_id,
+    page).
     """
 
     question: Question
@@ -65,7 +66,7 @@ class Contenders:
     seen: Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]] = lambda _: {}
 
     def text_scores(self) -> dict[str, float]:
-        """Return the DocScores, relative to the best."""
+        """Return the DocScores relative to the best, 0 to 1."""
         return normalised(doc_scores(self.hits))
 
     def scores(self) -> dict[str, float]:
@@ -74,7 +75,7 @@ class Contenders:
         return weighted([(1.0, self.text_scores()), (self.weights.cards, routed)])
 
     def close(self) -> int:
-        """Return how many documents have scores too close to the best to decide."""
+        """Return the number of documents with scores close to the best."""
         scores = self.scores().values()
         threshold = max(scores, default=0.0) - self.weights.close
         return sum(score > threshold for score in scores)
@@ -83,8 +84,8 @@ class Contenders:
 def choose_documents(route: Route, contenders: Contenders, effort: Effort, reasoner: Reasoner | None) -> DocumentChoice:
     """Choose documents by the requested route. If a model fails, metadata decide, and a note says so.
 
-    ``auto`` uses metadata and text; if documents are close, one model call expresses a preference. ``metadata``
-    restricts the search to documents that match a filter. ``description`` prefers the documents that a model chooses;
+    ``auto`` uses metadata and text; if documents are close, one model call states a preference. ``metadata`` restricts
+    the search to documents that match a filter. ``description`` prefers the documents that a model chooses.
     ``semantic`` ignores metadata.
     """
     if route == "semantic":
@@ -110,7 +111,7 @@ def _automatic(contenders: Contenders, effort: Effort, reasoner: Reasoner | None
     calls = _calls(reasoner, contenders)
     why = f"{close} documents match about equally well"
     try:
-        if close > _CLOSE:  # more than one would like to describe are told apart by their fields
+        if close > _CLOSE:  # too many for descriptions, so they are distinguished by their fields
             return _preferring_filter(contenders, calls, why)
         shown = ranked(contenders.scores())[:_CLOSE]
         return _picked("auto", contenders, calls, shown, f"{why}; the model chose by their descriptions")
@@ -175,7 +176,10 @@ def _by_description(contenders: Contenders, reasoner: Reasoner | None) -> Docume
 def _picked(
     route: Route, contenders: Contenders, calls: QuestionSession, shown: Sequence[str], why: str
 ) -> DocumentChoice:
-    """Let the documents lead that a model picks. Raises ChatError."""
+    """Return a choice that ranks the documents first that a model picks from ``shown``.
+
+    Raise ChatError if the model fails.
+    """
     from retrievers.reason import document_prompts
 
     picked = document_prompts.pick(calls, _described(contenders, shown))
@@ -190,9 +194,9 @@ def _picked(
 
 
 def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
-    """Return each document with its best hits.
+    """Return the documents with the passages of their best hits.
 
-    A reason that hardly scores is a word that many share, and none.
+    A reason is omitted if its card score is low, because many documents share the word then.
     """
     hits: dict[str, list[int]] = {}
     for hit in contenders.hits:
@@ -219,8 +223,8 @@ def preferred(
 ) -> Routing:
     """Return the routing with preferred documents ranked higher.
 
-    The best of the first group leads all others by ``lead``, each later group by a step less. The order within a group
-    stays. Scores stay within 0 to 1, so others may be lowered.
+    The best document of the first group exceeds all others by ``lead``, that of each later group by a step less. The
+    order within a group stays. Scores stay between 0 and 1, so those of other documents may be lowered.
     """
     weights, text_scores, scores = contenders.weights, contenders.text_scores(), contenders.scores()
     best = max(scores.values(), default=0.0)
@@ -242,7 +246,10 @@ def preferred(
 
 
 def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMatch:
-    """Return the filter of a model, or of the cards where there are no calls to make. Raises ChatError."""
+    """Return the matches of a filter, written by a model, or derived from the cards if ``calls`` is None.
+
+    Raise ChatError if the model fails.
+    """
     fields = fields_of(contenders.documents)
     conditions: list[Condition]
     if calls is None:
@@ -261,7 +268,7 @@ def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMa
 
 
 def card_conditions(question: Question, routing: Routing, documents: Mapping[str, Document]) -> list[Condition]:
-    """Return the conditions on organisation, type and year that a question contains.
+    """Return the conditions on organisation, type and year in a question.
 
     A quarter is not a condition, because the report on the year also answers. If the question names a party of a
     document without an organisation, no condition on the organisation is set.
@@ -297,7 +304,7 @@ def _nothing(
 
 def _calls(reasoner: Reasoner, contenders: Contenders) -> QuestionSession:
     from retrievers.reason.asker import (
-        QuestionSession,  # with pydantic, which a search without a model does not wait for
+        QuestionSession,  # imports pydantic, which a search without a model does not need
     )
 
     return QuestionSession(reasoner.model, reasoner.scope, reasoner.on_step, {"question": contenders.question.text})

@@ -18,12 +18,12 @@ from retrievers.ranking.walk import Place
 from retrievers.reason.asker import Asker, fitted
 from retrievers.reason.board import Board, Verdict, unique
 
-EXPLORE = 1.4  # c above
-PAGE_TOKENS = 250  # less of a page is not worth a call
-_PAGES_PER_CALL = 3  # pages read in one call; a section that has no more is read instead of opened
-_PARTS_PER_CALL = 30  # parts rated in one call
-_SURE = 0.9  # a page read and held this probable ends the search
-_LIKELY = 0.4  # pages and sections below are not named
+EXPLORE = 1.4  # c in the formula above
+PAGE_TOKENS = 250  # minimum tokens of a page that are worth a call
+_PAGES_PER_CALL = 3  # pages read in one call; a section with no more pages is read instead of opened
+_PARTS_PER_CALL = 30  # maximum parts rated in one call
+_SURE = 0.9  # probability of a page that ends the search
+_LIKELY = 0.4  # minimum probability of named pages and sections
 _MAX_PLACES = 3
 
 
@@ -43,7 +43,7 @@ class Ratings(BaseModel):
 
 @dataclass(eq=False, slots=True)
 class _Node:
-    """A document, a section, or the pages of a section before its first child (``own``)."""
+    """A node of the search: a document, a section, or the pages of a section before its first child (``own``)."""
 
     doc: int
     at: int  # index of the section, -1 for a document
@@ -52,7 +52,7 @@ class _Node:
     parent: _Node | None = None
     children: list[_Node] = field(default_factory=list)
     opened: bool = False
-    done: bool = False  # nothing below is left to look at
+    done: bool = False  # nothing below is left to search
     visits: int = 0
     total: float = 0.0
 
@@ -62,7 +62,7 @@ class _Node:
 
 
 class TreeSearch:
-    """Search the trees of a board in at most ``calls`` model calls and the remaining tokens."""
+    """A search of the section trees on a board, in at most ``calls`` model calls and the remaining tokens."""
 
     def __init__(self, board: Board, asker: Asker, calls: int) -> None:
         self._board, self._asker, self._calls = board, asker, calls
@@ -75,7 +75,10 @@ class TreeSearch:
         self._thoughts: list[str] = []
 
     def verdict(self) -> Verdict:
-        """Search until a page surely answers, or nothing is left to open or to spend."""
+        """Search until a page probably answers or no node, call or token is left.
+
+        Return the chosen pages and sections.
+        """
         for _ in range(self._calls):
             node = self._select()
             if node is None:
@@ -112,7 +115,7 @@ class TreeSearch:
             node = max(left, key=lambda child: child.bound(visits))
             if not node.opened and not self._readable(node):
                 parts = self._parts(node)
-                if len(parts) == 1:  # nothing to choose: no call
+                if len(parts) == 1:  # a single part needs no call
                     parts[0].prior = node.prior
                     node.children, node.opened = parts, True
         return node
@@ -126,7 +129,7 @@ class TreeSearch:
 
     def _parts(self, node: _Node) -> list[_Node]:
         content = self._board.scores[node.doc].candidate.content
-        below = content.children[node.at]  # -1: the top sections
+        below = content.children[node.at]  # -1 gives the top sections
         parts = [_Node(node.doc, child, 0.0, parent=node) for child in below]
         if node.at >= 0 and below:
             first, begins = content.sections[node.at], content.sections[below[0]]

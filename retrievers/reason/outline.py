@@ -22,21 +22,21 @@ from retrievers.query.expert import Role
 from retrievers.ranking.walk import Place
 from retrievers.reason.board import Board, short
 
-_PAGES = 12  # that have a line
-_ALL, _FEW = 4, 2  # so many of them with all their headings, the others with the first few
+_PAGES = 12  # best pages with a line
+_ALL, _FEW = 4, 2  # the first pages, shown with all headings; headings of each other page
 _LIKELY, _FAINT = 0.5, 0.1  # of the best page's value: pages below have a line only among the first, and none
 _FIRST = 6
-_LEVELS, _LONG = 2, 4  # of sections above a page, which have so many pages and more
-_WHOLE = 0.6  # of a document's pages: a section of more tells nothing
-_SHARE = 0.8  # of the tokens at most for pages, the rest for roles, other parts and documents
-_ROLES = 0.6  # of the tokens that roles have before pages, where the rest is not enough for them
-_HIDDEN = 2  # sections that are named where others hide them
-_PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
-_PROMISE = 0.3  # of such a part
-_BEST_PAGES = 20  # best pages whose documents have a line
-_BESIDE = 0.5  # of the best document's score: others have no line
-_DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
-_TITLE, _PART = 50, 32  # characters
+_LEVELS, _LONG = 2, 4  # maximum sections above a page, each with at least this number of pages
+_WHOLE = 0.6  # share of a document's pages from which a section is not informative
+_SHARE = 0.8  # maximum share of the tokens for pages; the rest is for roles, other parts and documents
+_ROLES = 0.6  # share of the tokens reserved for roles before pages
+_HIDDEN = 2  # hidden subsections that are named
+_PARTS, _DIVIDED = 4, 2  # other parts that are named, for this number of documents
+_PROMISE = 0.3  # minimum value of such a part
+_BEST_PAGES = 20  # best pages whose documents get a line
+_BESIDE = 0.5  # minimum score of a document with a line, as a share of the best
+_DEEP = 700  # tokens of an opened section up to which parts of its parts are shown
+_TITLE, _PART = 50, 32  # maximum characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ def outline(
     tokens: int,
     named: Sequence[int] = (),
 ) -> Outline:
-    """Write the outline that a model is shown first, in at most ``tokens``.
+    """Return the outline that a model is shown first, in at most ``tokens``.
 
-    ``roles`` are page roles whose pages are listed first, whatever their value. ``marks`` say what is drawn on a page.
+    ``roles`` are page roles whose pages are listed first, whatever their value. ``marks`` describe figures on pages.
     Documents in ``named`` get a tree of their own before other pages.
     """
     best = [
@@ -83,7 +83,7 @@ def outline(
 
 
 def opened(board: Board, doc: int, at: int, room: int) -> str:
-    """Return all parts of a section (or of a document, with ``at`` -1) in at most ``room`` tokens.
+    """Return the parts of a section (or of a document, if ``at`` is -1) in at most ``room`` tokens.
 
     Summaries and subsections of the best parts are included as far as they fit.
     """
@@ -110,28 +110,27 @@ def opened(board: Board, doc: int, at: int, room: int) -> str:
 
 
 class _Lines:
-    """The lines of an outline: documents, sections and pages, as far as there is ``room``."""
+    """The lines of an outline (documents, sections and pages), within ``room`` tokens."""
 
     def __init__(self, board: Board, marks: Mapping[Place, str]) -> None:
         self._board, self._marks, self.room = board, marks, 0
-        self._pages: dict[int, dict[int, int]] = {}  # by document, with the headings that each has at most
+        self._pages: dict[int, dict[int, int]] = {}  # maximum headings by document and page
         self._sections: dict[int, set[int]] = {}
-        self._came: list[Place] = []  # the pages in the order in which they got their line
-        self._own: dict[Place, set[int]] = {}  # the sections for whose sake a page has a line, whose headings are first
+        self._came: list[Place] = []  # pages in the order in which they were added
+        self._own: dict[Place, set[int]] = {}  # sections for which a page was added; their headings come first
 
     def documents(self) -> list[int]:
         return list(self._pages)
 
     def size(self, doc: int, at: int) -> int:
-        """Return the tokens of the page on which a section begins, with its heading alone."""
+        """Return the tokens of a line for the page on which a section begins, with only its heading."""
         page = self._board.scores[doc].content.sections[at].start_page
         return estimate(self._page(doc, page, 1, (), own={at})) + 1
 
     def add(self, doc: int, page: int, count: int = 0, reserve: int = 0) -> bool:
-        """Add a page with the sections above it if there is room beside ``reserve`` tokens; return whether it has a
-        line.
+        """Add a page with the sections above it if they fit, leaving ``reserve`` tokens. Return whether it has a line.
 
-        It gets ``count`` headings, 0 for as many as its rank has.
+        The page gets ``count`` headings, or the number for its rank if ``count`` is 0.
         """
         pages, shown = self._pages.get(doc, {}), self._sections.get(doc, set())
         if page in pages:
@@ -145,7 +144,7 @@ class _Lines:
         if size > self.room - reserve:
             if self._pages:
                 return False
-            if count > 1:  # the best page has a line in any case, if need be with one heading and nothing above it
+            if count > 1:  # the best page always gets a line, if necessary with one heading and no sections above it
                 return self.add(doc, page, _FEW if count > _FEW else 1, reserve)
             above, lines = [], [self._page(doc, page, count, shown), self._board.document_line(doc)]
             size = sum(estimate(line) + 1 for line in lines)
@@ -156,7 +155,7 @@ class _Lines:
         return True
 
     def add_role(self, doc: int, at: int, reserve: int) -> None:
-        """Add the page on which a section of a listed document begins, if need be without what is above it."""
+        """Add the page on which a section of a listed document begins, if necessary without the sections above it."""
         page = self._board.scores[doc].content.sections[at].start_page
         shown, has = self._sections[doc], self._pages[doc].get(page, 0)
         before = self._own.setdefault((doc, page), set())
@@ -171,11 +170,11 @@ class _Lines:
             self._pages[doc][page] = length
 
     def within(self, tokens: int) -> Outline:
-        """Return the outline of all lines, or of as many as fit where later lines made these longer."""
+        """Return the outline with all lines, or with fewer if it exceeds ``tokens``."""
         room = self.room
         text = self._outline()
         while (excess := estimate(text.text) - tokens) > 0:
-            room -= excess  # what is named beside the pages goes first
+            room -= excess  # names besides the pages are dropped first
             self.room, before = room, text.text
             text = self._outline()
             if text.text == before:
@@ -214,7 +213,7 @@ class _Lines:
         return Outline("\n".join(lines), frozenset(named))
 
     def _under(self, doc: int) -> list[str]:
-        """Return the sections and pages of a document in its order, each below what holds it."""
+        """Return the lines of the sections and pages of a document in order, each below its section."""
         shown, content = self._sections[doc], self._board.scores[doc].content
         sections = content.sections
         entries = [(sections[at].start_page, 0, at) for at in shown] + [(page, 1, 0) for page in self._pages[doc]]
@@ -255,7 +254,7 @@ class _Lines:
         )
 
     def _rest(self, doc: int) -> str:
-        """Return the other parts of a document: the names of those that promise most, and how many there are."""
+        """Return a line with the names of the most promising other parts of a document, and their number."""
         others = [at for at in self._board.tops(doc) if not self._is_shown(doc, at)]
         if not others:
             return ""
@@ -268,9 +267,10 @@ class _Lines:
 
 
 def _above(board: Board, doc: int, page: int) -> list[int]:
-    """Return the nearest sections of several pages that hold a page, those first that hold the others.
+    """Return the nearest sections of several pages that contain a page, outermost first.
 
-    Of sections on the same pages it is the innermost. A section that begins on the page counts where no other holds it.
+    Of sections on the same pages, only the innermost counts. A section that begins on the page counts only if no other
+    section contains the page.
     """
     content = board.scores[doc].content
     covering, starts = content.covering
@@ -293,9 +293,11 @@ def _above(board: Board, doc: int, page: int) -> list[int]:
 
 
 def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collection[int]) -> list[str]:
-    """Return the headings that begin on a page, but those that have a line; those of the sections ``first`` lead.
+    """Return the headings that begin on a page and have no line of their own. Headings of the sections in ``first``
+    come first.
 
-    Headings that go on beyond the page have names. One that only repeats the pages of the next is its title alone.
+    Headings of sections that continue beyond the page have names. A heading on the same pages as the next one is only a
+    title.
     """
     content = board.scores[doc].content
     covering, starts = content.covering
@@ -321,7 +323,7 @@ def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collectio
 def _section_lines(
     board: Board, doc: int, children: Sequence[int], title: int, summary: int, below: Collection[int], depth: int = 1
 ) -> list[str]:
-    """Return sections in order, with their parts those in ``below``.
+    """Return the lines of sections in order, with the parts of those in ``below``.
 
     Sections without parts on the same pages share one line.
     """
@@ -363,7 +365,7 @@ def _short_name(board: Board, doc: int, at: int) -> str:
 
 
 def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[Place]:
-    """Return sections called like a role, of each the one that is called hardly anything else."""
+    """Return the sections with a role's title. Of several, take the one with the shortest title."""
     content = board.scores[doc].content
     places: dict[Place, None] = {}
     for role in roles:

@@ -1,4 +1,4 @@
-"""Decide whether and how to ask a model, and order the pages by its reply or without it."""
+"""Decide whether a model is called, and order the pages by its reply or leave them as they are."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 NO_MODEL = "no language model is configured, so pages were ranked without a model"
 
-_ONE_CALL = 0.7  # probability that one of the first pages answers, from which choosing among them takes one call
+_ONE_CALL = 0.7  # probability that one of the first pages answers, from which one call is enough
 
 
 def untold(_: ReasoningStep) -> None:
-    """Ignore a reasoning step, because no caller listens."""
+    """Ignore a reasoning step; the default callback."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonLimits:
     """Limits of model calls for one question.
 
-    Effort ``auto`` calls the model below the probability ``below``. ``tokens`` and ``seconds`` limit all calls
-    together, including those that choose documents; ``setting`` names the setting of the time limit. ``rounds`` limits
-    the outline strategy, ``calls`` the tree search.
+    Effort ``auto`` calls the model if the probability that the first page answers is below ``below``. ``tokens`` and
+    ``seconds`` limit all calls together, including those that choose documents; ``setting`` names the setting of the
+    time limit. ``rounds`` limits the outline strategy, ``calls`` the tree search.
     """
 
     below: float = 0.1
@@ -50,9 +50,9 @@ class ReasonLimits:
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """A model and how to ask it about one question.
+    """A model with the strategy and limits for one question.
 
-    ``on_step`` receives every step at once; ``scope`` holds the remaining tokens and seconds.
+    ``on_step`` receives every step at once. ``scope`` holds the remaining tokens and seconds.
     """
 
     model: ChatModel
@@ -69,7 +69,7 @@ class Reasoner:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningResult:
-    """The pages after a model was asked, or unchanged. ``note`` describes a failure, "" if there was none."""
+    """The pages in the model's order, or unchanged. ``note`` describes a failure, "" if there was none."""
 
     visits: Sequence[PageVisit]
     scores: Sequence[PageScores]
@@ -78,7 +78,7 @@ class ReasoningResult:
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
     note: str = ""
-    expansions: Sequence[Expansion] = ()  # of the documents that other searches added, behind those that were there
+    expansions: Sequence[Expansion] = ()  # for documents from further searches, after those of the earlier documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,11 @@ def reason(
     search: SearchAgain | None = None,
     dead: bool = False,
 ) -> ReasoningResult:
-    """Ask the model which pages answer, if the effort and the probability require it. A failure leaves the order and
-    adds a note.
+    """Let the model find the pages that answer, if the effort and the probability require it. Return the new order.
 
-    ``named`` are the documents that the question names or that were chosen. ``search`` searches again in the model's
-    words. ``dead`` means that the model already failed. If one of the first pages probably answers, effort auto ends
-    with the first reply that names a page.
+    After a failure the order stays, with a note. ``named`` are the documents that the question names or that were
+    chosen. ``search`` searches again in the model's words. ``dead`` means that the model already failed. If one of the
+    first pages probably answers, effort auto ends with the first reply that names a page.
     """
     effort_asked, visits, scores, sure = request.effort, ranked.visits, ranked.scores, ranked.sure
 
@@ -127,7 +126,7 @@ def reason(
         gone = Reasoning(reasoner.strategy, reasoner.model.name, (), "failed")
         why = "the model failed while choosing documents and was not called again"
         return replace(unchanged(why), reasoning=gone)
-    from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
+    from retrievers.reason.asker import Asker  # imports pydantic, which a search without a model does not need
 
     board = Board(list(scores), [(visit.doc, visit.page) for visit in visits])
     expansion = together(ranked.expansions)

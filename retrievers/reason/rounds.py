@@ -1,6 +1,6 @@
-"""Rounds with a model: first an outline and passages, then the searches, sections and pages that it requests.
+"""Search with a model in rounds: first an outline and passages, then the searches, sections and pages that it requests.
 
-Each round shows only new text, and repeats what the model replied. A search uses the model's words, exact words in
+Each round shows only new text, and repeats the model's replies. A search uses the model's words, exact words in
 quotation marks, or a section name ("section: Manual cleaning").
 """
 
@@ -23,10 +23,10 @@ from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board, FoundAgain, SearchAgain, Verdict, unique
 from retrievers.reason.outline import opened, outline
 
-MOST_SEARCHES = 3  # searches of one round
-_SEARCH_LENGTH = 300  # characters of one
-_PAGES = 6  # that a search shows
-_LOOKED_INTO = 40  # pages in which exact words are looked for
+MOST_SEARCHES = 3  # searches in one round
+_SEARCH_LENGTH = 300  # maximum characters of a search
+_PAGES = 6  # pages shown for a search
+_LOOKED_INTO = 40  # pages in which exact words are searched
 _SECTIONS = 8
 _QUOTED = re.compile(r"""^[“"«„'‘](.+)[”"»“'’]$""", re.DOTALL)
 _SECTION = re.compile(r"^\s*(?:section|heading|chapter|abschnitt|kapitel)\s*:\s*(.+)$", re.IGNORECASE | re.DOTALL)
@@ -41,7 +41,7 @@ class SearchWish:
 
 
 def search_wish(written: str) -> SearchWish | None:
-    """Return the search that a model requests, None for an empty request."""
+    """Return the search in a model's request, None for an empty request."""
     text = " ".join(written[: 2 * _SEARCH_LENGTH].split())[:_SEARCH_LENGTH]
     if match := _SECTION.match(text):
         named = _QUOTED.match(match[1].strip())
@@ -52,14 +52,14 @@ def search_wish(written: str) -> SearchWish | None:
 
 
 class AnotherSearch:
-    """Run further searches, and add their results to the board. ``searched`` are the earlier requests."""
+    """Further searches of one question, whose results are added to the board. ``searched`` are the earlier requests."""
 
     def __init__(self, board: Board, asker: Asker, search: SearchAgain | None) -> None:
         self._board, self._asker, self._search = board, asker, search
         self.searched: dict[SearchWish, None] = {}
 
     def lines(self, wish: SearchWish, listed: set[int], room: int) -> list[str]:
-        """Return the results of a search in at most ``room`` tokens, and add its documents to ``listed``."""
+        """Return the results of a search in at most ``room`` tokens. Add its documents to the set ``listed``."""
         self.searched[wish] = None
         head = f"Search for {_describe_wish(wish)}"
         self._asker.widen(wish.text)
@@ -84,7 +84,7 @@ class AnotherSearch:
         return [f"{head} found:", *lines] if lines else [f"{head} found nothing."]
 
     def _hits(self, wish: SearchWish) -> list[tuple[str, int]]:
-        """Return lines with the numbers of their documents."""
+        """Return the results of a search as (line, number of its document)."""
         if self._search is None:
             return []
         again = self._search(f'"{wish.text}"' if wish.how == "exact" else wish.text)
@@ -104,7 +104,7 @@ class AnotherSearch:
         return list(zip(self._asker.passage_lines(places), (doc for doc, _ in places), strict=True))
 
     def _sections(self, title: str, again: FoundAgain) -> list[tuple[str, int]]:
-        """Return the sections with all words of a title: those of documents on the board, then of others."""
+        """Return the sections whose titles contain all words, first those in documents on the board."""
         terms = {cached_hash(term) for term in tokenise(title)}
         documents = [*self._board.scores, *again.pages]
         sections: dict[Place, None] = {}
@@ -136,16 +136,16 @@ def _fold_words(text: str) -> str:
     return re.sub(r"[\W_]+", " ", fold(text)).strip()
 
 
-_PROMPT, _MORE = "tree-outline", "tree-outline-more"  # of the first round, and of those after it
-_OUTLINE, _PASSAGES = 0.17, 0.14  # of all tokens at most, for the outline, and for passages of the best pages
-_OUTLINE_TOKENS = 1500  # tokens of an outline, however many there are
-_NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
-_WORTH = 1100  # but so many, so that a page can be read whole
-_SECTIONS_PER_ROUND, _PAGES_PER_ROUND = 4, 4  # sections opened and pages read in a round at most
-_A_PAGE = 600  # tokens of a page that is read
-_MAX_LISTED = 8  # documents that later rounds have a line of
-_OPENING = 500  # tokens that pages leave to sections and searches, a third at most
-_HIT_TOKENS = 700  # tokens of what a search finds
+_PROMPT, _MORE = "tree-outline", "tree-outline-more"  # names of the prompts of the first round and of later rounds
+_OUTLINE, _PASSAGES = 0.17, 0.14  # maximum shares of all tokens for the outline and for passages of the best pages
+_OUTLINE_TOKENS = 1500  # maximum tokens of an outline
+_NOW = 0.6  # share of the remaining tokens for sections and pages if another round may follow,
+_WORTH = 1100  # but at least this number of tokens, so that a page can be read completely
+_SECTIONS_PER_ROUND, _PAGES_PER_ROUND = 4, 4  # maximum sections opened and pages read in a round
+_A_PAGE = 600  # tokens of a page
+_MAX_LISTED = 8  # documents that later rounds list
+_OPENING = 500  # tokens reserved for sections and searches, at most a third
+_HIT_TOKENS = 700  # tokens for the results of a search
 _SHORT = " One of the pages shown is likely to answer: name it now, and ask for more only where none can."
 _NOTHING = "No page of the library holds a word of the question. Search in other words, or in another language."
 _LAST = "This is the last round: name pages now."
@@ -170,11 +170,11 @@ class Turn(BaseModel):
 
 
 class Rounds:
-    """Search a board in at most ``rounds`` rounds and the remaining tokens.
+    """A search of a board in at most ``rounds`` rounds and within the remaining tokens.
 
-    ``roles`` are page roles that the question needs; at most ``page_count`` pages are named. ``named`` are the
-    documents that the question names or that were chosen. ``search`` searches the library again. ``short`` ends with
-    the first reply that names a page.
+    ``roles`` are page roles that the question needs. At most ``page_count`` pages are named. ``named`` are the
+    documents that the question names or that were chosen. ``search`` searches the library again. With ``short`` the
+    search ends with the first reply that names a page.
     """
 
     def __init__(
@@ -191,14 +191,14 @@ class Rounds:
         self._board, self._asker, self._rounds, self._roles, self._page_count = board, asker, rounds, roles, page_count
         self._chosen, self._again = named, AnotherSearch(board, asker, search)
         self._short = short
-        self._listed: set[int] = set()  # documents that have had a line
+        self._listed: set[int] = set()  # documents that have been listed
         self._looked: set[tuple[int, int, bool]] = set()  # (document, page or section, whether it is a page)
         self._docs: dict[int, None] = {}
-        self._read: dict[Place, None] = {}  # before this round, and in it:
+        self._read: dict[Place, None] = {}  # pages read in earlier rounds; _new are those of this round
         self._new: list[Place] = []
 
     def verdict(self) -> Verdict:
-        """Return the pages of the last round; if a later call fails, those of the round before."""
+        """Return the pages named in the last round. If a later call fails, return those of the round before."""
         verdict = Verdict()
         values = self._first()
         for number in range(1, self._rounds + 1):
@@ -241,8 +241,8 @@ class Rounds:
         return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
 
     def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:
-        """Return what a later round is given: the documents that matter, what was said and read before, and what is
-        new.
+        """Return the values of a later round's prompt: the relevant documents, earlier replies and readings, and the
+        new texts.
         """
         named = ", ".join(f"D{doc + 1} page {page}" for doc, page in verdict.pages)
         read = ", ".join(f"D{doc + 1} page {page}" for doc, page in self._read)
@@ -268,7 +268,7 @@ class Rounds:
         return Verdict(places, sections, turn.reasoning)
 
     def _with_rest(self, verdict: Verdict) -> Verdict:
-        """Return the places with the next page of each that breaks off in a list or a table, at the end."""
+        """Return the verdict, followed by the next page of each page whose list or table continues there."""
         rest = [(doc, page + 1) for doc, page in verdict.pages[: self._page_count] if self._asker.goes_on((doc, page))]
         if not verdict.pages or not (new := [place for place in rest if place not in verdict.pages]):
             return verdict
@@ -280,7 +280,7 @@ class Rounds:
         return f"the outline of {', '.join(named)}" + (f"; {len(passages)} passages" if passages else "")
 
     def _look(self, turn: Turn, number: int) -> list[str]:
-        """Show what was asked for and is new, as far as there is room: pages read, sections opened, searches made."""
+        """Return the new texts that a reply requests, as far as they fit: pages, sections and search results."""
         nodes, pages = self._places_asked(turn)
         wishes = [wish for item in turn.search[:MOST_SEARCHES] if (wish := search_wish(item))]
         wishes = [wish for wish in dict.fromkeys(wishes) if wish not in self._again.searched]
@@ -320,10 +320,10 @@ class Rounds:
         return seen
 
     def _places_asked(self, turn: Turn) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
-        """Return sections (-1: a whole document) to open, and pages to read.
+        """Return the requested sections (index -1 for a whole document) and pages.
 
-        A section without parts is read instead: asking to open it means wanting to see what is in it. A page that
-        breaks off brings the next one.
+        For a section without parts, its pages are returned instead. If a page's text continues on the next page, the
+        next page is added.
         """
         nodes = [(name, self._node(name)) for name in turn.expand[:_SECTIONS_PER_ROUND]]
         pages = [

@@ -1,1 +1,1 @@
-"""Places that a question refers to by page, number, name or role in a document, regardless of the words on them."""
+"""Pages to which a question refers by page number, section number, title or role, whatever their words."""

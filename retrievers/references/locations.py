@@ -1,6 +1,6 @@
-"""Find the location of a reference in one document: headings, captions, lines and printed page numbers.
+"""Find the pages of a reference in one document, by headings, captions, lines and printed page numbers.
 
-A printed number comes from the file's page labels, or from the top or bottom line of a page if a neighbouring page
+A printed number comes from the file's page labels, or from the top or bottom lines of a page if a neighbouring page
 continues the count.
 """
 
@@ -20,7 +20,7 @@ from hybrid_core.types.results import Pointer
 from retrievers.query.references import NUMBER, Reference, bare_line_starts, line_starts, references
 from retrievers.trees.content import Content
 
-# Headings whose number stands by itself: "7. Warranties" is section 7, "G Error Cases" appendix G.
+# headings whose number has no word: "7. Warranties" is section 7, "G Error Cases" appendix G
 _BARE = frozenset(("section", "chapter", "article", "clause", "note", "part", "appendix", "item"))
 _LEADING_NUMBER = re.compile(rf"\s*(?:[(\[]\s?)?(?P<number>{NUMBER})(?:[.:)\]]|\s[-–—:]|(?=\s))(?P<rest>.*)", re.DOTALL)
 _NOTES = re.compile(r"\W*(?:\d+\W+)?notes\b(?!\s*\d)", re.IGNORECASE)
@@ -30,7 +30,10 @@ _WORD_FIT, _NUMBER_FIT = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The number at the beginning of a heading or line, and its ``word`` ("note"), "" if there is none."""
+    """The number at the beginning of a heading or line.
+
+    ``word`` is the word before it ("note"), "" if there is none. ``after`` is the rest of the line.
+    """
 
     word: str
     number: str
@@ -47,7 +50,7 @@ def numbered(line: str) -> Numbered | None:
 
 
 def fit(reference: Reference, title: str) -> int:
-    """Return how well a heading matches a reference: 2 with its word, 1 with only its number, else 0."""
+    """Return the match of a heading with a reference: 2 with word and number, 1 with only the number, else 0."""
     heading = numbered(title)
     if heading is None or heading.number != reference.number:
         return 0
@@ -57,25 +60,28 @@ def fit(reference: Reference, title: str) -> int:
 
 
 def begins_caption(reference: Reference, line: str) -> bool:
-    """Return whether a line is the referenced caption, and not a sentence that mentions it."""
+    """Return whether a line is the caption that is referred to, and not a sentence that mentions it."""
     caption = numbered(line)
     if caption is None or (caption.word, caption.number) != (reference.word, reference.number):
         return False
     return _AFTER_CAPTION.match(caption.after) is not None
 
 
-_EDGE = 3  # lines at the top and at the bottom of a page that may bear its number
-_EDGE_LINE = 80  # characters of such a line
+_EDGE = 3  # lines at the top and bottom of a page that may contain its number
+_EDGE_LINE = 80  # maximum characters of such a line
 _SPLIT = re.compile(r"[\s|·•]+")
 
 
 def labelled(number: str, labels: Sequence[str]) -> list[int]:
-    """Return the pages (1-based) whose label in the file is this number."""
+    """Return the pages (from 1) whose label in the file is this number."""
     return [page for page, label in enumerate(labels, 1) if label and page_number(_join_label(label)) == number]
 
 
 def printed(number: str, texts: Sequence[str]) -> list[int]:
-    """Return the pages (from 1) with this printed number, if their neighbours continue the count."""
+    """Return the pages (from 1) with this printed number, preferring those whose neighbours continue the count.
+
+    A decimal number without such a neighbour is ignored.
+    """
     edges: dict[int, set[str]] = {}
 
     def bears(page: int, number: str) -> bool:
@@ -89,13 +95,13 @@ def printed(number: str, texts: Sequence[str]) -> list[int]:
     pages = [page for page in range(1, len(texts) + 1) if bears(page, number)]
     counted = {page: bears(page - 1, before) + bears(page + 1, after) for page in pages}
     best = max(counted.values(), default=0)
-    if not best and number.isdecimal():  # any figure may stand at the edge of a page
+    if not best and number.isdecimal():  # any figure may be at the edge of a page
         return []
     return [page for page in pages if counted[page] == best]
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """Yield what may be a page's number: the first and the last word of the lines at its edges."""
+    """Yield possible page numbers: the first and last word of each line at the top and bottom of a page."""
     lines = [line for line in text.split("\n") if line.strip()]
     for line in [*lines[:_EDGE], *lines[-_EDGE:]]:
         if len(line) <= _EDGE_LINE:
@@ -106,12 +112,12 @@ def _numbers(text: str) -> Iterator[str]:
 
 
 def _join_label(written: str) -> str:
-    """Join ``A - 4`` and ``- 4 -`` as they are asked for: A-4, 4."""
+    """Return a label in the form in which questions use it: ``A - 4`` becomes A-4, ``- 4 -`` becomes 4."""
     return re.sub(r"\s*([-–—])\s*", "-", written.strip()).strip("-[]() ")
 
 
-_LIST_LINES = 4  # lines of one page that begin as headings or captions do: it is a list of them
-_SECTION_PAGES = 60  # pages of a section in which the rest of the question is looked for
+_LIST_LINES = 4  # lines of one page that begin like headings or captions, from which the page is a list of them
+_SECTION_PAGES = 60  # maximum pages of a section that are searched for the rest of the question
 
 Span = tuple[int, int | None]
 Texts = Callable[[], Sequence[tuple[str, str]]]
@@ -120,10 +126,10 @@ Texts = Callable[[], Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class PlaceFound:
-    """A place that was found. ``page`` counts from 1; ``why`` says how it was found.
+    """A page that a reference means. ``page`` counts from 1; ``why`` is the reason for the user.
 
-    ``begins`` is False if the place only continues on this page. ``span`` is the range of characters that belongs to
-    the place, if it is less than the page. ``whole`` is True if its title covers the question.
+    ``begins`` is False if the section only continues on this page. ``span`` is the range of characters that belongs to
+    the section, None for the whole page. ``whole`` is True if the section's title covers the question.
     """
 
     page: int
@@ -134,7 +140,7 @@ class PlaceFound:
 
 
 def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFound]:
-    """Return the places that a reference means in a document, most likely first, [] if there are none."""
+    """Return the pages that a reference means in a document, most likely first, [] if there are none."""
     if reference.kind == "page":
         return _page(reference, content.pages, texts)
     if reference.kind == "caption":
@@ -149,7 +155,7 @@ def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFo
 
 
 def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
-    """Find a page by the file's labels, by its place in the file, by the number that it bears."""
+    """Return pages by number: by the file's page labels, the position in the file, and the printed number."""
     number = reference.number
     read = texts()
     reasons = {
@@ -168,9 +174,9 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
 
 
 def sections_called(reference: Reference, sections: Sequence[Section]) -> list[PlaceFound]:
-    """Return the sections whose heading has the number.
+    """Return the pages of sections whose heading has the number.
 
-    Sections that also have the word come alone; among these, the highest in the tree.
+    If some headings also have the word, only these count. Among them, only the highest level counts.
     """
     fits = [(fit(reference, section.title), section) for section in sections if not section.synthetic]
     surest = max((rank for rank, _ in fits), default=0)
@@ -186,9 +192,9 @@ def sections_called(reference: Reference, sections: Sequence[Section]) -> list[P
 
 
 def _among_notes(numbered_sections: list[Section], sections: Sequence[Section]) -> list[Section]:
-    """Return the sections with bare numbers that may be notes, all of them where no heading says where notes are.
+    """Return those sections with bare numbers that may be notes; all of them if no heading "Notes" exists.
 
-    "7 Management's Discussion" of a report whose notes come later is its item 7, not its note 7.
+    "7 Management's Discussion" in a report with later notes is item 7, not note 7.
     """
     heads = [section for section in sections if _NOTES.match(section.title)]
     if not heads:
@@ -211,7 +217,7 @@ def _pages_of(section: Section) -> Iterator[PlaceFound]:
 
 
 def beginning(section: Section, why: str) -> PlaceFound:
-    """Return the page on which a section begins."""
+    """Return the page on which a section begins, with the section's range of characters on it."""
     end = section.end_anchor if section.end_page == section.start_page else None
     return PlaceFound(section.start_page, why, span=(section.anchor, end))
 
@@ -222,7 +228,10 @@ def lines_that_begin(
     begins: Callable[[Reference, str], bool],
     starts: re.Pattern[str] | None = None,
 ) -> list[PlaceFound]:
-    """Return the pages on which a line begins like this; if several, only those that are not lists of such lines."""
+    """Return the pages with a line that begins like the reference.
+
+    If there are several, leave out pages that are lists of such lines.
+    """
     starts = starts or line_starts(reference.word)
     matches: list[tuple[int, int, str, int]] = []
     for page, (_, text) in enumerate(texts, 1):
@@ -246,7 +255,7 @@ def _shorten_line(line: str, length: int = 60) -> str:
 
 
 def _unique(places: Iterator[PlaceFound]) -> Iterator[PlaceFound]:
-    """Yield each page once, by what begins there rather than by what goes on."""
+    """Yield each page once. A section that begins on a page is preferred to one that continues there."""
     by_page: dict[int, PlaceFound] = {}
     for place in places:
         if place.page not in by_page or (place.begins and not by_page[place.page].begins):
@@ -261,18 +270,18 @@ _SENDING = re.compile(
     re.IGNORECASE,
 )
 _MAYBE = ("see", "refer", " in ", "(", "consult", "siehe", "vgl", "voir", "véase", "见", "如")
-_BEFORE = 40  # characters
-_MOST, _PAGES_TO_READ = 3, 12  # places of one text, pages that are read for each
+_BEFORE = 40  # characters before a reference in which "see" and similar words are searched
+_MOST, _PAGES_TO_READ = 3, 12  # maximum pointers of one text, and pages read for each
 
 Read = Callable[[Sequence[int]], Sequence[str]]
 """The texts of pages, 1-based."""
 
 
 def pointers(text: str, page: int, content: Content, read: Read) -> tuple[Pointer, ...]:
-    """Return the places that the text of a page refers to ("see Note 7").
+    """Return the parts of the document to which the text of a page refers ("see Note 7").
 
-    They are found by headings, else by lines that begin in this way. References that the document lacks, or has on the
-    same page, are left out.
+    They are found by headings, else by lines that begin like the reference. References to parts that do not exist or
+    are on the same page are left out.
     """
     folded = text.lower()
     if not any(sign in folded for sign in _MAYBE):

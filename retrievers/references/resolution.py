@@ -1,4 +1,4 @@
-"""Resolve what a question refers to: a numbered place, a named section, or a whole document."""
+"""Find the pages to which a question refers: a numbered part, a named section, or a whole document."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from retrievers.references.sections import SectionQuery, named_sections, overvie
 from retrievers.trees.content import Content
 from retrievers.trees.contents import PageTexts
 
-# What parts of documents are called, what there is on pages, and what documents are.
+# words for parts of documents, things on pages, and kinds of documents
 STRUCTURE = frozenset(
     tokenise(
         """
@@ -50,14 +50,14 @@ def own_names(document: Document) -> frozenset[str]:
 
 
 def naming_terms(document: Document, routing: Routing) -> frozenset[str]:
-    """Return the terms by which a question may name a document."""
+    """Return the terms by which a question may name a document: its own names, card terms and matched terms."""
     card = document.card
     terms = tokenise(" . ".join((card.title, *card.tags, *card.symbols, *card.parties, *card.recurring)))
     return own_names(document) | routing.matched_terms.union(terms)
 
 
 def without(question: Question, routing: Routing, named: Iterable[Reference] = ()) -> str:
-    """Return the question without the names of organisations and the places in ``named``."""
+    """Return the question's text without the names of organisations and without the references in ``named``."""
     text = question.text
     for reference in sorted(named, key=lambda reference: -reference.start):
         text = f"{text[: reference.start]} . {text[reference.end :]}"
@@ -67,24 +67,28 @@ def without(question: Question, routing: Routing, named: Iterable[Reference] = (
 
 
 def rest(text: str, question: Question, naming: Collection[str]) -> list[str]:
-    """Return the terms that name neither the document, its type or time, nor are filler words."""
+    """Return the terms of a text that carry its content.
+
+    Filler words, years, numbers, structure words, and terms of the document's name, type or period are left out.
+    """
     left_out = question.period_terms.union(*question.type_terms.values(), naming, STRUCTURE)
     return [term for term in content_words(text) if term not in left_out and not is_year(term) and not is_number(term)]
 
 
 _MOST_DOCUMENTS = 3
-_GOING_ON = 4  # pages of a place after its first that lead too
-_BEGINS = 0.15  # what the page where a place begins is worth more than those where it goes on, as a share of the best
+_GOING_ON = 4  # maximum pages of a section after its first that are also put first
+_BEGINS = 0.15  # bonus of the first page of a section over its later pages, as a share of the best score
 
 Finder = Callable[[PageScores], Sequence[PlaceFound]]
 
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """The pages in their new order, the gain of each, and the reasons; no reasons if no place was found.
+    """The pages in their new order, with the referenced pages first.
 
-    ``settled`` is True if the question asks for nothing else. ``spans`` are the parts of pages that are meant;
-    ``page_terms`` are the other terms for a page that was named by number.
+    ``reasons`` tell why a page was put first; they are empty if no reference was found. ``settled`` is True if the
+    question asks for nothing else. ``spans`` are the referenced character ranges of pages. ``missing`` lists references
+    that no document has. ``page_terms`` are the question's other terms for a page that was named by number.
     """
 
     visits: Sequence[PageVisit]
@@ -97,9 +101,9 @@ class Leads:
 
 
 def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
-    """Return the documents that the question names or implies, in the order of their best pages.
+    """Return the documents (indexes) that the question probably means, in the order of their best pages.
 
-    Their scores are close to the best.
+    Their scores are close to the best score. There are at most three.
     """
     best = max((scores.candidate.score for scores in pages), default=0.0)
     close = [doc for doc, scores in enumerate(pages) if scores.candidate.score > best - scoring.close]
@@ -116,10 +120,11 @@ def lead(
     asks_more: Callable[[PageScores], bool],
     one_document: bool = False,
 ) -> Leads:
-    """Put the places that ``find`` returns for these documents before all other pages, most likely document first.
+    """Put the pages that ``find`` returns for these documents before all other pages, and return the new order.
 
-    If the question asks for more than the place, the places of a document are sorted by value, else as found,
-    beginnings first. With ``one_document`` the search ends with the first document that has a place.
+    ``docs`` are indexes, the most likely document first. If the question asks for more than the reference
+    (``asks_more``), a document's pages are sorted by score; otherwise they keep their order, beginnings first. With
+    ``one_document`` the search ends with the first document in which pages are found.
     """
     best = max((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=0.0)
     gains: dict[Place, float] = {}
@@ -152,7 +157,7 @@ def lead(
 
 
 def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tuple[str, str]]]:
-    """Return a function that reads the labels and texts of a document's pages once."""
+    """Return a function that reads the labels and texts of a document's pages at the first call and caches them."""
     cached: list[tuple[str, str]] = []
 
     def read() -> Sequence[tuple[str, str]]:
@@ -165,10 +170,10 @@ def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tupl
 
 
 _SAYING = frozenset(tokenise("announce contain cover present deal argue draw state main key whole brief short content"))
-_RESULTS = frozenset(tokenise("results performance"))  # what a summary of a report is of
+_RESULTS = frozenset(tokenise("results performance"))  # words for which a summary of a report is an answer
 _CAPITAL = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w'’-]*")
 _THE = re.compile(r"(?<= )(?:the|this|that|our|my|der|die|das|den|dem|le|la|les|el|los|las)(?=((?: \w+){2,5}))")
-_FIRST, _FULL = 3, 100  # pages on which a document says what it is: up to the first with so many words
+_FIRST, _FULL = 3, 100  # pages that introduce a document: up to the first with this number of words
 
 
 def meant_places(
@@ -180,7 +185,7 @@ def meant_places(
     scoring: DocumentScoring,
     alone: bool = False,
 ) -> Leads:
-    """Put the pages that the question refers to first, with reasons.
+    """Put the pages to which a question refers first, with reasons.
 
     ``alone`` means that only one document is searched.
     """
@@ -238,7 +243,7 @@ def _by_number(
     if any(reference.kind == "page" for reference in named):
         leads = replace(leads, page_terms={place: asked_beside(pages[place[0]]) for place in leads.reasons})
     if not alone and not any(_is_named(pages[doc].candidate.document, question) for doc in docs):
-        return leads  # of which document the place would be is not said
+        return leads  # the question does not identify the document
     missing = [reference.written for reference in named if reference not in located and not is_year(reference.number)]
     return replace(leads, missing=missing, settled=leads.settled and not missing) if missing else leads
 
@@ -252,7 +257,9 @@ def _by_role(
     pages: Sequence[PageScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Find what a document is about, where the question names one and asks for nothing else."""
+    """Put the overview pages of a document first, if the question asks what the document is about
+    and for nothing else.
+    """
     text = without(replace(question, text=left), routing)
 
     def means_whole(document: Document, content: Content) -> bool:
@@ -270,13 +277,13 @@ def _by_silence(
     pages: Sequence[PageScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Find what a document says, where the question names one and nothing in it."""
+    """Put the overview pages of a document first, if the question asks what it says and names nothing inside it."""
     text = without_saying_chinese(without(question, routing))
     loosely = ends_in_saying(question.text)
 
     def means_whole(document: Document, content: Content) -> bool:
         others = without_saying(rest(text, question, naming_terms(document, routing)))
-        if not _is_named(document, question):  # "What does this report cover?": there is but one
+        if not _is_named(document, question):  # "What does this report cover?" is clear if there is only one document
             return len(pages) == 1 and own_names(document).isdisjoint(question.terms) and not others
         return not (_elsewhere(others, content) if loosely else others)
 
@@ -290,7 +297,7 @@ def _whole(
     pages: Sequence[PageScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Find what speaks for a whole document, where the question means one."""
+    """Put the overview pages of the first document first for which ``means_whole`` is true."""
 
     def places(scores: PageScores) -> Sequence[PlaceFound]:
         document, content = scores.candidate.document, scores.content
@@ -300,9 +307,9 @@ def _whole(
 
 
 def _is_named(document: Document, question: Question) -> bool:
-    """Return whether a question names a document rather than has words in common with its name.
+    """Return whether a question names a document, and does not just share words with its name.
 
-    A word of the name begins with a capital or is Chinese, or two stand together ("the harbour survey").
+    A shared word must begin with a capital or be Chinese, or two words must be adjacent ("the harbour survey").
     """
     names = own_names(document)
     if names.isdisjoint(question.terms):
@@ -321,7 +328,7 @@ def _by_name(
     docs: Sequence[int],
     texts: PageTexts,
 ) -> Leads:
-    """Return a section by its title, in the document that the question most likely means."""
+    """Put sections first whose titles the question names, in the most likely document."""
     part, terms, text = part_spoken_of(question.text), frozenset(tokenise(question.text)), plain_words(question.text)
 
     def places(scores: PageScores) -> Sequence[PlaceFound]:
@@ -345,9 +352,9 @@ def _by_name(
 
 
 def _elsewhere(terms: Sequence[str], content: Content) -> list[str]:
-    """Return the terms that the document's first pages do not hold.
+    """Return the terms that the document's first pages do not contain.
 
-    They ask for something in it, the others may name it.
+    These ask for something inside the document; the other terms may name the document.
     """
     occurrences = content.body.occurrences([cached_hash(term) for term in terms])
     full = np.flatnonzero(content.body.lengths[:_FIRST] >= _FULL)

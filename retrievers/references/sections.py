@@ -28,22 +28,22 @@ _CHINESE_PARTS = ("章", "节", "部分")
 _PART_FIT, _TITLE_FIT = (
     0.6,
     0.85,
-)  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
+)  # minimum Dice coefficient of title and question, if the question mentions a kind of part, and if not
 _SEGMENT = re.compile(r"[,;:–—(|]")
-_SEGMENT_ONLY = 0.98  # of the fit of a whole title
+_SEGMENT_ONLY = 0.98  # factor on the match of a whole title if only its first segment matches
 _LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
-_LINE = 100  # characters of a line that may be a title
-_PAIR = 2  # so many words stand together by accident too
+_LINE = 100  # maximum characters of a line that may be a title
+_PAIR = 2  # words that may stand together by accident
 _MOST_SECTIONS, _READ = 4, 8
 
 
 @dataclass(frozen=True, slots=True)
 class SectionQuery:
-    """A question for sections. ``terms`` are all of its terms, ``telling`` those that are neither document names nor
-    filler words.
+    """A question as a query for sections.
 
-    ``needed`` are telling terms that the first page of the document lacks. ``naming`` are the document's own names;
-    ``part`` is the kind of part that the question mentions, "" for none.
+    ``terms`` are all of its terms; ``telling`` are those that are neither document names nor filler words. ``needed``
+    are telling terms that the first page of the document lacks. ``naming`` are the document's own names. ``part`` is
+    the kind of part that the question mentions, "" for none.
     """
 
     text: str
@@ -55,7 +55,7 @@ class SectionQuery:
 
 
 def part_spoken_of(question: str) -> str:
-    """Return the kind of part that a question asks for: "chapter", "note", "section"; "" for none."""
+    """Return the kind of part that a question asks for, such as "chapter", "note" or "section", "" for none."""
     named = (_PARTS[word] for word in _LETTERS.findall(question.lower()) if word in _PARTS)
     return next(named, "section" if any(part in question for part in _CHINESE_PARTS) else "")
 
@@ -63,9 +63,9 @@ def part_spoken_of(question: str) -> str:
 def named_sections(query: SectionQuery, content: Content, worth: Callable[[int], float]) -> list[PlaceFound]:
     """Return the sections whose titles match the question and contain little else, most likely first.
 
-    If the question mentions a kind of part, a partial match is enough. Among equal matches, sections of that kind come
-    first, then the longest exact title, then sections below other named sections, then higher ones, then those of
-    higher ``worth``.
+    If the question mentions a kind of part, a partial match is enough. Equal matches are ordered in this sequence:
+    sections of that kind, the longest exact title, sections below other named sections, higher levels, higher
+    ``worth``.
     """
     matches = []
     begins = _pages_with_headings(query, content)
@@ -91,7 +91,7 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
     places: dict[int, PlaceFound] = {}
     for _, section, verbatim in matches[:_MOST_SECTIONS]:
         place = beginning(section, f"'{section.title}' begins on this page")
-        if not query.part and not verbatim:  # it may be that only a word of it is asked about
+        if not query.part and not verbatim:  # perhaps only a word of the title is asked about
             place = replace(place, span=None)
         whole = verbatim > _PAIR or (query.needed or query.telling) <= _title_terms(section.title)
         places.setdefault(section.start_page, replace(place, whole=whole))
@@ -99,7 +99,7 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
 
 
 def _pages_with_headings(query: SectionQuery, content: Content) -> set[int] | None:
-    """Return the pages on which headings with a telling term begin; None where every heading must be looked at."""
+    """Return the pages on which headings with a telling term begin. Return None if all headings must be checked."""
     if not query.telling or query.part:
         return None
     occurrences = content.headings.occurrences([cached_hash(term) for term in query.telling])
@@ -112,9 +112,9 @@ def titled_lines(
     worth: Callable[[int], float],
     texts: Callable[[Sequence[int]], Sequence[str]],
 ) -> list[PlaceFound]:
-    """Return the pages with a line that matches like a heading, for headings that the tree lacks.
+    """Return pages with a line that matches like a heading, for headings that the section tree lacks.
 
-    Only the best pages that contain all of its words are read.
+    Only the best pages that contain all of the query's words are read.
     """
     required = query.needed or query.telling
     if len(required) < (1 if query.part or query.terms & query.naming else _PAIR):
@@ -132,16 +132,16 @@ def titled_lines(
 
 
 def _may_be_title(line: str) -> bool:
-    """Return whether a line is no sentence and no part of one."""
+    """Return whether a line may be a title: it is short, begins with a capital and does not end like a sentence."""
     sentence = line.endswith((".", "。", ";", "；")) and line.count(" ") > _PAIR
     return len(line) <= _LINE and not line[:1].islower() and not sentence
 
 
 def _fit(query: SectionQuery, title: str, verbatim: int) -> float:
-    """Return how well a title says what is asked, 0 to 1.
+    """Return the match of a title with the question, from 0 to 1.
 
-    It counts as a whole, or by what stands before a comma or a colon. ``verbatim`` of its words stand in the question
-    as they are.
+    The whole title or its part before a comma or colon counts, whichever is better. ``verbatim`` is the number of its
+    words if the question contains the title literally.
     """
     words = _title_terms(title)
     if words <= query.naming:
@@ -162,13 +162,16 @@ def _dice(query: SectionQuery, title: frozenset[str]) -> float:
 
 
 def _begins(query: SectionQuery, title: str) -> bool:
-    """Return whether a long title begins with two words or more that are asked for."""
+    """Return whether a title begins with exactly the telling terms of the question, at least two."""
     count = len(query.telling)
     return count > 1 and set(tokenise(title)[:count]) == query.telling
 
 
 def _verbatim(query: SectionQuery, title: str) -> int:
-    """Return how many words of a title stand in the question, if all do and in their order; one alone says nothing."""
+    """Return the number of words of a title if the question contains the title literally, 0 otherwise.
+
+    A single word counts as 0.
+    """
     plain = _plain_title(title)
     words = plain.count(" ") - 1
     return words if words > 1 and plain in query.text else 0
@@ -181,7 +184,7 @@ def _plain_title(title: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def _title_terms(title: str) -> frozenset[str]:
-    """Return the terms of a title without its number and what it is called."""
+    """Return the terms of a title without its number and words such as "note" or "section"."""
     return frozenset(tokenise(_unnumbered(title))) - _LABELS
 
 
@@ -198,7 +201,7 @@ _WHOLE = (
     r"(?:the |this )?(?:study|report|paper|book|document|guide|manual|survey|agreement|company|chapters?|results"
     r"|findings|year|quarter|operations|business|\d{4})"
 )
-# What sections are called that speak for the whole.
+# titles of sections that summarise the whole document
 _ROLE_NAMES: Mapping[str, str] = {
     "abstract": r"abstract|zusammenfassung|r[ée]sum[ée]|resumen|摘要",
     "summary": rf"(?:[\w&]+ ){{0,2}}(?:summary|overview)(?: of {_WHOLE})?|at a glance|in brief|synopsis"
@@ -221,13 +224,13 @@ _ORDER: Mapping[Wanted, tuple[str, ...]] = {
     "conclusion": ("conclusion", "summary", "findings", "abstract", "titled", "front", "introduction"),
     "abstract": ("abstract", "summary", "titled", "front", "introduction", "conclusion"),
 }
-_COVERS = frozenset(("annual report", "quarterly report", "current report"))  # their first page is a form
-# Of a document's pages: where it is introduced, from where it may conclude (references and appendices follow), and from
-# where a summary stands at its end.
+_COVERS = frozenset(("annual report", "quarterly report", "current report"))  # types whose first page is a form
+# shares of a document's pages: where the introduction ends, from where conclusions may begin (references and appendices
+# follow), and from where a summary at the end may begin
 _BEGINNING, _CONCLUDES, _END = 0.25, 0.4, 0.67
-_SHORT = 16  # pages of a beginning at least
-_WORDS = 40  # from which a first page says more than a title
-_SAME = 0.7  # Dice coefficient of a section's title and the document's
+_SHORT = 16  # minimum pages of the beginning
+_WORDS = 40  # minimum terms of a first page with more than a title
+_SAME = 0.7  # minimum Dice coefficient of a section's title and the document's title
 _MOST_PAGES = 6
 
 
@@ -242,13 +245,13 @@ def overview(kind: Wanted, document: Document, content: Content) -> list[PlaceFo
             places.setdefault(1, PlaceFound(1, "the document begins on this page"))
     if document.card.type not in _COVERS:
         places.setdefault(1, PlaceFound(1, "the document begins on this page"))
-    if not places and content.pages > 1:  # a form of which no part speaks for the whole
+    if not places and content.pages > 1:  # a form, of which no part summarises the document
         places[2] = PlaceFound(2, "the page after the cover")
     return list(places.values())[:_MOST_PAGES]
 
 
 def _section(role: str, document: Document, content: Content) -> Section | None:
-    """Return the section of this role that stands highest in the tree, where a document has one."""
+    """Return the section with this role at the highest level, None if the document has none."""
     if role == "front" or (role == "titled" and document.card.type in _COVERS):
         return None
     beginning = max(_SHORT, _BEGINNING * content.pages)

@@ -1,1 +1,1 @@
-"""Terms, headings and section trees of documents, one by one and in common arrays."""
+"""Terms, headings and section trees of documents, for single documents and for whole libraries in common arrays."""

@@ -1,4 +1,4 @@
-"""One document as a search reads it: its terms, headings and section tree, and the coverage of titles.
+"""The content of one document for a search: its terms, headings and section tree, and the coverage of titles.
 
 A section is relevant if the question covers its whole title: "governing law" means "Governing Law", while one word of a
 long title says little. BM25 over headings cannot express this, because it ignores the uncovered words.
@@ -26,10 +26,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Titles:
-    """The titles of a document's sections. ``terms`` has a row for each section, numbers left out."""
+    """The titles of a document's sections. ``terms`` has a row for each section, without numbers."""
 
     terms: TermCounts
-    pages: npt.NDArray[np.int64]  # (sections,), the page each begins on, 0-based
+    pages: npt.NDArray[np.int64]  # (sections,), the page on which each begins, from 0
 
     @classmethod
     def of(cls, sections: Sequence[Section]) -> Titles:
@@ -37,7 +37,7 @@ class Titles:
 
     @cached_property
     def _named(self) -> int:
-        """Return how many titles have words."""
+        """Return the number of titles that have terms."""
         return int(np.count_nonzero(self.terms.lengths))
 
     @cached_property
@@ -51,8 +51,8 @@ class Titles:
         """Return the best value of the titles that begin on each page: float64 (pages,), higher is better, 0 without a
         match.
 
-        A title has the value Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power, summed over its terms in
-        ``query``, {term hash: weight}.
+        ``query`` maps term hashes to weights. The value of a title is Σ w · idf · (Σ w · idf / Σ idf of all its
+        terms)^power, summed over its terms in ``query``.
         """
         best = np.zeros(pages)
         titles, weights = self._weigh(query)
@@ -62,7 +62,7 @@ class Titles:
         return best
 
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
-        """Return what each term adds to the ``covered`` value of a page (from 1)."""
+        """Return the contribution of each term hash to the ``covered`` value of a page (from 1)."""
         rows = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
         if not rows:
             return {}
@@ -78,24 +78,30 @@ class Titles:
         return best
 
     def _weigh(self, query: Mapping[int, float]) -> tuple[Occurrences, Floats]:
-        """Find the titles that hold the terms, and what each term weighs there."""
+        """Return the occurrences of the query's terms in titles, and the weight of each occurrence."""
         occurrences = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
         return occurrences, (weights * bm25.idf(self._named, occurrences.holding))[occurrences.terms]
 
 
 def _share(sums: Floats | float, whole: Floats, power: float) -> Floats:
-    """Return the share of a title's words that the question holds, to that power: a half counts less than half."""
+    """Return the covered share of each title, raised to ``power``.
+
+    With a power above 1, a half counts less than half.
+    """
     return np.asarray(np.minimum(1.0, sums / whole) ** power)
 
 
 Ints = npt.NDArray[np.int64]
-_SENTENCE, _SMALL = 7, 3  # words of a title that may be a sentence, and letters of those that titles write small too
+_SENTENCE, _SMALL = 7, 3  # words from which a title may be a sentence; letters of short words, whose case is ignored
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The terms and tree of one content, immutable. A content_id changes its meaning only after a repair."""
+    """The terms and section tree of one content, immutable.
+
+    The same content_id stands for other content only after a repair.
+    """
 
     content_id: str
     body: TermCounts
@@ -109,7 +115,7 @@ class Content:
 
     @cached_property
     def spans(self) -> tuple[Ints, Ints]:
-        """Return the first page (0-based) and end page (excluded) of every section."""
+        """Return the first page (from 0) and the end page (excluded) of every section: int64 (sections,) each."""
         return (
             np.array(column(self.sections, "start_page"), np.int64) - 1,
             np.array(column(self.sections, "end_page"), np.int64),
@@ -121,7 +127,7 @@ class Content:
 
     @cached_property
     def leaves(self) -> npt.NDArray[np.bool_]:
-        """Return which sections have no subsections: bool (sections,)."""
+        """Return for each section whether it has no subsections: bool (sections,)."""
         leaves = np.ones(len(self.sections), np.bool_)
         parents = np.array(column(self.sections, "parent"), np.int64)
         leaves[parents[parents > 0] - 1] = False
@@ -129,7 +135,9 @@ class Content:
 
     @cached_property
     def covering(self) -> tuple[Ints, Ints]:
-        """Return the sections that cover each page, page after page, and the offset of each page's sections."""
+        """Return the indices of the sections that cover each page, page by page, and the offset of each page's
+        sections.
+        """
         start, end = self.spans
         lengths = end - start
         sections = np.repeat(np.arange(len(start)), lengths)
@@ -153,7 +161,7 @@ class Content:
 
     @cached_property
     def _names(self) -> list[tuple[int, str]]:
-        """Return the titles that are no sentences, each with the index of its section."""
+        """Return (section index, title) of all titles that are not sentences."""
         titles, synthetic = self._columns("title", "synthetic")
         return [(at, title) for at, title in enumerate(titles) if not synthetic[at] and not _is_sentence(title)]
 
@@ -175,13 +183,13 @@ class Content:
         return {}
 
     def vector(self, page: int) -> dict[int, float]:
-        """Return a page (from 1) as a unit vector of its terms, computed on first use."""
+        """Return the unit vector of a page's terms (page from 1), computed at the first call."""
         if page not in self._vectors:
             self._vectors[page] = page_vector(self.body, page)
         return self._vectors[page]
 
     def path(self, at: int) -> tuple[int, ...]:
-        """Return the indices of the sections from the top down to ``at``."""
+        """Return the indices of the sections from the top of the tree down to section ``at``."""
         path = [at]
         while (parent := self.sections[path[-1]].parent_id) is not None:
             path.append(int(parent) - 1)
@@ -195,7 +203,7 @@ class Content:
         return [column(self.sections, name) for name in names]
 
     def section_at(self, page: int, offset: int) -> int:
-        """Return the deepest section that contains a character of a page (from 1)."""
+        """Return the index of the deepest section that contains the character at ``offset`` on a page (from 1)."""
         for at in range(bisect_right(self._begins, (page, offset)) - 1, 0, -1):  # preorder: the last is the deepest
             end = self.sections[at].end_page, self.sections[at].end_anchor
             if end[0] > page or (end[0] == page and (end[1] is None or offset < end[1])):
@@ -204,16 +212,19 @@ class Content:
 
 
 def _is_sentence(title: str) -> bool:
-    """Return whether most of the longer words of a long title are in small letters."""
+    """Return whether a title is a sentence: it is long, and most of its longer words begin with a small letter."""
     words = [word for word in title.split() if len(word) > _SMALL]
     return len(words) >= _SENTENCE and 2 * sum(word[0].islower() for word in words) > len(words)
 
 
 class Children:
-    """Indices of each section's children; those of -1 are the top sections."""
+    """The indices of the children of each section. Index -1 gives the top sections."""
 
     def __init__(self, parents: Ints) -> None:
-        """``parents`` are the parent positions of the sections, from 1, or 0 for top sections: int64 (sections,)."""
+        """Index the children.
+
+        ``parents`` are the parent positions of the sections, from 1, or 0 for top sections: int64 (sections,).
+        """
         order = np.argsort(parents, kind="stable")
         self._order: list[int] = order.tolist()
         self._begins: list[int] = np.searchsorted(parents[order], np.arange(len(parents) + 2)).tolist()
@@ -236,7 +247,7 @@ def page_vector(counts: TermCounts, page: int) -> dict[int, float]:
 
 
 def cosine(a: dict[int, float], b: dict[int, float]) -> float:
-    """Return the cosine of two unit vectors: 0 to 1."""
+    """Return the cosine of two unit vectors with non-negative weights, from 0 to 1."""
     if len(b) < len(a):
         a, b = b, a
     return sum(weight * b.get(term, 0.0) for term, weight in a.items())

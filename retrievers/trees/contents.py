@@ -1,4 +1,4 @@
-"""Contents and page texts in memory, one by one and in common arrays."""
+"""Caches of contents and page texts for searches, with contents also in common arrays."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ContentArrays:
-    """The term counts and trees of many contents in common arrays, which grow at their ends."""
+    """The term counts and section trees of many contents in common arrays, which grow at their ends."""
 
-    numbers: dict[str, int] = field(default_factory=dict)  # by content_id, in the order in which they were added
+    numbers: dict[str, int] = field(default_factory=dict)  # number by content_id, in the order of addition
     body: FieldArrays = field(default_factory=FieldArrays)
     headings: FieldArrays = field(default_factory=FieldArrays)
     trees: TreeArrays = field(default_factory=TreeArrays)
@@ -37,13 +37,13 @@ class ContentArrays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentGroup:
-    """Several contents of the common arrays, with pages in one common numbering. numbers: int64 (d,)."""
+    """Some contents in the common arrays, with their pages in one consecutive numbering. numbers: int64 (d,)."""
 
     arrays: ContentArrays
     numbers: Ints
 
     def body(self, hashes: Ints) -> Postings:
-        """Return the postings of terms, int64 (t,), in the texts."""
+        """Return the postings of terms, int64 (t,), in the page texts."""
         return self.arrays.body.postings(self.numbers, hashes)
 
     def headings(self, hashes: Ints) -> Postings:
@@ -57,21 +57,21 @@ class ContentGroup:
     def covering(self, pages: Ints, documents: Ints, first_sections: Ints) -> tuple[Ints, Ints]:
         """Return the sections that cover some pages, and the row of each section's page: int64 (c,) both.
 
-        pages: int64 (n,), from 0 in their documents. documents: int64 (n,), positions in this group.
+        pages: int64 (n,), from 0 in their documents. documents: int64 (n,), indexes in this group.
         """
         rows = self.arrays.body.first_pages(self.numbers[documents]) + pages
         return self.arrays.trees.covering(rows, first_sections[documents])
 
     def only(self, places: Sequence[int]) -> ContentGroup:
-        """Return the contents at some places of this group."""
+        """Return the group of the contents at these indexes."""
         return ContentGroup(self.arrays, self.numbers[np.asarray(places, np.int64)])
 
 
 class ContentCache:
-    """Cache the most recently used contents, up to a number of pages. Safe for several threads."""
+    """A cache of the most recently used contents, up to a number of pages. Safe for several threads."""
 
     def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
-        """``most_orders`` limits the pages whose terms in order are cached, about 2 kB each."""
+        """Create a cache. ``most_orders`` limits the pages whose ordered terms are cached, about 2 kB each."""
         self._most, self._most_orders = most_pages, most_orders
         self._orders: OrderedDict[tuple[str, int], TermOrder] = OrderedDict()
         self._held: OrderedDict[str, Content] = OrderedDict()
@@ -80,7 +80,7 @@ class ContentCache:
         self._lock = threading.Lock()
 
     def get(self, contents: Contents, content_id: str) -> Content | None:
-        """Return a content from the cache or the catalog; None if it was removed."""
+        """Return a content from the cache or the catalog, None if it was removed."""
         return self.get_all(contents, [content_id]).get(content_id)
 
     def get_all(self, contents: Contents, content_ids: Sequence[str]) -> dict[str, Content]:
@@ -104,7 +104,10 @@ class ContentCache:
         return contents_by_id
 
     def group(self, contents: Sequence[Content]) -> ContentGroup:
-        """Return several contents in common arrays, which are rebuilt when they hold twice the limit."""
+        """Return these contents as a group in common arrays.
+
+        The arrays are rebuilt when they exceed twice the page limit.
+        """
         with self._lock:
             if self._arrays.body.pages > 2 * self._most:
                 self._arrays = ContentArrays()
@@ -115,7 +118,10 @@ class ContentCache:
             return ContentGroup(arrays, np.array([arrays.numbers[listed.content_id] for listed in contents], np.int64))
 
     def orders(self, contents: Contents, places: Sequence[tuple[Content, int]]) -> list[TermOrder]:
-        """Return the terms in order of pages (content, page from 1), in one query; removed pages have none."""
+        """Return the ordered terms of pages, given by (content, page from 1), with one query at most.
+
+        Removed pages have none.
+        """
         keys = [(content.content_id, page) for content, page in places]
         with self._lock:
             orders = {key: self._orders[key] for key in keys if key in self._orders}
@@ -151,7 +157,7 @@ _GONE = PageText("", "")
 
 
 class PageTexts:
-    """The page texts of one search, each read once, since a model and the results need many of the same pages."""
+    """The page texts of one search. Each is read once, because several stages need many of the same pages."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents

@@ -1,4 +1,4 @@
-"""Postings and section trees of many documents in common arrays, BM25 and NodeScore over them."""
+"""Postings and section trees of many documents in common arrays, with BM25 and NodeScore computed over them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _FIRST_ROOM = 1024
 
 @dataclass(frozen=True, eq=False)
 class Postings:
-    """Places of terms in several documents, whose pages are numbered through.
+    """The postings of a query's terms in several documents, whose pages have one consecutive numbering.
 
-    terms: int64 (p,), the place among the terms asked for. documents: int64 (p,). pages: int64 (p,), numbered through.
-    counts: uint16 (p,). holding: int64 (documents, terms), how many pages of each document hold a term. lengths:
-    float64 (pages,), words. firsts: int64 (documents + 1,), the first page of each document.
+    terms: int64 (p,), index of the term in the query. documents: int64 (p,). pages: int64 (p,), consecutive numbers.
+    counts: uint16 (p,). holding: int64 (documents, terms), the number of each document's pages that contain a term.
+    lengths: float64 (pages,), words. firsts: int64 (documents + 1,), the first page of each document.
     """
 
     terms: Ints
@@ -38,28 +38,33 @@ class Postings:
 
     @property
     def sizes(self) -> Ints:
-        """Return the pages of each document: int64 (documents,)."""
+        """Return the number of pages of each document: int64 (documents,)."""
         return np.diff(self.firsts)
 
     @cached_property
     def document_of(self) -> Ints:
-        """Return the document of every page: int64 (pages,)."""
+        """Return the index of the document of every page: int64 (pages,)."""
         return np.repeat(np.arange(len(self.firsts) - 1), self.sizes)
 
     @cached_property
     def _totals(self) -> Floats:
-        """Return the words of each document."""
+        """Return the number of words of each document."""
         return np.bincount(self.document_of, self.lengths, len(self.sizes)).astype(np.float64)
 
     def library_bm25(self, weights: Floats, model: Bm25) -> Floats:
-        """Return BM25 of every page with the same ``weights``, float64 (t,), in all documents: float64 (pages,)."""
+        """Return BM25 of every page with the same term weights in all documents: float64 (pages,).
+
+        ``weights``: float64 (t,). Higher is better.
+        """
         adds = weights[self.terms] * model.weights(self.counts, self.lengths[self.pages])
         return np.bincount(self.pages, adds, len(self.lengths)).astype(np.float64)
 
     def own_bm25(self, weights: Floats, k1: float, b: float) -> Floats:
-        """Return BM25 of every page by its document's statistics: idf and average length of its own pages.
+        """Return BM25 of every page by the statistics of its own document: idf and average length of the document's
+        pages.
 
-        ``weights``: float64 (t,) or (documents, t), beside the idf. Returns float64 (pages,), higher is better.
+        ``weights``: float64 (t,) or (documents, t), multiplied by the idf. The result is float64 (pages,), higher is
+        better.
         """
         sizes = np.maximum(self.sizes, 1)
         each = weights * idf_of(sizes[:, None], self.holding)
@@ -70,7 +75,7 @@ class Postings:
         return np.bincount(self.pages, adds, len(self.lengths)).astype(np.float64)
 
     def document_bm25(self, weights: Floats, k1: float = 1.2, b: float = 0.75) -> Floats:
-        """Return BM25 of whole documents against each other: float64 (documents,)."""
+        """Return BM25 of whole documents, compared with each other: float64 (documents,), higher is better."""
         shape = self.holding.shape
         at = self.documents * shape[1] + self.terms
         tf = np.bincount(at, self.counts, shape[0] * shape[1]).reshape(shape)
@@ -79,7 +84,7 @@ class Postings:
         return np.asarray((weights * tf / (tf + norm[:, None])).sum(axis=1))
 
     def best_of(self, values: Floats) -> Floats:
-        """Return the best of ``values``, float64 (pages,), in each document, at least 0: float64 (documents,)."""
+        """Return the highest of ``values``, float64 (pages,), in each document, at least 0: float64 (documents,)."""
         best = np.zeros(len(self.sizes))
         filled = np.flatnonzero(self.sizes)
         if len(filled):
@@ -88,12 +93,15 @@ class Postings:
 
 
 def idf_of(pages: Ints, holding: Ints) -> Floats:
-    """Compute ``hybrid_core.text.bm25.idf`` for many collections at once."""
+    """Return the idf of ``hybrid_core.text.bm25.idf`` for many collections at once."""
     return np.asarray(np.log1p((pages - holding + 0.5) / (holding + 0.5)), np.float64)
 
 
 def ranges(firsts: Ints, sizes: Ints) -> Ints:
-    """Return consecutive integers from each of ``firsts``, as many as ``sizes`` says, one range after the other."""
+    """Return ranges of consecutive integers, one after the other.
+
+    Each begins at one of ``firsts`` and has one of ``sizes``.
+    """
     before = np.cumsum(sizes) - sizes
     return np.asarray(np.arange(int(sizes.sum())) + np.repeat(firsts - before, sizes))
 
@@ -104,14 +112,14 @@ def offsets(sizes: Ints) -> Ints:
 
 
 class GrowingArray:
-    """An array that grows at its end. Values that were already read never change."""
+    """An array that grows at its end. Views of it that were taken before keep their values."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._data: npt.NDArray[Any] = np.empty(_FIRST_ROOM, dtype)
         self._used = 0
 
     def extend(self, values: npt.NDArray[Any]) -> None:
-        """Append values of any number."""
+        """Append the values."""
         needed = self._used + len(values)
         if needed > len(self._data):
             grown = np.empty(max(needed, 2 * len(self._data)), self._data.dtype)
@@ -130,11 +138,11 @@ class GrowingArray:
 
 
 class FieldArrays:
-    """The term counts of one field of many documents, numbered from 0 as they are added."""
+    """The term counts of one field of many documents, which are numbered from 0 in the order of addition."""
 
     def __init__(self) -> None:
-        self._keys = GrowingArray(np.uint64)  # number of the document and hash of the term, ascending
-        self._firsts, self._sizes = GrowingArray(np.int64), GrowingArray(np.int64)  # the postings of each key
+        self._keys = GrowingArray(np.uint64)  # document number and term hash, ascending
+        self._firsts, self._sizes = GrowingArray(np.int64), GrowingArray(np.int64)  # range of the postings of each key
         self._pages, self._counts = GrowingArray(np.uint32), GrowingArray(np.uint16)
         self._lengths = GrowingArray(np.float64)
         self._first_pages, self._page_counts = GrowingArray(np.int64), GrowingArray(np.int64)
@@ -158,7 +166,7 @@ class FieldArrays:
         return len(self._lengths)
 
     def first_pages(self, documents: Ints) -> Ints:
-        """Return the offset of each document's pages in the common numbering."""
+        """Return the offset of each document's pages in the consecutive numbering."""
         return np.asarray(self._first_pages.values[documents])
 
     def page_counts(self, documents: Ints) -> Ints:
@@ -166,13 +174,13 @@ class FieldArrays:
         return np.asarray(self._page_counts.values[documents])
 
     def rows(self, documents: Ints) -> Ints:
-        """Return the page numbers of these documents in the common numbering, document after document."""
+        """Return the pages of these documents in the consecutive numbering, document by document."""
         return ranges(self.first_pages(documents), self.page_counts(documents))
 
     def postings(self, documents: Ints, hashes: Ints) -> Postings:
         """Return the postings of terms in some documents.
 
-        documents: int64 (d,), their numbers. ``hashes``: int64 (t,), all different.
+        documents: int64 (d,), document numbers. hashes: int64 (t,), all different.
         """
         shape = len(documents), len(hashes)
         wanted_keys = (documents.astype(np.uint64)[:, None] << np.uint64(32) | hashes.astype(np.uint64)).ravel()
@@ -195,12 +203,12 @@ _EXACT = 2.0**40
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """The sections of several documents, numbered through, parents before their children.
+    """The sections of several documents in one consecutive numbering, parents before their children.
 
-    start, end: int64 (s,), the first page of each and the one after its last, numbered through. parent: int64 (s,),
-    numbered through; of a top section s + the place of its document. level: int64 (s,), 1 at the top. firsts: int64
-    (documents + 1,), the first section of each document. whole: float64 (s,), the idf of all terms of its title within
-    its document. titles: the terms of the titles.
+    start, end: int64 (s,), the first page of each section and the page after its last, consecutively numbered. parent:
+    int64 (s,), a section, or s + index of the document for top sections. level: int64 (s,), 1 at the top. firsts: int64
+    (documents + 1,), the first section of each document. whole: float64 (s,), the idf sum of all terms of the title
+    within its document. titles: the postings of the titles.
     """
 
     start: Ints
@@ -228,7 +236,9 @@ class Trees:
         return np.asarray((sums[self.end] - sums[self.start]) / _EXACT / np.sqrt(hits + 1.0))
 
     def path_shares(self, nodes: Floats) -> Floats:
-        """Return how well each section stands among its siblings, averaged along its path: float64 (s,), 0 to 1."""
+        """Return each section's NodeScore relative to its best sibling, averaged along its path:
+        float64 (s,), 0 to 1.
+        """
         count = len(nodes)
         best = np.zeros(count + len(self.firsts) - 1)
         np.maximum.at(best, self.parent, nodes)
@@ -239,9 +249,9 @@ class Trees:
         return along / np.maximum(self.level, 1)
 
     def path_masks(self) -> Ints:
-        """Return a bit mask of the terms that the titles along each section's path hold: int64 (s,).
+        """Return a bit mask of the query terms in the titles along each section's path: int64 (s,).
 
-        Only the first 63 terms that were asked for have a bit.
+        Terms after the 63rd share the last bit.
         """
         masks = np.zeros(len(self.start), np.int64)
         np.bitwise_or.at(masks, self.titles.pages, np.int64(1) << np.minimum(self.titles.terms, 62))
@@ -250,10 +260,11 @@ class Trees:
         return masks
 
     def covered_titles(self, weights: Floats, power: float, pages: int) -> Floats:
-        """Return for each page how well the titles that begin there are covered: float64 (pages,), 0 for none.
+        """Return for each page the best coverage of the titles that begin there: float64 (pages,), higher is better, 0
+        for none.
 
-        It is the best Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power. The sums are over the title's terms, the
-        idf over the titles of the document; ``weights``: float64 (t,). Higher is better.
+        It is Σ w · idf · (Σ w · idf / Σ idf of all terms)^power over the title's terms. The idf is computed over the
+        titles of the document; ``weights``: float64 (t,).
         """
         scores = np.zeros(pages)
         titles = self.titles
@@ -269,7 +280,7 @@ class Trees:
 
 
 class TreeArrays:
-    """The section trees of many documents, numbered from 0 as they are added."""
+    """The section trees of many documents, which are numbered from 0 in the order of addition."""
 
     def __init__(self) -> None:
         self._titles = FieldArrays()

@@ -33,14 +33,14 @@ _NO_PAGE_NAMED = (
     "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
 )
 _ENOUGH = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
-_REPLY = 1500  # tokens that an answer may have
-_READS = 2  # rounds in which the model may ask for more
-_CONTINUED_PAGES = 2  # best pages whose next ones are brought where they break off
-_NEW = 3  # pages that another search adds
-_OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
-_PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
-_LIKELY, _NAMED = 3, 0.4  # documents that are offered; the routing score from which a question names one
-_MANY = 5  # documents of a library from which "this document" says nothing
+_REPLY = 1500  # maximum tokens of an answer
+_READS = 2  # rounds in which the model may request more pages or searches
+_CONTINUED_PAGES = 2  # best pages whose next page is added if their passage continues there
+_NEW = 3  # pages that a further search may add
+_OUTLINE = 0.04  # share of the source tokens for the outlines of the documents
+_PICTURES = 0.5  # maximum share of the source tokens for pictures unless vision is "always"
+_LIKELY, _NAMED = 3, 0.4  # documents to suggest; routing score from which a document counts as named by the question
+_MANY = 5  # documents in a library from which "this document" is ambiguous
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class _Draft:
 
 
 def answer(result: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
-    """Answer a question from the pages of its search.
+    """Return an answer to a question, written by the model from the pages of a search result.
 
     Without a model, or if the model fails, the answer contains only the sources.
     """
@@ -89,22 +89,22 @@ def answer(result: SearchResult, catalog: Catalog, model: ChatModel | None, opti
 
 
 class _AnswerRun:
-    """The state of one question on its way to an answer."""
+    """The state and steps of answering one question: pages, sources, searches and model calls."""
 
     def __init__(
         self, result: SearchResult, library: LibraryPages, model: ChatModel | None, options: AskOptions
     ) -> None:
         self.found, self._library, self._model, self._options = result, library, model, options
-        self.asked: ChatModel | None = None  # the one that answered
+        self.asked: ChatModel | None = None  # the model that answered
         self.usage = Usage()
         self.notes: list[str] = []
         self.steps: list[ReasoningStep] = []
         self.sources: list[Source] = []
         self._pages = list(near(result.results))
-        self._tried = {result.query, options.question}  # what was searched for
-        self._prompt: list[Message] = []  # the last one
-        self._whole: set[int] = set()  # sources to be given whole
-        self._going_on: set[int] = set()  # sources that go on from another
+        self._tried = {result.query, options.question}  # queries already searched
+        self._prompt: list[Message] = []  # the latest
+        self._whole: set[int] = set()  # numbers of sources to send in full
+        self._going_on: set[int] = set()  # numbers of sources that continue the page before them
         self._showing: dict[tuple[str, int], Showing | None] = {}
         self._deeper = options.deeper if result.reasoning is None and result.effort.asked == "auto" else None
         with charged(library=library.library(self._pages)):
@@ -136,7 +136,7 @@ class _AnswerRun:
         return draft
 
     def _report_sources(self, passages: Sequence[Source] | None = None) -> None:
-        """The sources as they are now, which whoever listens hears of."""
+        """Build the sources from the current pages, and report them to ``on_sources``."""
         texts, gone = self._library.texts(self._pages)
         self.notes += gone
         plain = sources(self.found.query, self._pages, texts, self._options.tokens) if passages is None else passages
@@ -145,7 +145,7 @@ class _AnswerRun:
             self._options.on_sources(self.sources)
 
     def _which(self) -> str:
-        """Return a question back where any document could be meant, "" where the question tells which."""
+        """Return the question which document is meant, "" if the question names one or few documents exist."""
         count = self._options.documents
         if count is None or self._options.conversation or not unnamed_document(self.found.query):
             return ""
@@ -160,7 +160,7 @@ class _AnswerRun:
         )
 
     def _search_deeper(self, why: str) -> bool:
-        """Go back to the trees, once; whether that brought other pages."""
+        """Search once more through the section trees. Return whether this found new pages."""
         deeper, self._deeper = self._deeper, None
         if deeper is None:
             return False
@@ -172,8 +172,10 @@ class _AnswerRun:
         return not {(page.doc_id, page.page) for page in self._pages} <= before
 
     def _search_otherwise(self, *, enough: bool = False) -> bool:
-        """Search for the parts of the question and for its words as the library spells them; return whether that
-        brought pages that were not there. With ``least`` each of these searches must have enough evidence.
+        """Search for the parts of the question and for its words in the library's spelling. Return whether pages were
+        added.
+
+        With ``enough``, only searches with enough evidence count.
         """
         if self._options.search is None:
             return False
@@ -190,7 +192,7 @@ class _AnswerRun:
         return any(taken)
 
     def _searched(self, words: str) -> SearchResult | None:
-        """Return what a search finds that was not made before; None for one that was, or that fails."""
+        """Return the result of a search. Return None if the same words were searched before, or if the search fails."""
         if self._options.search is None or words in self._tried:
             return None
         self._tried.add(words)
@@ -201,7 +203,7 @@ class _AnswerRun:
             return None
 
     def _take(self, words: str, result: SearchResult) -> bool:
-        """Add the first pages of a search; return whether there is anything new."""
+        """Add the first new pages of a search result. Return whether any page was added."""
         have = {(page.doc_id, page.page) for page in self._pages}
         new = [page for page in result.results if (page.doc_id, page.page) not in have][:_NEW]
         self._pages += new
@@ -210,10 +212,10 @@ class _AnswerRun:
         return bool(new)
 
     def _refusal(self) -> str:
-        """Return why no model is asked to answer, "" where one is.
+        """Return the reason to call no model for an answer, "" if a model is called.
 
-        The evidence of words decides only where no model looked for the pages. It does not decide for an unclear
-        question such as "what is this about?", or for pages that only their pictures explain.
+        The evidence level decides only if no model looked for the pages. It does not decide for an unclear question
+        such as "what is this about?", or for pages that need their pictures.
         """
         result, options = self.found, self._options
         if not result.results:
@@ -229,7 +231,10 @@ class _AnswerRun:
         return _NO_PAGE_NAMED if looked_in_vain else ""
 
     def _answered(self, reads: int = _READS) -> _Draft:
-        """Raises ChatError."""
+        """Return the model's checked answer, after at most ``reads`` rounds of further pages and searches.
+
+        Raise ChatError if the model fails.
+        """
         self._bring_next_pages()
         for left in range(reads, -1, -1):
             text, finished, texts = self._ask_model(left)
@@ -260,7 +265,7 @@ class _AnswerRun:
         )
 
     def _bring_next_pages(self) -> None:
-        """Add the next page of each of the best ones whose answering passage may go on there."""
+        """Add the next page after each of the best pages whose answering passage may continue there."""
         if self._going_on:
             return
         texts, _ = self._library.texts(self._pages[:_CONTINUED_PAGES])
@@ -275,7 +280,7 @@ class _AnswerRun:
             self._step("read", f"what goes on there: {brought.doc_name} page {brought.page}")
 
     def _read(self, text: str) -> bool:
-        """Take in what the model asked for; whether there is anything new."""
+        """Add the pages, full texts and searches that a model's reply requests. Return whether anything was added."""
         listed = self._library.listed(self._pages)
         new, whole, lost = self._library.wished(wishes(text), listed, self._pages)
         fresh = [number for number in whole if number not in self._whole]
@@ -294,7 +299,11 @@ class _AnswerRun:
         return bool(taken)
 
     def _ask_model(self, left: int) -> tuple[str, bool, dict[int, str]]:
-        """A reply, whether it is whole, and what of each source it can be compared with."""
+        """Return the model's reply, whether it is finished, and the source texts against which its citations are
+        checked.
+
+        ``left`` is the number of rounds in which the model may still request more.
+        """
         options, result = self._options, self.found
         texts, gone = self._library.texts(self._pages)
         self.notes += gone
@@ -344,7 +353,7 @@ class _AnswerRun:
         return reply.text, reply.finished, source_texts
 
     def _chosen(self, pages: Sequence[PageFound]) -> list[tuple[int, ...]]:
-        """The sources (numbers) that each picture shows."""
+        """Return for each picture to send the numbers of the sources that it shows."""
         options = self._options
         if options.sees is None or options.pictures is None or options.vision == "never":
             return []
@@ -365,14 +374,15 @@ class _AnswerRun:
     def _pictured(
         self, passages: Sequence[Source], chosen: Sequence[tuple[int, ...]]
     ) -> tuple[list[Source], list[bytes], list[tuple[int, ...]]]:
-        """The sources with their pages drawn, the pictures, and the sources that each shows; those that cannot be drawn
-        stay text, and it is said why.
+        """Return the sources, the pictures to send, and the source numbers that each picture shows.
+
+        A page that cannot be drawn stays text, with a note.
         """
         pictures, always = self._options.pictures, self._options.vision == "always"
         images: list[bytes] = []
         drawn: list[tuple[int, ...]] = []
         for numbers in chosen:
-            if pictures is None:  # then none is chosen
+            if pictures is None:  # always set if any picture is chosen
                 break
             pages = {number: self._pages[number - 1] for number in numbers}
             showing = self._shows(pages[numbers[0]]) if not always else None

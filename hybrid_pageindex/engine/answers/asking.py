@@ -26,7 +26,7 @@ from retrievers.query.counting import count_question
 
 
 class Answerer:
-    """Answer questions from search results of one home. Safe for several threads."""
+    """Answers to questions from search results of one home. Safe for several threads."""
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts, self._settings = parts, settings
@@ -88,7 +88,7 @@ class Answerer:
         """Answer a question that asks for a count or a complete list of mentions, by an exhaustive search without a
         model.
 
-        Return None if the question asks for something else, and a note on what was tried.
+        Return the answer and a note on what was tried. The answer is None if the question asks for something else.
         """
         counted = count_question(request.question)
         if counted is None:
@@ -115,7 +115,7 @@ class Answerer:
         return self._parts.grep.spellings(libraries_of(self._parts.catalog, request), grep_request, word)
 
     def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[str, ...]]:
-        """The model that sees, None where there is none or no picture is wished; and what to say of that."""
+        """Return the vision model and notes. The model is None if none is configured or no pictures are requested."""
         chat = self._parts.chat
         if vision == "never" or (vision == "auto" and not chat.named("vlm")):
             return None, ()

@@ -24,15 +24,15 @@ from retrievers.candidates import documents as select
 from retrievers.query.counting import CountQuestion
 from retrievers.query.question import read_question
 
-LISTED = 40  # documents that an answer names
-_PAGES = 5  # of each
+LISTED = 40  # documents that an answer lists
+_PAGES = 5  # pages listed for each document
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The documents (ids) that contain a word or phrase in one of its ``forms``.
+    """The documents, by id, that contain a word or phrase in one of its ``forms``.
 
-    ``slip`` is the question's spelling if no document contains it, and a similar word was counted instead.
+    If no document contains the question's spelling, a similar word is counted and ``slip`` is the question's spelling.
     """
 
     forms: tuple[str, ...]
@@ -42,8 +42,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The kind of documents to count: those of ``types``, or with ``words`` in their name or title; all if both are
-    empty.
+    """The kind of documents to count: those of ``types``, or with ``words`` in their names or titles.
+
+    Both are empty for all documents.
     """
 
     ids: frozenset[str]
@@ -53,10 +54,10 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class CountText:
-    """Write a count as sentences in the language of the question.
+    """A writer that states a count as sentences in the language of the question.
 
-    ``pages`` contain the words, if the question asks for pages or occurrences. ``looked`` of ``in_all`` pages were
-    searched.
+    ``pages`` is the number of pages with the words, if the question asks for pages or occurrences. ``looked`` of
+    ``in_all`` pages were searched.
     """
 
     question: CountQuestion
@@ -82,7 +83,7 @@ class CountText:
         return "\n\n".join(part for part in (self.head(), "\n".join(lines), self._complete(german)) if part)
 
     def head(self) -> str:
-        """Return the sentence that states the number."""
+        """Return the sentence that states the count."""
         german = self.question.language == "de"
         joint = (" und " if german else " and ") if self.question.together else (" oder " if german else " or ")
         named = joint.join(_quoted(phrase.forms, german) for phrase in self.sets)
@@ -187,7 +188,7 @@ _PLURALS_DE = ("s", "es", "e", "en", "n", "er")
 
 
 class Counting:
-    """Count documents, pages or occurrences for one question, in the documents of its request."""
+    """Counting of documents, pages or occurrences for one question, in the documents of its request."""
 
     def __init__(self, parts: Parts, request: SearchRequest, question: CountQuestion) -> None:
         self._parts, self._request, self._question = parts, request, question
@@ -195,13 +196,13 @@ class Counting:
         self._looked = self._in_all = 0
         self._complete = True
         self.steps: list[ReasoningStep] = []
-        self.note = ""  # why there is no count
+        self.note = ""  # reason if nothing was counted
 
     def answer(self, result: SearchResult, *, usable: bool) -> Answer | None:
         """Return the count with its list of documents or pages.
 
-        Return None if the count would not answer the question: the words are not quoted, no document contains them and
-        a model is ``usable``; or if the kind of documents to count cannot be recognised.
+        Return None if the kind of documents to count is unclear. Also return None if no document contains the words,
+        the words are not quoted, and a model is ``usable``.
         """
         question, documents = self._question, self._documents()
         kind = self._of_kind(documents)
@@ -210,7 +211,7 @@ class Counting:
         try:
             sets = self._find_all(question)
             without = [self._find(words) for words in question.without]
-        except UsageError:  # words that no page can hold
+        except UsageError:  # words that no page can contain
             return None
         if not question.quoted and usable and not all(phrase.documents for phrase in sets):
             missing = ", ".join(phrase.forms[0] for phrase in sets if not phrase.documents)
@@ -255,7 +256,10 @@ class Counting:
         return GrepRequest(words, documents=named, where=tuple(request.where), seconds=_SECONDS)
 
     def _of_kind(self, documents: Mapping[str, Document]) -> Kind | None:
-        """Return the documents that the question's noun means: by their types, and by the words of their titles."""
+        """Return the documents that the question's noun means, by their types and by words of their titles.
+
+        Return None if the noun is unclear.
+        """
         noun = self._question.kind
         read = read_question(noun)
         types = set(read.types) & {document.card.type for document in documents.values()}
@@ -278,7 +282,7 @@ class Counting:
         return [self._find(words) for words in question.words]
 
     def _find(self, words: str) -> Held:
-        """Return what holds words, of words that nothing holds in the spelling of the library."""
+        """Return the documents that contain the words. If none does, search for the words in the library's spelling."""
         phrase = self._in_forms(words)
         if phrase.documents or self._question.quoted:
             return phrase
@@ -309,7 +313,7 @@ class Counting:
         return words
 
     def _pages_of(self, phrase: Held, ids: Collection[str]) -> int:
-        """Return how many pages of these documents hold one of its forms."""
+        """Return the number of pages of these documents that contain any form of the phrase."""
         if len(phrase.forms) == 1:
             return sum(phrase.documents[doc_id].pages for doc_id in ids)
         pages: set[tuple[str, int]] = set()
@@ -326,7 +330,7 @@ class Counting:
     def _sources(
         self, documents: Sequence[Document], matches: Mapping[str, GrepDocument], sets: Sequence[Held]
     ) -> list[Source]:
-        """Return the first page of each document that holds the words, with the passage around them."""
+        """Return as sources the first page of each document that contains the words, with the passage around them."""
         queries = [WordQuery(form) for phrase in sets for form in phrase.forms]
         names = {library.id: library.name for library in self._libraries} if len(self._libraries) > 1 else {}
         sources = []
@@ -351,7 +355,7 @@ def _searched(snapshot: Snapshot, library: str, request: GrepRequest) -> Iterabl
     if request.documents is not None:
         try:
             documents = select.select_by_name(documents, request.documents)
-        except NotFoundError:  # of another library
+        except NotFoundError:  # the document belongs to another library
             return ()
     return select.select_where(documents, request.where)
 
@@ -366,7 +370,7 @@ def _combine_documents(sets: Sequence[Held], together: bool) -> set[str]:
 
 
 def _together(sets: Sequence[Held]) -> dict[str, GrepDocument]:
-    """Return each document with the places of all words."""
+    """Return the matches of each document, merged over all words."""
     documents: dict[str, GrepDocument] = {}
     for match in (document for phrase in sets for document in phrase.documents.values()):
         before = documents.get(match.doc_id)
@@ -375,14 +379,14 @@ def _together(sets: Sequence[Held]) -> dict[str, GrepDocument]:
 
 
 def _merged(first: GrepDocument, second: GrepDocument) -> GrepDocument:
-    """Return the matches of two searches in one document; its pages are those that are listed, at the least."""
+    """Merge the matches of two searches in one document. The page count is a lower bound."""
     pages = tuple(sorted({*first.first_pages, *second.first_pages}))
     count = max(first.pages, second.pages, len(pages))
     return replace(first, matches=first.matches + second.matches, pages=count, first_pages=pages)
 
 
 def _forms(words: str, language: str) -> dict[str, None]:
-    """Return words as they are written and with the endings of one and of many; names stay as they are."""
+    """Return the words as written and with singular or plural endings. Names keep their form."""
     forms = {words: None}
     head, space, last = words.rpartition(" ")
     if not last.isalpha() or len(last) < 4:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 _SNIPPET = 280  # characters
-_MAX_DOCUMENTS = 4  # documents
+_MAX_DOCUMENTS = 4  # documents whose outlines the model gets
 
 
 @dataclass(frozen=True, slots=True)
 class ListedDocument:
-    """A document of which the model may read more pages. ``like`` is one of its pages that the search found."""
+    """A document from which the model may request more pages. ``like`` is a page of it that the search found."""
 
     document: Document
     sections: tuple[Section, ...]
@@ -42,13 +42,16 @@ def _hides(page: PageText | None) -> bool:
 
 
 class LibraryPages:
-    """Read pages from the catalog for one question. Pages that were read once keep their text, even if they change."""
+    """Page texts and documents from the catalog for one question.
+
+    Pages keep the text of their first reading, even if they change.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def texts(self, pages: Sequence[PageFound]) -> tuple[list[str], list[str]]:
-        """Return the full text of each page, with the descriptions that vision models wrote, and remarks.
+        """Return the full text of each page, with the descriptions by vision models, and a list of remarks.
 
         For a page that was removed since the search, return its passage and a remark.
         """
@@ -74,7 +77,7 @@ class LibraryPages:
         ]
 
     def library(self, pages: Sequence[PageFound]) -> str:
-        """Return the id of the library that all these pages are in, "" if they are in several."""
+        """Return the id of the library that contains all these pages, "" if several libraries do."""
         with self._catalog.snapshot() as snapshot:
             ids = {d.library for page in pages if (d := snapshot.document(page.doc_id)) is not None}
         return ids.pop() if len(ids) == 1 else ""
@@ -90,8 +93,8 @@ class LibraryPages:
     def wished(
         self, wishes: Sequence[Wish], listed: Sequence[ListedDocument], have: Sequence[PageFound]
     ) -> tuple[list[PageFound], list[int], list[str]]:
-        """Return the further pages that a model requested, the numbers of sources to send whole, and remarks on missing
-        ones.
+        """Return the further pages that a model requested, the numbers of sources to send in full, and names of missing
+        pages.
         """
         places_asked: dict[tuple[int, int], None] = {}
         whole: list[int] = []
@@ -116,7 +119,7 @@ class LibraryPages:
         return new, [*whole, *pages_of_place], lost
 
     def next_page(self, page: PageFound, text: str) -> PageFound | None:
-        """Return the next page if the passage on this page may continue there, else None."""
+        """Return the next page of the document if the passage may continue there, else None."""
         listed = next(iter(self.listed([page])), None)
         if listed is None or page.page >= listed.document.pages:
             return None
@@ -145,8 +148,9 @@ class LibraryPages:
 
 
 def outline(listed: Sequence[ListedDocument], tokens: int) -> str:
-    """Write an outline of the documents as D1, D2, …: their page counts and as many section levels as
-    ``tokens`` allow.
+    """Return an outline of the documents, named D1, D2, …, within ``tokens``.
+
+    The outline lists page counts and as many section levels as fit.
     """
     whole = [_outline_text(document, number, 6) for number, document in enumerate(listed, 1)]
     room = shares([estimate(text) for text in whole], tokens)
@@ -198,13 +202,13 @@ def _snippet(page: Page) -> str:
     return " ".join(visible(page.text[: 4 * _SNIPPET]).split())[:_SNIPPET]
 
 
-SIDE = 1200  # pixels of the longer side of a picture that nobody asked for
-TOKENS = 1300  # that such a picture takes, by the count of those who count most
-_EDGE = 0.08  # of the page's height, where logos stand
+SIDE = 1200  # maximum pixels of the longer side of a picture unless vision is "always"
+TOKENS = 1300  # maximum tokens of such a picture, by the highest count of any provider
+_EDGE = 0.08  # share of the page's height at the top and bottom, where logos stand
 
 
 class PagePictures:
-    """Draw pages and read their figures for one question.
+    """Pictures and figure positions of pages for one question.
 
     ``libraries`` maps documents outside ``library`` to the libraries that contain them.
     """
@@ -214,7 +218,7 @@ class PagePictures:
         self._layouts, self._pictures = Layouts(work), Pictures(work)
 
     def showing(self, page: PageFound) -> Showing | None:
-        """Return the figures and pictures of a page, None if it has none or they cannot be read."""
+        """Return the size, figures and drawings of a page. Return None if the page is gone or cannot be read."""
         with self._work.catalog.snapshot() as snapshot:
             document = snapshot.document(page.doc_id)
             pages = [] if document is None else snapshot.pages(document.content_id, [page.page])
@@ -223,12 +227,15 @@ class PagePictures:
         try:
             layout = self._layouts.of(self._of(page), page.doc_id, page.page, None)
             marks = self._marks(document, page.page, layout)
-        except PageIndexError:  # its original has moved: drawing it fails too, and says so
+        except PageIndexError:  # the original has moved; drawing the page fails too and reports the reason
             return None
         return Showing(layout.width, layout.height, _figure_boxes(layout), _scanned(pages[0]), marks)
 
     def _marks(self, document: Document, page: int, layout: PageLayout) -> tuple[Box, ...]:
-        """Curves and bars, but for those of tables whose words are text, and at the page's edges."""
+        """Return the boxes of curves and bars on a page.
+
+        Leave out those in tables that have text, and those at the page's edges.
+        """
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import LookTask
 
@@ -247,9 +254,9 @@ class PagePictures:
         )
 
     def draw(self, pages: Mapping[int, PageFound], *, clip: Box | None, whole_size: bool) -> bytes:
-        """Draw a page, or several pages of one document as one picture with the numbers of their sources above them.
+        """Return a picture of a page, or of several pages of one document with their source numbers above them.
 
-        ``whole_size`` draws at the size of the page settings. Raise PageIndexError if a page cannot be drawn.
+        ``whole_size`` draws at the resolution of the page settings. Raise PageIndexError if a page cannot be drawn.
         """
         dpi = self._work.settings.image_dpi
         titles = tuple(f"Source {number}" for number in pages)
@@ -273,7 +280,10 @@ def _scanned(page: Page) -> bool:
 
 
 def _figure_boxes(layout: PageLayout) -> tuple[Box, ...]:
-    """Pictures, drawings, and tables that hold no words of the text, by a layout model where one has read the page."""
+    """Return the boxes of pictures, drawings and tables without text.
+
+    Use the layout model's regions if it has read the page.
+    """
     if layout.regions is None:
         return layout.figures
     seen = [region.box for region in layout.regions if region.kind in ("picture", "figure")]

@@ -16,12 +16,16 @@ from hybrid_pageindex.engine.answers.pages import PagePictures
 from retrievers.answer.searches import MARK, SEARCH, Spellings
 from retrievers.reason.board import unlabelled
 
-NOT_THERE = "NOT IN THE SOURCES"  # what the prompt has the model begin with where they hold no answer
+NOT_THERE = "NOT IN THE SOURCES"  # first words of a model's reply if the sources contain no answer
 _MARKS = (*(f"{MARK}{what}" for what in ("D", "SOURCE")), SEARCH)
 
 
 class HeldBack:
-    """Holds a beginning that may still turn out to be no answer."""
+    """A filter of a streamed reply.
+
+    It holds back a beginning that may be a refusal or a request for pages, and passes everything else on to
+    ``on_text``.
+    """
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text, self._held, self._passing = on_text, "", False
@@ -36,7 +40,7 @@ class HeldBack:
             self.release()
 
     def release(self) -> None:
-        """It is an answer after all."""
+        """Pass on the text held back so far, and all later pieces."""
         if not self._passing:
             self._passing = True
             if self._held:
@@ -50,16 +54,16 @@ Vision = Literal["auto", "always", "never"]
 class AskOptions:
     """Options of one answer.
 
-    No model is asked below ``min_evidence``, unless ``force`` is set or a model has looked for the pages. ``tokens``
-    bounds all sources together, pictures included. ``on_text`` gets the answer piece by piece, ``on_step`` each other
-    step, ``on_sources`` the sources before each call. ``sees`` is the model for pages that are sent as pictures,
-    ``pictures`` draws them, and ``vision`` selects them.
+    No model is called below the evidence level ``min_evidence``, unless ``force`` is set or a model has looked for the
+    pages. ``tokens`` limits all sources together, pictures included. ``on_text`` receives the answer in pieces,
+    ``on_step`` each other step, and ``on_sources`` the sources before each call. ``sees`` is the model for pages sent
+    as pictures, ``pictures`` draws the pages, and ``vision`` selects them.
 
-    ``question`` is answered in place of the words that were searched for; ``conversation`` is the text before it.
-    ``search`` searches in other words, without a model; ``spellings`` returns the library's words that are spelled
-    alike. ``now`` is the time at the user's place, None where no model is to get it. ``deeper`` searches again with a
-    model that looks through the trees, None where that would be the same. ``documents`` counts the searched documents,
-    where none was named. ``stopped`` ends the model's call with Cancelled.
+    ``question`` is answered instead of the query that was searched; ``conversation`` is the text before it. ``search``
+    runs a further search without a model. ``spellings`` returns words of the library with similar spelling. ``now`` is
+    the user's local time, None to keep it from the model. ``deeper`` repeats the search with a model that reads the
+    section trees, None if this would change nothing. ``documents`` counts the searched documents, None if the request
+    names documents. ``stopped`` cancels the model call with Cancelled.
     """
 
     min_evidence: str = "weak"
@@ -82,13 +86,13 @@ class AskOptions:
 
 
 def model_remark(result: SearchResult) -> str:
-    """Return what a model that looked for the pages says of them, for the one that answers."""
+    """Return a remark on the sources that a model named while it looked for pages, "" if there was no such model."""
     named = [str(number) for number, page in enumerate(result.results, 1) if page.receipt.reasoning is not None]
     return f"A model that looked through the documents named source {', '.join(named)}. " if named else ""
 
 
 def today(now: datetime | None) -> str:
-    """Return the day, time and time zone at the user's place in a sentence, "" where it is not to be told."""
+    """Return a sentence with the day and time zone of the user, "" if ``now`` is None."""
     if now is None:
         return ""
     zone = f" ({now.tzname()}, UTC{now:%z})" if now.tzinfo is not None else ""

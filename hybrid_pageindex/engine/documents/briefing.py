@@ -1,7 +1,7 @@
 """Describe a document or library: its parts, the figures it states, and questions to start with.
 
-Rules write the description from the index; a model improves the wording on request. Each question is offered only if a
-search for it finds the page that it was made from.
+Rules write the description from the index; a model can improve the wording. Each question is offered only if a search
+for it finds the page that it was made from.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _POINTS_BACK = re.compile(
     r"^(?:it|its|this|that|these|those|they|their|there|he|she|we|i|which|what|both|each)\b", re.I
 )
 _SHORTEST, _LONGEST = 24, 220  # characters of a sentence
-_NUMBERS = 6  # in a sentence; more are a row of a table
-_SUBJECT = 80  # characters
+_NUMBERS = 6  # maximum numbers in a sentence; table rows have more
+_SUBJECT = 80  # maximum characters of a subject
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A sentence that states an amount, as written on a page."""
+    """A sentence on a page that states an amount."""
 
     text: str
     page: int
-    question: str = ""  # what it answers, where its words tell
+    question: str = ""  # the question that it answers, "" if none can be formed
 
 
 def figures(pages: Sequence[Page], limit: int) -> list[Figure]:
@@ -79,7 +79,7 @@ def _lowercase_words(text: str) -> list[str]:
 
 
 def _centrality(text: str, spoken: Counter[str]) -> float:
-    """From 0: how often the pages say its words."""
+    """Return how frequent the words of a text are on the pages; 0 or more, higher for more frequent words."""
     words = set(_lowercase_words(text)) - STOP_WORDS
     return sum(log10(1 + spoken[word]) for word in words) / len(words) if words else 0.0
 
@@ -109,7 +109,10 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _plainness(sentence: str) -> float:
-    """0 for none; more for fewer words around its amounts."""
+    """Return the weight of a sentence as a statement of an amount.
+
+    It is 0 if unsuitable, and higher for shorter sentences.
+    """
     if sentence[-1:] not in ".。" or len(_NUMBER.findall(sentence)) > _NUMBERS or not _AMOUNT.search(sentence):
         return 0.0
     if not (sentence[0].isupper() or has_cjk(sentence[0])):
@@ -117,15 +120,15 @@ def _plainness(sentence: str) -> float:
     return 1.0 + 1.0 / (1 + len(sentence) / 80)
 
 
-_PARTS = 12  # sections of a document, documents of a library
+_PARTS = 12  # maximum sections of a document, or documents of a library
 _FIGURES, _QUESTIONS = 4, 3
 _MAX_PAGES_READ, _MAX_PAGES_SKIMMED = (
     120,
     40,
 )  # pages that are read for figures, of one document and of each of a library's
-_MAX_SEARCHES = 12  # questions that are searched for
-_DEEP_ENOUGH = 3  # pages of a result among which the right one stands
-_NEWEST = 6  # documents of a library that questions are made from
+_MAX_SEARCHES = 12  # maximum questions to search for
+_DEEP_ENOUGH = 3  # best pages of a search among which the page of the question must be
+_NEWEST = 6  # newest documents of a library from which questions are made
 _NUMBERING = re.compile(
     r"^(?:(?:item|note|section|chapter|part|article|annex|appendix)\s+[\dA-Z]{1,4}[.:)]?|[\dIVX]+(?:\.\d+)*[.)]?"
     r"|第[一二三四五六七八九十百零〇\d]+[章节条编]|[一二三四五六七八九十]+、)\s*[-—–:.]?\s*",
@@ -193,7 +196,7 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A question and where its answer is to be found: pages of a document; none for anywhere."""
+    """A question that may be suggested. ``pages`` of ``document`` should answer it; None means that any page may."""
 
     question: str
     document: Document
@@ -201,7 +204,10 @@ class _Candidate:
 
 
 def brief_document(catalog: Catalog, library: str, name: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Describe a document. Raise NotFoundError if it does not exist, ChatError if the model fails."""
+    """Return the briefing of a document, in the words of ``model`` if it is not None.
+
+    Raise NotFoundError if the document does not exist, ChatError if the model fails.
+    """
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name)
         sections = snapshot.sections(document.content_id)
@@ -222,7 +228,10 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
 
 
 def brief_library(catalog: Catalog, library: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Describe a library. Raise NotFoundError if it does not exist, ChatError if the model fails."""
+    """Return the briefing of a library, in the words of ``model`` if it is not None.
+
+    Raise NotFoundError if the library does not exist, ChatError if the model fails.
+    """
     with catalog.snapshot() as snapshot:
         documents = [document for document in reading.library_documents(snapshot, library) if document.published]
         documents.sort(key=lambda document: (document.indexed_at, document.path), reverse=True)
@@ -263,12 +272,14 @@ def _read_figures(snapshot: Snapshot, document: Document, limit: int) -> list[Fi
 
 
 def _organisation(document: Document) -> Sequence[str]:
-    """Its best name that is more than the name of its file."""
+    """Return the first name on a document's card that is not just part of the file name, in a list; [] if there is
+    none.
+    """
     return [name for name in document.card.names if not document.name.startswith(name)][:1]
 
 
 def _top(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections of the highest level that has more than one."""
+    """Return the sections of the highest level that has several sections."""
     levels = Counter(section.level for section in sections if not section.synthetic)
     level = min((level for level, count in levels.items() if count > 1), default=1)
     return [section for section in sections if section.level == level and not section.synthetic]
@@ -279,7 +290,7 @@ def _part(document: Document, section: Section) -> BriefingPart:
 
 
 def _candidates(document: Document, stated: Sequence[Figure], sections: Sequence[Section]) -> Iterator[_Candidate]:
-    """Yield questions from the document's figures and from its sections, in turn."""
+    """Yield candidate questions, alternately from the document's figures and from its section titles."""
     counted = [
         _Candidate(figure.question, document, range(figure.page, figure.page + 1))
         for figure in stated
@@ -291,14 +302,14 @@ def _candidates(document: Document, stated: Sequence[Figure], sections: Sequence
         for section in sections
         if (title := _telling(section)) and section.start_page > cover and title not in document.title
     ]
-    titles = titles[:: max(1, len(titles) // _MAX_SEARCHES)]  # from all over the document
+    titles = titles[:: max(1, len(titles) // _MAX_SEARCHES)]  # spread over the document
     for at in range(max(len(counted), len(titles))):
         yield from counted[at : at + 1]
         yield from titles[at : at + 1]
 
 
 def _telling(section: Section) -> str:
-    """A section's title without its number; "" where it tells nothing of what is in it."""
+    """Return a section's title without its number, "" if the title says nothing about the content."""
     title = _NUMBERING.sub("", section.title).strip(" :.—–-")
     words = len(title) if has_cjk(title) else len(title.split()) * 2
     eligible = section.summary and not section.synthetic and any(map(str.isalpha, title))
@@ -310,7 +321,7 @@ def _about(title: str) -> str:
 
 
 def _answerable(offered: Iterable[_Candidate], search: Callable[[str], SearchResult]) -> Iterator[StartingQuestion]:
-    """The first few that a search answers from the pages they were made of."""
+    """Yield the first few questions for which a search finds the pages that they were made from."""
     seen: set[str] = set()
     count = 0
     for tried, question in enumerate(offered):
@@ -335,7 +346,10 @@ class _ModelBriefing(BaseModel):
 
 
 def _rewrite_with_model(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]:
-    """The briefing as a model says it, and the questions that it would ask. Raises ChatError."""
+    """Return the briefing in a model's words, and the questions that the model suggests.
+
+    Raise ChatError if the model fails.
+    """
     from hybrid_core.llm.prompts import prompt
 
     written = prompt("briefing")

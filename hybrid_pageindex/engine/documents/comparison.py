@@ -20,14 +20,14 @@ from hybrid_pageindex.engine.documents import reading
 
 Kind = Literal["added", "removed", "changed", "moved"]
 MOST = 1000
-_ALIKE = 0.5  # share of words that two sections of other titles have in common, from which they are one
-_SAME_TITLE = 0.15  # the same where their titles are equal but their parents are not
-_PAIRS = 200_000  # of sections whose words are compared
-_FEWEST = 8  # words of a section that is known by its text alone
-_LONGEST = 3_000  # words of a passage that is compared word by word
-_PASSAGE = 80  # words of one unit of text
-_MAX_WORDS_SHOWN = 60  # words of each side of a difference
-_LABEL = 8  # words ahead of a figure
+_ALIKE = 0.5  # share of common words from which two sections with different titles match
+_SAME_TITLE = 0.15  # share of common words from which sections with equal titles but different parents match
+_PAIRS = 200_000  # maximum pairs of sections whose words are compared
+_FEWEST = 8  # minimum words of a section that is matched by its text alone
+_LONGEST = 3_000  # maximum words of a passage that is compared word by word
+_PASSAGE = 80  # maximum words of one unit of text
+_MAX_WORDS_SHOWN = 60  # maximum words shown on each side of a difference
+_LABEL = 8  # words before a figure that label it
 _NUMBER = re.compile(r"[(\[]?[-\u2212+]?[$\u20ac\u00a3\u00a5]?\(?\d[\d,.]*\)?%?[)\],;:.]*")
 _NUMBERING = re.compile(
     r"^(?:(?:item|section|article|part|chapter|note|§|art\.?)\s*)?[\divxlc]+(?:[.)]\d+)*[a-z]?[.):]?\s+", re.I
@@ -122,13 +122,13 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _OwnText:
-    """A section with the words that stand in it and in no section below, and the page of each."""
+    """A section with its own words, without those of its subsections, and the page of each word."""
 
     section: Section
     path: tuple[str, ...]
     words: tuple[str, ...]
     pages: tuple[int, ...]
-    units: tuple[int, ...]  # where passages begin
+    units: tuple[int, ...]  # indexes of the words at which passages begin
     bag: Counter[str]
 
     @property
@@ -226,9 +226,9 @@ def _own(section: Section, path: tuple[str, ...], texts: dict[int, str], end: tu
                 words.append(word)
                 pages.append(number)
             ended = figures > 1 or not line_words
-    marks = 1 if words and not words[0].strip("#=") else 0  # of Markdown
+    marks = 1 if words and not words[0].strip("#=") else 0  # Markdown heading marks
     if _same_words(words[marks:], section.title):
-        count = marks + len(section.title.split())  # the heading itself: titles are compared by themselves
+        count = marks + len(section.title.split())  # skip the heading, because titles are compared separately
         words, pages = words[count:], pages[count:]
         units = [unit - count for unit in units if unit > count]
     units = sorted({0, *units}) if words else []
@@ -241,13 +241,16 @@ def _same_words(words: Sequence[str], title: str) -> bool:
 
 
 def _plain_title(title: str) -> str:
-    """A title without its number, case and signs: numbers shift from year to year."""
+    """Return a title without its number, case and punctuation. Section numbers may differ between versions."""
     plain = " ".join(re.findall(r"\w+", fold(_NUMBERING.sub("", title))))
     return plain or fold(title)
 
 
 def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[int, int]]:
-    """Return which sections are one, each once: by path, then by title and words, then by words alone."""
+    """Return pairs (left, right) of matching sections by index.
+
+    Sections are matched by path, then by title and words, then by words alone. Each section is in one pair at most.
+    """
     left, right = dict.fromkeys(range(len(before))), dict.fromkeys(range(len(after)))
     pairs: list[tuple[int, int]] = []
 
@@ -271,7 +274,7 @@ def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[
     titles: dict[str, list[int]] = defaultdict(list)
     for b in right:
         titles[after[b].title].append(b)
-    for a in list(left):  # what has the same title and no words of its own in common: the first that is free
+    for a in list(left):  # one of both has no words: take the first free section with this title
         free = [b for b in titles.get(before[a].title, ()) if b in right]
         if free and not (before[a].words and after[free[0]].words):
             take(a, free[0])
@@ -281,7 +284,7 @@ def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[
 def _unambiguous(
     before: Sequence[_OwnText], after: Sequence[_OwnText], left: dict[int, None], right: dict[int, None], key: Any
 ) -> Iterator[tuple[int, int]]:
-    """Yield pairs of a key that each side has exactly once."""
+    """Yield pairs of sections whose key is unique on both sides."""
     sides: list[dict[Any, list[int]]] = [defaultdict(list), defaultdict(list)]
     for owned, free, side in ((before, left, sides[0]), (after, right, sides[1])):
         for at in free:
@@ -295,7 +298,10 @@ def _unambiguous(
 def _scored(
     before: Sequence[_OwnText], after: Sequence[_OwnText], left: Sequence[int], right: Sequence[int]
 ) -> list[tuple[int, int, float]]:
-    """Return pairs with their similarity, best first; pairs of one title first where there are too many."""
+    """Return pairs with their similarity (0 to 1), best first.
+
+    If there are too many, pairs with equal titles are compared first.
+    """
     titled = [(a, b) for a in left for b in right if before[a].title == after[b].title]
     others = [
         (a, b) for a in left for b in right if before[a].title != after[b].title and _comparable(before[a], after[b])
@@ -328,7 +334,7 @@ def _changes(
     old: Document,
     new: Document,
 ) -> Iterator[tuple[SectionChange, _OwnText | None, _OwnText | None]]:
-    """Yield what differs in the order of the right side; what was removed stands where it was."""
+    """Yield the changed sections in the order of the right side. Removed sections come at their former position."""
     still = _longest_ascending_run([b for _, b in pairs])
     parents = {after[b].section.node_id: before[a].section.node_id for a, b in pairs}
     of_right = {b: a for a, b in pairs}
@@ -359,7 +365,7 @@ def _changes(
 
 
 def _longest_ascending_run(places: Sequence[int]) -> frozenset[int]:
-    """Return the longest run of places that ascend: all others have moved."""
+    """Return the longest ascending subsequence of section positions. All other sections were moved."""
     tails: list[int] = []
     ends: list[int] = []
     before: dict[int, int | None] = {}
@@ -397,7 +403,10 @@ def _detailed(change: SectionChange, a: _OwnText, b: _OwnText, each: int) -> Sec
 
 
 def _differing_stretches(a: _OwnText, b: _OwnText) -> Iterator[tuple[int, int, int, int]]:
-    """Yield where words differ, (from, to) of each side: passages are compared first, then words within them."""
+    """Yield the differing word ranges (left start, left end, right start, right end).
+
+    Passages are compared first, then the words within them.
+    """
     left, right = (_passages(section) for section in (a, b))
     ends = [(*section.units, len(section.words)) for section in (a, b)]
     for tag, i, j, k, m in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
@@ -438,7 +447,7 @@ def _page_at(section: _OwnText, at: int) -> int:
 
 
 def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
-    """Yield the numbers that take each other's place, where both sides have as many."""
+    """Yield the numbers that replace each other, if both sides have equally many."""
     first, last, start, end = stretch
     numbers = [
         [at for at in range(*part) if _NUMBER.fullmatch(section.words[at])]
@@ -453,7 +462,7 @@ def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]
 
 
 def _label(section: _OwnText, at: int) -> str:
-    """Return the words nearest before a figure, without the figures between."""
+    """Return the words before a figure, without numbers and currency signs."""
     words = [
         word
         for word in section.words[max(0, at - 3 * _LABEL) : at]

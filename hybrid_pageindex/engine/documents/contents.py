@@ -40,8 +40,9 @@ _IMPROVING = "this outline is being improved in the background and may change"
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Sections of a document in preorder, down to ``depth`` levels. ``notes`` explain the scores to the user, and say
-    whether the tree may change soon.
+    """The sections of a document in preorder, down to a number of levels.
+
+    ``notes`` explain the scores to the user, and say whether the tree may change soon.
     """
 
     document: Document
@@ -50,7 +51,7 @@ class Outline:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as nested dictionaries."""
+        """Return the document and its nested sections as JSON values."""
         document = self.document
         return {
             "doc_id": document.doc_id, "doc_name": document.name, "title": document.title,
@@ -76,7 +77,7 @@ def outline(
     node: str | None = None,
     text: bool = False,
 ) -> Outline:
-    """Return the section tree of a document, or the subtree below ``node``, optionally with ``text``.
+    """Return the section tree of a document, or the subtree below ``node``. ``text`` adds the text of each section.
 
     Raise NotFoundError for an unknown document or node.
     """
@@ -107,7 +108,7 @@ def outline(
 
 
 def _section_text(section: Section, pages: Sequence[str]) -> str:
-    """From where the section begins to where it ends, with all that hangs below it."""
+    """Return the text of a section with its subsections. ``pages`` are the texts of all pages."""
     first, last = section.start_page, section.end_page
     inside = list(pages[first - 1 : last])
     inside[-1] = inside[-1][: section.end_anchor]
@@ -116,7 +117,7 @@ def _section_text(section: Section, pages: Sequence[str]) -> str:
 
 
 def _below(sections: Sequence[Section], node: str | None) -> Iterator[Section]:
-    """A node and everything below it; all for None."""
+    """Yield the section ``node`` and all sections below it; all sections if ``node`` is None."""
     inside: set[str] = set()
     for section in sections:
         if node is None or section.node_id == node or section.parent_id in inside:
@@ -161,8 +162,8 @@ def _full(node: OutlineNode) -> dict[str, Any]:
 
 
 MOST = 1000
-_AT_ONCE = 200  # pages
-_BESIDE = 60  # characters of a snippet on each side
+_AT_ONCE = 200  # pages searched at once
+_BESIDE = 60  # characters of a snippet on each side of the match
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ class Matches:
 
 
 def find_words(catalog: Catalog, library: str, document: str, words: str, first: int = 1, most: int = 100) -> Matches:
-    """Find words in a document from page ``first`` on, ignoring case and white space between words.
+    """Return the matches of words in a document from page ``first`` on, ignoring case and white space between words.
 
     The last searched page is returned completely, so the result may exceed ``most`` matches.
     """
@@ -219,8 +220,8 @@ def _on(page: Page, pattern: re.Pattern[str]) -> Iterator[Match]:
         yield Match(page.number, page.label, start, end, snippet, place_of(page.label, page.places, line))
 
 
-_MAX_TERMS = 1_000  # terms of one document
-_LONGEST = 500  # characters of a definition
+_MAX_TERMS = 1_000  # maximum terms of one document
+_LONGEST = 500  # maximum characters of a definition
 _OPEN, _CLOSE = '[“"«„「]', '[”"»“」]'
 _TERM = r"(?P<term>[^\W_][^\"“”«»„「」()\n]{0,79}?)"
 _MEANS = (
@@ -252,13 +253,13 @@ class DefinedTerm:
 def glossary(catalog: Catalog, library: str, document: str) -> list[DefinedTerm]:
     """Return the defined terms of a document in alphabetical order, each with its first definition.
 
-    Raises NotFoundError for an unknown document.
+    Raise NotFoundError for an unknown document.
     """
     with catalog.snapshot() as snapshot:
         chosen = reading.find_document(snapshot, library, document)
         pages = [(page.number, page.text) for page in snapshot.pages(chosen.content_id)]
     terms: dict[str, DefinedTerm] = {}
-    for find in (definitions, introductions):  # a definition says more than a name in brackets
+    for find in (definitions, introductions):  # a definition is preferred to a name in brackets
         for number, text in pages:
             for term, sentence in find(text):
                 if len(terms) < _MAX_TERMS:
@@ -274,7 +275,9 @@ def definitions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def introductions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the terms on a page that follow what they name in brackets, each with the sentence up to the bracket."""
+    """Yield terms that brackets introduce, as in 'Acme Inc. (the "Company")', each with its
+    sentence up to the bracket.
+    """
     for match in _TERM_IN_BRACKETS.finditer(text):
         yield _spaced(match["term"]).rstrip(",. "), _spaced(text[_begin(text, match.start()) : match.end()])
 

@@ -51,10 +51,10 @@ def list_documents(
     most: int = 100,
     cursor: str = "",
 ) -> DocumentPage:
-    """List documents that match the filters, one batch at a time.
+    """Return documents that match the filters, one batch at a time.
 
-    ``where`` holds metadata conditions such as year=2023. ``find`` must occur in the name or title, ignoring case.
-    ``sort`` is a DocumentSort, with "-" before it for descending order; a cursor works only with the same sort. Raise
+    ``where`` contains metadata conditions such as year=2023. ``find`` must occur in the name or title, ignoring case.
+    ``sort`` is a DocumentSort, with "-" before it for descending order. A cursor works only with the same sort. Raise
     UsageError for an invalid argument, NotFoundError for an unknown library.
     """
     by, down = sort.removeprefix("-"), sort.startswith("-")
@@ -147,7 +147,7 @@ def edit(
     undone: Sequence[str] = (),
     seen: Document | None = None,
 ) -> Document:
-    """Change or undo corrections of a document's metadata, and return the changed document.
+    """Set or undo corrections of a document's metadata, and return the changed document.
 
     Raise NotFoundError for an unknown document, UsageError for an invalid field or value, and ChangedError if the
     document has changed since the caller read it as ``seen``.

@@ -1,4 +1,4 @@
-"""The documents of libraries: list, read, correct, remove and rebuild them, and lend their originals."""
+"""The documents of libraries: list, read, correct, remove and rebuild them, and provide their original files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class DocumentsEngine(SubEngine, subject="documents"):
-    """The documents of libraries."""
+    """List, read, correct, remove and rebuild documents, and provide their original files."""
 
     async def browse(
         self,
@@ -56,7 +56,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
         most: int = 100,
         cursor: str = "",
     ) -> DocumentPage:
-        """Return a part of the documents of a library in an order, from ``cursor`` on."""
+        """Return one batch of a library's documents, filtered and sorted. ``cursor`` requests the batch after an
+        earlier one.
+
+        ``where``, ``find``, ``state`` and ``sort`` are those of ``list_documents``, as are the errors.
+        """
         name = self._context.library(library)
         listed = partial(
             list_documents, self._context.catalog, name, several(where), find=find, state=state, sort=sort, most=most,
@@ -112,9 +116,9 @@ class DocumentsEngine(SubEngine, subject="documents"):
     async def remove(
         self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False
     ) -> list[Document]:
-        """Remove documents by id or name; all are found before any is removed. Original files stay.
+        """Remove documents by id or name, and return them. If one is unknown, none is removed. Original files stay.
 
-        They can be restored from ``Engine.bin`` for 30 days, unless they are removed ``for_good``.
+        Removed documents can be restored from ``Engine.bin`` for 30 days, unless ``for_good`` is set.
         """
         return list((await self.discard(documents, library=library, for_good=for_good)).documents)
 
@@ -131,11 +135,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
     async def briefing(
         self, document: str | None = None, *, library: str | None = None, model: bool = False
     ) -> Briefing:
-        """Describe a document, or the library if none is named: its parts, figures, and questions that its pages
-        answer.
+        """Return a description of a document, or of the library if ``document`` is None: parts, figures and starting
+        questions.
 
-        With ``model`` the language model writes the description. Raise UsageError if none is configured, ChatError if
-        it fails.
+        With ``model`` the language model writes the description. Raise NotConfiguredError if none is configured,
+        ChatError if it fails.
         """
         name = self._context.library(library)
 
@@ -159,19 +163,22 @@ class DocumentsEngine(SubEngine, subject="documents"):
     async def find_place(
         self, document: str, place: str, quote: str = "", *, library: str | None = None
     ) -> reading.PlaceFound:
-        """The page and line of a place that ``Engine.pages`` named and quoted, also after a small edit of the file."""
+        """Return the page and line of a position that ``Engine.pages`` returned with its first words.
+
+        A position is also found after a small edit of the file. Raise NotFoundError if it is not found.
+        """
         name = self._context.library(library)
         return await read_in_thread(lambda: reading.find_place(self._context.catalog, name, document, place, quote))
 
     async def find_words(
         self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
     ) -> Matches:
-        """Find words in the pages of a document, exactly as written, from page ``first`` on."""
+        """Return the matches of words in a document from page ``first`` on, ignoring case."""
         name = self._context.library(library)
         return await read_in_thread(lambda: find_words(self._context.catalog, name, document, words, first, most))
 
     async def with_tables(self, read: reading.PageRead, *, library: str | None = None) -> reading.PageRead:
-        """A page that ``Engine.pages`` gave with its tables in Markdown."""
+        """Return a page from ``Engine.pages`` with its tables in Markdown."""
         name = self._context.library(library)
         return await read_in_the_background(partial(Layouts(self._context.parts.pages).with_tables, name, read))
 
@@ -185,7 +192,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
 
     @asynccontextmanager
     async def lent_original(self, document: str, *, library: str | None = None) -> AsyncIterator[Path]:
-        """Yield a copy of the original file as it was indexed, for sending it to another party.
+        """Yield the path of a copy of the original file as it was indexed, for sending it to another party.
 
         Raise DocumentError if the file is missing or has changed.
         """
@@ -201,7 +208,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
             await asyncio.to_thread(stack.close)
 
     async def original_link(self, document: str, *, library: str | None = None) -> str | None:
-        """Return a URL of the bucket that serves the file to anybody for five minutes.
+        """Return a URL of the bucket from which anybody can download the file for five minutes.
 
         Return None if the file is not in a bucket, or the setting ``objects_links`` is "proxied".
         """
@@ -211,8 +218,9 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(lambda: signed_link(self._context.catalog, name, document))
 
     async def distant_original(self, document: str, *, library: str | None = None) -> Distant | None:
-        """Return a handle to read the file in parts from the bucket; None if it is not in a bucket or this home has a
-        copy.
+        """Return a handle to read the file from the bucket in parts.
+
+        Return None if it is not in a bucket or this home has a copy.
         """
         name = self._context.library(library)
         return await read_in_thread(lambda: distant_original(self._context.catalog, name, document))
@@ -228,13 +236,13 @@ class DocumentsEngine(SubEngine, subject="documents"):
         detach: bool = False,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
-        """Make documents anew from their files, or a whole library, or everything, whatever is stored of them.
+        """Parse and index documents, a whole library, or everything again from their files, and return a report.
 
-        What is published serves until its successor is. Scans are read again; what models said is asked for again only
-        where it is not kept. The rest is as in ``Engine.index``. Raises UsageError where it is not clear what is meant,
-        NotFoundError for what is unknown.
+        A published document stays in use until its new version is published. Scans are read again; models are called
+        only where no cached reply exists. The other arguments are those of ``Engine.index``. Raise UsageError if the
+        arguments do not say what to rebuild, NotFoundError for an unknown name.
         """
-        from hybrid_pageindex.engine.index.reindexing import rebuild  # with recovery, which readers do not wait for
+        from hybrid_pageindex.engine.index.reindexing import rebuild  # imports recovery, which readers do not need
 
         settings = self._context.settings if workers is None else replace(self._context.settings, workers=workers)
         named = self._context.named(library)
@@ -245,6 +253,9 @@ class DocumentsEngine(SubEngine, subject="documents"):
         )
 
     async def list(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
-        """Every document of a library, by path; those that failed too. ``where`` as in ``Engine.search``."""
+        """Return the documents of a library by path, including those that failed.
+
+        With the conditions ``where`` (as in ``Engine.search``), return only published documents that meet them.
+        """
         name = self._context.library(library)
         return await read_in_thread(lambda: reading.documents(self._context.catalog, name, several(where)))

@@ -1,4 +1,4 @@
-"""Original files of documents: temporary copies, links, and page images from a worker process."""
+"""Original files of documents: temporary copies, links, and tasks on single pages in a worker process."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hybrid_core.types.documents import Document
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.documents import reading
 
-_KEPT_SECONDS = 20.0  # that a copy stays when nobody uses it
-_SPARE = 1 << 20  # bytes that stay free beside a copy
-_MAX_COPIES = 3  # copies that stay, since files may be large
+_KEPT_SECONDS = 20.0  # seconds for which an unused copy is kept
+_SPARE = 1 << 20  # bytes that must stay free on the disk of a copy
+_MAX_COPIES = 3  # maximum unused copies, since files may be large
 
 
 @dataclass(slots=True, eq=False)
 class _Copy:
-    """``seen`` is what the system told of the file when it was copied."""
+    """A temporary copy of a file. ``seen`` is the file's inode, size and times when it was copied."""
 
     path: Path
     sha256: str
@@ -38,9 +38,9 @@ class _Copy:
 
 
 class Originals:
-    """Make private temporary copies of original files. Safe for several threads.
+    """Private temporary copies of original files, which other users cannot change. Safe for several threads.
 
-    Copies are below ``scratch``, or outside the home if that has no space. Other users cannot change them.
+    Copies are below ``scratch``, or outside the home if ``scratch`` has no space.
     """
 
     def __init__(self, scratch: Path) -> None:
@@ -52,9 +52,9 @@ class Originals:
 
     @contextmanager
     def lent(self, document: Document, at: Path, *, alone: bool) -> Iterator[Path]:
-        """Yield a copy of the file of a document as it was indexed; ``at`` is its present path.
+        """Yield the path of a temporary copy of a document's file; ``at`` is the file's present path.
 
-        ``alone`` copies the file without the files beside it. Raise DocumentError if the file is missing or has
+        ``alone`` copies the file without the files next to it. Raise DocumentError if the file is missing or has
         changed.
         """
         file = Path(document.path)
@@ -94,14 +94,14 @@ class Originals:
             return copy
 
     def _make_copy(self, document: Document, file: Path, at: Path) -> _Copy:
-        from hybrid_core.store.home import scratch_folder  # with filelock, which a search does not need
+        from hybrid_core.store.home import scratch_folder  # imports filelock, which a search does not need
         from indexers.files.private_copy import private_copy
 
         with ExitStack() as removing:
             seen = _file_stamp(at)
             if (
                 at == file and document.sha256 and at.stat().st_size != document.size
-            ):  # it may be large: no need to read it
+            ):  # avoids reading a file that may be large
                 raise _changed(file)
             parent = working_folder(self._scratch, at.stat().st_size + _SPARE, f"A copy of {file}")
             folder = removing.enter_context(scratch_folder(parent))
@@ -142,7 +142,7 @@ class Originals:
                 self._look_later()
 
     def _remove_unused(self, seconds: float) -> None:
-        """Remove the copies that were not used for ``seconds``, and the oldest beyond the limit."""
+        """Delete the copies that were not used for ``seconds``, and the oldest copies beyond the limit."""
         now = time.monotonic()
         with self._lock:
             unused = sorted((copy.used, at) for at, copy in self._copies.items() if not copy.users)
@@ -171,11 +171,11 @@ if TYPE_CHECKING:
     from indexers.workers.pool import WorkerPool
     from indexers.workers.protocol import Task
 
-    Shown = tuple[tuple[Illustration, ...], ...]  # page by page
+    Shown = tuple[tuple[Illustration, ...], ...]  # illustrations of each page
 
 
 class PageWork:
-    """Run tasks on single pages in a worker process, which starts with the first task. Safe for several threads."""
+    """A worker process for tasks on single pages, started for the first task. Safe for several threads."""
 
     def __init__(self, catalog: Catalog, cache: Cache, settings: Settings) -> None:
         self.catalog, self.cache, self.settings = catalog, cache, settings
@@ -184,7 +184,11 @@ class PageWork:
         self._originals = Originals(settings.storage_path / "tmp")
 
     def run(self, task: Task) -> object:
-        """Run a task in the worker process and return its result. Raise DocumentError, LimitError or Cancelled."""
+        """Run a task in the worker process and return its result.
+
+        Raise DocumentError if the task fails, LimitError if it takes too much time or memory, Cancelled if the process
+        is closed.
+        """
         from indexers.workers.pool import WorkerLimits, WorkerPool
 
         with self._lock:
@@ -202,7 +206,7 @@ class PageWork:
 
     @contextmanager
     def original(self, library: str, document: Document) -> Iterator[Path]:
-        """Yield a copy of a document's file; ``library`` is the id of its library.
+        """Yield the path of a copy of a document's file; ``library`` is the id of its library.
 
         Raise DocumentError if the file is missing or has changed since it was indexed.
         """
@@ -211,12 +215,12 @@ class PageWork:
             yield path
 
     def may_show(self, library: str, document: Document) -> bool:
-        """Return whether pages of this document may have pictures besides text, and its file can be read."""
+        """Return whether the document's format may have pictures besides text, and its file can be read."""
         readable = os.access(self.catalog.locate(library, document.path), os.R_OK)
         return readable and format_of_document(document).illustrated
 
     def illustrations(self, library: str, document: Document, pages: tuple[tuple[int, str], ...]) -> Shown | None:
-        """Return the pictures of pages, given by number and text; None if the file is not the indexed one."""
+        """Return the pictures on pages, given by number and text. Return None if the file is missing or has changed."""
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import IllustrationsTask
 
@@ -227,7 +231,7 @@ class PageWork:
             return None
 
     def forget(self) -> None:
-        """Forget cached information about files, so that it is read again."""
+        """Delete unused copies of files, so that the files are read again."""
         self._originals.forget()
 
     def close(self) -> None:
@@ -268,14 +272,14 @@ def original(catalog: Catalog, library: str, name: str) -> Path:
 
 @contextmanager
 def lent_original(catalog: Catalog, pages: PageWork, library: str, name: str) -> Iterator[Path]:
-    """Yield a copy of a document's file as it was indexed.
+    """Yield the path of a document's file as it was indexed: a copy, or the stored file in the home.
 
-    Use it to send files to callers who must not read whatever is at the path now: the file may have been replaced by a
-    link. Raise DocumentError if the file is missing or has changed, NotFoundError for an unknown document.
+    Use it to send files to callers. The file at the original path may have been replaced by a link to a file that these
+    must not read. Raise DocumentError if the file is missing or has changed, NotFoundError for an unknown document.
     """
     file = original(catalog, library, name)
     held_by, row = _document(catalog, library, name)
-    if catalog.kept_as(held_by, row.path) is not None:  # in the home, where nobody else writes
+    if catalog.kept_as(held_by, row.path) is not None:  # stored in the home, where no other user writes
         yield file
         return
     with pages.original(held_by, row) as path:
@@ -283,7 +287,7 @@ def lent_original(catalog: Catalog, pages: PageWork, library: str, name: str) ->
 
 
 def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
-    """Return a URL of the bucket that serves the file for five minutes; None if it is not in a bucket.
+    """Return a URL of the bucket that provides the file for five minutes, None if the file is not in a bucket.
 
     Raise NotFoundError for an unknown document.
     """
@@ -293,8 +297,9 @@ def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
 
 
 def distant_original(catalog: Catalog, library: str, name: str) -> Distant | None:
-    """Return the file to be read from the bucket; None if this home has it. Raise NotFoundError for an unknown
-    document.
+    """Return a handle to read the file from the bucket in parts. Raise NotFoundError for an unknown document.
+
+    The result is None if the file is not in a bucket or this home has a copy.
     """
     held_by, row = _document(catalog, library, name)
     stored_as = catalog.kept_as(held_by, row.path)

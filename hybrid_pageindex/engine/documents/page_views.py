@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from indexers.formats.format import Picture
 
 
-SHEET = 12  # pages on a contact sheet
-SIDE = 1568  # pixels: models that see scale down what is larger
+SHEET = 12  # maximum pages on a contact sheet
+SIDE = 1568  # pixels; vision models scale down larger images
 MOST_BYTES = 300_000
 
 
 class Pictures:
-    """Draw images of pages. Safe for several threads."""
+    """Page images, drawn from original files or page texts and cached. Safe for several threads."""
 
     def __init__(self, work: PageWork) -> None:
         self.work = work
@@ -39,7 +39,7 @@ class Pictures:
         self._shared = SharedCache(work.cache, work.catalog, "pictures")
 
     def draw(self, library: str, name: str, pages: Sequence[int], picture: Picture, password: str | None) -> bytes:
-        """Draw a page, or several pages as a contact sheet, and cache the image by content.
+        """Return the image of a page, or of several pages as a contact sheet. Images are cached by content.
 
         Raise DocumentError if the original file is missing, has changed or cannot be drawn, UsageError if its format is
         unknown.
@@ -93,14 +93,14 @@ class Pictures:
 
 
 _PRINT_VERSION = "printed-1"
-_MOST_KEPT = 20_000_000  # bytes of a PDF in the cache
+_MOST_KEPT = 20_000_000  # maximum bytes of a PDF in the cache
 
 
 def draw_printed(work: PageWork, library: str, name: str, number: int, picture: Picture) -> bytes:
-    """Draw a page as LibreOffice prints it.
+    """Return the image of a page as LibreOffice prints it.
 
-    Raise UsageError if LibreOffice does not print the format, DocumentError if LibreOffice is missing or fails, or the
-    original file is missing or has changed.
+    Raise UsageError if LibreOffice does not print the format. Raise DocumentError if LibreOffice is missing or fails,
+    or the original file is missing or has changed.
     """
     from indexers.workers.protocol import PrintedPictureTask, PrintTask
 
@@ -131,7 +131,10 @@ _LEFT_OUT = "…"  # between the parts of a snippet
 
 
 class Layouts:
-    """Read the positions of words, figures and tables on pages. Safe for several threads."""
+    """Positions of words, figures and tables on pages, read from original files and cached.
+
+    Safe for several threads.
+    """
 
     def __init__(self, work: PageWork) -> None:
         self._catalog, self._cache, self._settings, self._work = work.catalog, work.cache, work.settings, work
@@ -148,7 +151,10 @@ class Layouts:
         return replace(layout, regions=page_regions(self._catalog, self._readings, content, number))
 
     def _page_layout(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
-        """Without regions, which come and go while what is told of a file's bytes stays."""
+        """Return the layout of a page without regions.
+
+        It is cached by the file's bytes, unlike regions, which may change.
+        """
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import LayoutTask
 
@@ -192,7 +198,7 @@ class Layouts:
     def with_tables(self, library: str, read: PageRead) -> PageRead:
         """Return a page with its tables in Markdown.
 
-        If that fails, return the plain lines, and the reason as ``note``.
+        If its layout cannot be read, return the page with plain lines and the reason as ``note``.
         """
         lines = read.text.split("\n")
         if len(table_rows(lines, range(len(lines)))) < 2 or any(line.startswith("|") for line in lines):
@@ -205,9 +211,9 @@ class Layouts:
 
 
 def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[str]:
-    """Replace the lines of each table by the table in Markdown.
+    """Return the lines with those of each table replaced by the table in Markdown.
 
-    A line with a word that is in no cell of its table is kept, so that no word is lost.
+    Keep the lines of a table if one of their words is in no cell, so that no word is lost.
     """
     written: list[str] = []
     end = 0
@@ -220,7 +226,7 @@ def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[
 
 
 def _count_words(texts: Iterable[str]) -> Counter[str]:
-    """Count words, figures with the marks on them, whatever stands between them."""
+    """Count words and numbers, including the signs of numbers but no other punctuation."""
     return Counter(word for text in texts for word in _WORD.findall(text))
 
 
@@ -231,7 +237,7 @@ def _placed_lines(page: Page) -> tuple[PlacedLine, ...]:
 
 
 def _quoted(words: Sequence[WordBox], quote: str) -> Iterator[Box]:
-    """Words from the one in which a quote begins to the one in which it ends, put together line by line."""
+    """Yield one box per line around the words of a quote. Case, spaces and punctuation may differ."""
     owners = [at for at, word in enumerate(words) for _ in _letters_and_digits(word.text)]
     letters = _letters_and_digits(quote)
     start = "".join(_letters_and_digits(word.text) for word in words).find(letters)
@@ -250,18 +256,18 @@ def _quoted(words: Sequence[WordBox], quote: str) -> Iterator[Box]:
 
 
 def _level(box: Box, other: Box) -> bool:
-    """Return whether two boxes stand in one line."""
+    """Return whether two boxes are on the same line."""
     return min(box[3], other[3]) - max(box[1], other[1]) > 0.5 * min(box[3] - box[1], other[3] - other[1])
 
 
 def _letters_and_digits(text: str) -> str:
-    """Letters and digits, so that marks and spaces may differ."""
+    """Return the letters and digits of a text in lower case, for comparisons that ignore punctuation and spaces."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _lines_of(table: TableBox) -> list[str]:
     rows = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table.rows]
-    heads = table.heads or 1  # Markdown knows no table without one
+    heads = table.heads or 1  # a Markdown table needs a header row
     empty = [] if table.heads else [f"|{' |' * len(table.rows[0])}"]
     return [*empty, *rows[: table.heads], f"|{'---|' * len(table.rows[0])}", *rows[heads if table.heads else 0 :]]
 

@@ -1,4 +1,4 @@
-"""Pages as pictures, and where words, figures and tables are on them."""
+"""Page images, and the positions of words, figures and tables on pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from indexers.formats.format import ImageFormat, PageView, Picture
 
 
 class PicturesEngine(SubEngine, subject="pictures"):
-    """The pictures of pages."""
+    """Draw pages, and locate words, figures and tables on them."""
 
     async def page(
         self,
@@ -57,7 +57,7 @@ class PicturesEngine(SubEngine, subject="pictures"):
     async def layout(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None
     ) -> PageLayout:
-        """Return the positions of the words, figures and tables of a page, in the coordinates of ``page_image``."""
+        """Return the positions of the words, figures and tables of a page, in the coordinates of its image."""
         name = self._context.library(library)
         return await read_in_the_background(
             partial(Layouts(self._context.parts.pages).of, name, document, page, password)
@@ -66,7 +66,7 @@ class PicturesEngine(SubEngine, subject="pictures"):
     async def words(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None
     ) -> tuple[WordBox, ...]:
-        """The words of a page in reading order with their boxes."""
+        """Return the words of a page in reading order, each with its box."""
         return (await self.layout(document, page, library=library, password=password)).words
 
     async def boxes(
@@ -86,4 +86,4 @@ class PicturesEngine(SubEngine, subject="pictures"):
     ) -> bytes:
         name = self._context.library(library)
         draw = partial(Pictures(self._context.parts.pages).draw, name, document, pages, picture, password)
-        return await read_in_the_background(draw)  # it may wait long for those before it
+        return await read_in_the_background(draw)  # may wait long for the drawings before it

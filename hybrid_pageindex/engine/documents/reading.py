@@ -1,4 +1,4 @@
-"""Read indexed documents, their pages, and places in files without pages."""
+"""Read indexed documents and their pages, and find positions in files without pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PlaceRead:
 
     @property
     def locator(self) -> BookLocator | None:
-        """Return the position in the form that e-book readers use; None in other formats."""
+        """Return the position in the form that e-book readers use, None in other formats."""
         return book_locator(self.place)
 
     def to_dict(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class PlaceRead:
 
 _LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
 MOST_PAGES = 1000
-_AT_ONCE = 200  # pages that are read at a time
+_AT_ONCE = 200  # pages read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class PageRead:
     ocr: bool
     indexed_at: str
     described: str
-    read_by: str  # who read text from pictures (``ocr``): "OCR (ENGINE, 93 % sure)", "the vision model NAME", else ""
+    read_by: str  # reader of text in pictures (``ocr``): "OCR (ENGINE, 93 % sure)", "the vision model NAME", else ""
     places: tuple[PlaceRead, ...] = ()
-    note: str = ""  # what of the page could not be shown as asked
+    note: str = ""  # what could not be shown as requested
     hidden_text: tuple[str, ...] = ()  # lines of ``text`` that the page does not show
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class PageRead:
 
     @property
     def span(self) -> str:
-        """Return the positions of the first and last line for people, "" if the page label already contains them."""
+        """Return the positions of the first and last line for display, "" if the page label already contains them."""
         span = (
             place_span(*(shown_place(place.place) for place in (self.places[0], self.places[-1])))
             if self.places
@@ -115,15 +115,16 @@ def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list
 
 
 def document(catalog: Catalog, library: str, name: str) -> Document:
-    """Return the document that a name or id means. Raise NotFoundError if there is none, UsageError if there are
-    several.
-    """
+    """Return a document by name or id. Raise NotFoundError if there is none, UsageError if the name is ambiguous."""
     with catalog.snapshot() as snapshot:
         return find_document(snapshot, library, name, published=False)
 
 
 def published(catalog: Catalog, library: str, name: str) -> Document:
-    """Return the published document that a name means. Raise as ``document`` does, and also if its indexing failed."""
+    """Return a published document by name or id.
+
+    Raise the errors of ``document``, and NotFoundError if its indexing failed.
+    """
     with catalog.snapshot() as snapshot:
         return find_document(snapshot, library, name)
 
@@ -146,7 +147,7 @@ def find_document(snapshot: Snapshot, library: str, name: str, *, published: boo
 
 
 def refuse_failed(catalog: Catalog, library: str, names: Sequence[str]) -> None:
-    """Raise NotFoundError with the reason if all documents that a name means failed to be indexed."""
+    """Raise NotFoundError with the reason if no document of a name was indexed successfully."""
     with catalog.snapshot() as snapshot:
         everything = library_documents(snapshot, library)
     for name in names:
@@ -187,10 +188,10 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
 
 
 def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str) -> PlaceFound:
-    """Return the page and line of a position by its name if the quoted words are still there, else search for the
-    words.
+    """Return the page and line of a position.
 
-    Raise NotFoundError if neither is found.
+    The position counts as found if its name exists and the quoted words are there; otherwise the words are searched
+    for. Raise NotFoundError if neither is found.
     """
 
     with catalog.snapshot() as snapshot:
@@ -214,7 +215,7 @@ def _read_by(document: Document, page: Page) -> str:
         return f"the vision model {document.models.get('vlm', '')}".rstrip()
     if not page.ocr:
         return ""
-    what = "OCR" if page.width else "OCR of its pictures"  # pages without a look keep their own text
+    what = "OCR" if page.width else "OCR of its pictures"  # pages that are not pictures have text of their own besides
     return f"{what} ({page.engine}, {page.sure} % sure)" if page.engine and page.text else what
 
 
@@ -253,7 +254,9 @@ def check_inside(numbers: Sequence[int], document: Document) -> None:
 
 
 def _on_page(sections: Sequence[Section], page: int) -> tuple[SectionOnPage, ...]:
-    """Return the innermost section in which a page begins, then those that begin on it, in order."""
+    """Return the innermost section that continues from the page before, then the sections that begin on this page, in
+    order.
+    """
     by_id = {section.node_id: section for section in sections}
     enclosing = [section for section in sections if section.start_page <= page <= section.end_page]
     first = [s for s in enclosing if s.start_page < page and (s.end_page > page or s.end_anchor != 0)]
@@ -273,16 +276,16 @@ def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]
     return tuple(reversed(path))
 
 
-_QUOTE = 80  # characters of a place's words
-_ALIKE = 0.6  # the share of a quotation's groups of three letters that must be left of it
-_MIN_QUOTE_LETTERS = 12  # letters of a quotation that may have been edited itself
+_QUOTE = 80  # characters of the quote of a position
+_ALIKE = 0.6  # share of a quote's groups of three letters that a line must contain to match it approximately
+_MIN_QUOTE_LETTERS = 12  # minimum letters of a quote that may match approximately
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceFound:
-    """The page (from 1) and ``line`` (from 0) where a position was found.
+    """The page (from 1) and ``line`` (from 0) at which a position was found.
 
-    ``moved`` is True if its words are no longer at the named position, but here.
+    ``moved`` is True if its words are no longer at the named position but elsewhere.
     """
 
     page: int
@@ -305,7 +308,7 @@ def places_of(page: Page | ParsedPage, sections: Sequence[Section]) -> tuple[Pla
 
 
 def _path(sections: Sequence[Section], page: int, character: int) -> tuple[str, ...]:
-    """The titles of the sections that hold a character, from the top."""
+    """Return the titles of the sections that contain a character of a page, from the top."""
     at = (page, character)
     return tuple(
         section.title
@@ -316,10 +319,11 @@ def _path(sections: Sequence[Section], page: int, character: int) -> tuple[str, 
 
 
 def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: str) -> PlaceFound | None:
-    """Find a position by its name if the quoted words begin there, else by the line that fits the words best.
+    """Return a position by name if the quoted words begin there, else the line that matches the words best.
 
-    Lines that begin with the words come before lines that contain them, and lines that contain most of them; the
-    nearest is taken. Without words a page label is enough.
+    Lines that begin with the words rank first, then lines that contain them, then lines that contain most of them.
+    Among equals the line nearest to the named position is returned. Without a quote, a page label is enough. Return
+    None if nothing matches.
     """
     words = _letters_and_digits(quote)
     nearest = _Nearest(place)
@@ -346,7 +350,7 @@ def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: st
 
 
 class _Nearest:
-    """The line that fits best, and of those that fit equally the nearest to a place."""
+    """The best matching line so far; among equally good lines the nearest to a position."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -365,5 +369,5 @@ def _triples(words: str) -> set[str]:
 
 
 def _letters_and_digits(text: str) -> str:
-    """Letters and digits, so that marks and spaces may differ."""
+    """Return the letters and digits of a text in lower case, for comparisons that ignore punctuation and spaces."""
     return "".join(filter(str.isalnum, text.casefold()))

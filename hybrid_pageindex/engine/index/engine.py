@@ -1,6 +1,6 @@
-"""The sources of libraries: files and folders that updates look at, and folders that are watched.
+"""The sources of libraries: files and folders that updates scan, and watched folders.
 
-Formats and watchers are imported on first use: a server asks again and again whether any folder is watched.
+Formats and watchers are imported on first use, because a server checks often whether any folder is watched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SourcesEngine(SubEngine, subject="sources"):
-    """The sources of libraries."""
+    """List the sources of libraries, and watch folders."""
 
     async def watch_folder(
         self,
@@ -39,7 +39,7 @@ class SourcesEngine(SubEngine, subject="sources"):
         vision: str | None = None,
         enrich: str | None = None,
     ) -> Source:
-        """Make ``watch`` index changes in a folder.
+        """Add a folder to the watched folders of a library, and return it. ``watch`` then indexes its changes.
 
         ``poll`` scans the folder regularly instead of waiting for file events, as is done for network drives. Raise
         UsageError if the path is not a folder.
@@ -54,9 +54,10 @@ class SourcesEngine(SubEngine, subject="sources"):
         )
 
     async def unwatch_folder(self, folder: str | Path, *, library: str | None = None, forget: bool = False) -> Source:
-        """Stop watching a folder; its documents stay. With ``forget``, later updates ignore it too.
+        """Stop watching a folder, and return it; its documents stay. With ``forget``, later updates ignore the folder
+        too.
 
-        Raise NotFoundError if it is not a source of the library.
+        Raise NotFoundError if the folder is not a source of the library.
         """
         from hybrid_pageindex.engine.index.sources import unwatch_folder
 
@@ -64,7 +65,7 @@ class SourcesEngine(SubEngine, subject="sources"):
         return await asyncio.to_thread(lambda: unwatch_folder(self._context.catalog, name, folder, forget=forget))
 
     async def watches(self) -> bool:
-        """Return whether any folder is watched; False in a read-only home."""
+        """Return whether any folder is watched. Return False in a read-only home."""
         if unwritable(self._context.home):
             return False
         return bool(
@@ -82,12 +83,11 @@ class SourcesEngine(SubEngine, subject="sources"):
         on_event: Callable[[WatchEvent], None] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> None:
-        """Keep a library, or all, up to date with the folders that are watched, until the task is cancelled.
+        """Watch the folders of a library, or of all, and index their changes until the task is cancelled.
 
-        It also works: what is found, and whatever else waits in the queue, as ``Engine.jobs.work`` does. Without
-        ``work`` it asks for what is found, and leaves it to other workers.
-
-        Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker threads.
+        All queued jobs are processed as in ``Engine.jobs.work``. With ``work`` False, changed files are only queued for
+        other workers. Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker
+        threads.
         """
         from hybrid_pageindex.engine.index.sources import watch_sources, wishes_of
 
@@ -116,7 +116,7 @@ class SourcesEngine(SubEngine, subject="sources"):
         both = [asyncio.ensure_future(work_item) for work_item in (stoppable(look), working)]
         try:
             await asyncio.gather(*both)
-        finally:  # the one does not outlive the other
+        finally:  # each task ends with the other
             for task in both:
                 task.cancel()
             await asyncio.gather(*both, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""File formats and the heading model, for the evaluation package."""
+"""File formats and the heading model, as the evaluation package uses them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ def parse_document(path: Path) -> ParsedDocument:
 
 
 def possibilities(parsed: ParsedDocument) -> Possibilities:
-    """Return the lines and printed contents entries of a document that may be headings."""
+    """Return the lines and printed table-of-contents entries of a document that may be headings."""
     return possible_headings([], view(parsed.pages), TreeLimits().toc_pages)
 
 
 def make_tree(
     parsed: ParsedDocument, trees: BoostedTrees | None = None
 ) -> tuple[tuple[Section, ...], tuple[float, ...]]:
-    """Return the sections that the shipped model, or another one, makes of a document, and the signs of their
-    quality.
+    """Return the section tree that the heading model makes of a document, and signals of its quality.
+
+    ``trees`` replaces the shipped model.
     """
     return estimated_tree(parsed, trees=trees)

@@ -40,18 +40,21 @@ if TYPE_CHECKING:
     from indexers.jobs.report import FileResult, IndexProgress, IndexReport
 
 
-_LOOK = 2.0  # seconds between two looks at the logs
-_SHARE = 0.1  # of a worker's time at most: an index is opened for each turn, since others search with it between them
-_LAST = 2.0  # seconds that the last turn takes at most; searches do the rest
+_LOOK = 2.0  # seconds between two checks of the change logs
+_SHARE = 0.1  # maximum share of time for updates, because an index is opened for each, and searches use it in between
+_LAST = 2.0  # maximum seconds of the last update; searches apply the rest
 _log = logging.getLogger(__name__)
 
 
 def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str, ...]:
-    """Update the search index of a library with everything published. Return notes on failures, which undo nothing."""
+    """Update the search index of a library with everything published.
+
+    Return notes on failures; documents stay published.
+    """
     try:
         parts.indexes.follow(library, stopped)
     except NotFoundError:
-        return ()  # nothing was published in it, or it was removed
+        return ()  # the library has no published document, or was removed
     except PageIndexError as error:
         return (f"the search index could not be updated; the next search tries again: {error}",)
     return ()
@@ -59,7 +62,9 @@ def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str
 
 @contextmanager
 def following(parts: Parts) -> Iterator[None]:
-    """Update the search indexes of a home while documents are published in this context, and for a moment after it."""
+    """Return a context that updates the search indexes while documents are published in it, and for a moment
+    afterwards.
+    """
     finished = threading.Event()
     thread = threading.Thread(target=_follow_logs, args=(parts, finished), name="follow", daemon=True)
     thread.start()
@@ -96,14 +101,15 @@ def _positions(parts: Parts) -> dict[str, int]:
         return {library: snapshot.position(library) for library in snapshot.libraries()}
 
 
-_JOB_SETTINGS = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that a job is asked with
+_JOB_SETTINGS = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that are stored with a job
 
 
 @dataclass(frozen=True, slots=True)
 class IndexCall:
     """Options of one call of ``index`` besides its paths.
 
-    ``wished`` is True if the call itself chooses what models do.
+    ``wished`` is True if the caller chose how models are used. ``anew`` indexes unchanged files too, and ``detach``
+    only queues the files.
     """
 
     password: str | None = None
@@ -124,7 +130,10 @@ def index_library(
     on_progress: Callable[[IndexProgress], None],
     cancelled: threading.Event,
 ) -> IndexReport:
-    """Index paths by the engine's settings. ``wishes`` replace some for this call; None is no wish."""
+    """Index paths with the engine's settings, and return a report.
+
+    Values of ``wishes`` that are not None replace settings for this call.
+    """
     settings = replace(context.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
     wished = any(wishes.get(key) for key in ("outline", "vision", "enrich"))
     return index_paths(context.parts, library, paths, settings, replace(call, wished=wished), on_progress, cancelled)
@@ -139,7 +148,10 @@ def index_paths(
     on_progress: Callable[[IndexProgress], None],
     cancelled: threading.Event,
 ) -> IndexReport:
-    """Index paths in a library, and compute vectors for new documents if the library has a usable embedder."""
+    """Index paths in a library, and return a report.
+
+    Compute vectors of new documents if the library has a usable embedder.
+    """
     from hybrid_core.store.catalog.libraries import check_machine
     from hybrid_pageindex.engine.index.uploads import local_paths, take_in
     from indexers.jobs.pipeline import IndexRun, index
@@ -159,7 +171,7 @@ def index_paths(
     with catalog.snapshot() as snapshot:
         libraries, taken = snapshot.named_libraries(), snapshot.library_ids()
         same_name = library_called(library, libraries)
-        has_libraries = bool(libraries)  # what is done without is said once in a home, unless it was asked for
+        has_libraries = bool(libraries)  # notes on missing models appear once in a home, unless the caller chose models
     options = replace(
         options, password=call.password, prune=call.prune, check_hashes=call.check_hashes, anew=call.anew,
         notes=() if has_libraries and not call.wished else without, reach=parts.reach,
@@ -167,11 +179,11 @@ def index_paths(
     if same_name is None:
         check_name(library)
     library_id = same_name.id if same_name else new_id(library, taken)
-    if same_name is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be told from its id
+    if same_name is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be derived from its id
         library_id = create_library(catalog, library).id
     overrides = {name: getattr(settings, name) for name in _JOB_SETTINGS}
     overrides["models"] = dict(options.models.names) if options.models else {}
-    if parts.reach is not None:  # whoever works for this server reaches no further
+    if parts.reach is not None:  # workers for this server follow the same limits
         overrides["roots"] = list(map(str, parts.reach.roots))
     if same_name is not None and settings.own_machine:
         check_machine(catalog, library_id, map(os.path.abspath, local_paths(paths)), settings.own_machine)
@@ -206,7 +218,7 @@ def index_paths(
 def index_options(
     parts: Parts, settings: Settings, overrides: Mapping[str, Any] | None = None
 ) -> tuple[IndexOptions, tuple[str, ...]]:
-    """Return the index options for these settings, or for a job's ``overrides``, and notes on missing models."""
+    """Return the index options for these settings, with a job's ``overrides``, and notes on missing models."""
     from hybrid_core.store.jobs.claims import JobLimits
     from indexers.assembly.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
@@ -241,7 +253,7 @@ def index_options(
 
 
 def _ocr_needs(settings: Settings) -> frozenset[str]:
-    """Return what a worker needs to read scans, where this machine can read them."""
+    """Return the abilities that a worker needs to read scans, none if this machine cannot read scans."""
     from indexers.ocr.engines import some_ocr
 
     if settings.ocr == "never" or not some_ocr():
@@ -250,14 +262,14 @@ def _ocr_needs(settings: Settings) -> frozenset[str]:
 
 
 def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, ...]:
-    """Say in one line what would read the pages that nothing read."""
+    """Return a one-line note on how the unread pages of these files could be read, () if there is nothing to say."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
     counts = [unread_pages(file.note.split("; "))[0] for file in files]
     try:
         engine = find_ocr(settings.ocr, settings.ocr_languages) if any(counts) else None
     except PageIndexError:
-        return ()  # each file says it
+        return ()  # each file's note states this
     if not isinstance(engine, NoOcr):
         return ()
     where = counted(sum(1 for count in counts if count), "file")
@@ -267,7 +279,7 @@ def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, 
 def _embedded(
     parts: Parts, library: str, report: IndexReport, settings: Settings, last: _Last, cancelled: threading.Event
 ) -> tuple[str, ...]:
-    """Have what is new embedded in a library that has vectors; what to know where that cannot be done here."""
+    """Embed new documents of a library that has vectors. Return a note if this cannot be done here."""
     if not any(file.status == "indexed" for file in report.files):
         return ()
     spec, waiting, published = _unembedded(parts, library)
@@ -286,7 +298,9 @@ def _embedded(
 
 
 def embedding_of(parts: Parts, library: str, settings: Settings) -> list[JobRequest]:
-    """Return the job that computes vectors for the new documents of a library; nothing if none are needed."""
+    """Return the jobs that compute vectors for the new documents of a library, none if it has no embedder or nothing is
+    missing.
+    """
     from indexers.jobs.embedding import requests
 
     spec, waiting, _ = _unembedded(parts, library)
@@ -298,8 +312,9 @@ def _chunks(settings: Settings) -> bool:
 
 
 def _unembedded(parts: Parts, library: str) -> tuple[str, int, int]:
-    """A library's embedder, "" while another one is to take its place, and of how many of how many documents it has not
-    made the vectors; none without one.
+    """Return a library's embedder, the number of published documents without its vectors, and the number of all.
+
+    The embedder is "" if the library has none, or if vectors of another embedder are being computed.
     """
     with parts.catalog.snapshot() as snapshot:
         serving, coming = snapshot.embedder(library)
@@ -332,7 +347,7 @@ def embed_documents(
             Advice("Name one, for example bge-m3.", "Name one, for example: embed --embedder bge-m3."),
         )
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
-    follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
+    follow(parts, library_id, cancelled.is_set)  # if this fails, the next search reports why
     return report
 
 
@@ -351,7 +366,8 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
 
 
 def request_embedding(parts: Parts, library: str, model: str | None, settings: Settings) -> int:
-    """Queue the computation of page vectors of a library, and return the job's number. A later job makes chunk vectors.
+    """Queue the computation of a library's page vectors, and return the job's number. A later job computes chunk
+    vectors.
 
     Raise UsageError if no model is named or configured.
     """
@@ -388,7 +404,10 @@ def _embed(
 
 
 class _Last:
-    """Passes progress on; that of embedding in the words of the last one before it."""
+    """A progress callback that passes reports on.
+
+    It reports embedding progress with the fields of the last indexing report.
+    """
 
     def __init__(self, on_progress: Callable[[IndexProgress], None]) -> None:
         self._told = on_progress

@@ -42,7 +42,8 @@ def rebuild(
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
 ) -> IndexReport:
-    """Rebuild the named documents of a library (by default the usual one), a whole library, or all libraries.
+    """Rebuild named documents of a library (None for the default one), a whole library, or all libraries. Return a
+    report.
 
     Raise UsageError if the arguments do not say which, NotFoundError for an unknown name.
     """
@@ -89,10 +90,9 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Counts of recovered rows of one kind: complete ones (``kept``), damaged ones (``partly``) and lost ones
-    (``gone``).
+    """The numbers of recovered rows of one kind: complete (``kept``), damaged (``partly``) and lost (``gone``).
 
-    ``complete`` is False if more may be lost.
+    ``complete`` is False if more rows may be lost.
     """
 
     kind: str
@@ -106,8 +106,9 @@ class Kept:
 class RecoveryReport:
     """The outcome of a recovery.
 
-    ``catalog`` was "whole" (nothing changed), "damaged" or "missing"; ``damaged`` is the new path of the damaged file.
-    ``indexed`` counts the documents that were indexed again; ``failed`` lists paths that failed, with reasons.
+    ``catalog`` is the state before it: "whole" (nothing was changed), "damaged" or "missing". ``damaged`` is the new
+    path of the damaged file. ``indexed`` counts the documents that were indexed again; ``failed`` lists paths that
+    failed, with reasons.
     """
 
     home: str
@@ -131,7 +132,7 @@ def recover(
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
 ) -> RecoveryReport:
-    """Recover the catalog of a home, then open its ``parts`` and index lost files again.
+    """Recover the catalog of a home, then open its ``parts`` and index lost files again. Return a report.
 
     Raise the errors of ``recover_catalog``, and UsageError if the catalog is in PostgreSQL.
     """
@@ -144,7 +145,7 @@ def recover(
     files, problem = list["FileResult"](), ""
     try:
         files = _index_again(parts(), settings, on_progress, stopped)
-    except PageIndexError as error:  # the catalog is in place: what is left can be indexed later
+    except PageIndexError as error:  # the catalog is recovered; the remaining files can be indexed later
         problem = f"some files were not indexed again ({error}); run the command again"
     catalog = parts().catalog
     failed = [(file.path, file.error or "") for file in files if file.status == "failed"]
@@ -172,7 +173,7 @@ def _kinds(done: Recovery, catalog: Catalog) -> tuple[Kept, ...]:
         gone = sum(table.gone for table in saved) + sum(done.lost[name] for name in tables)
         complete = done.newest and all(table.whole for table in saved)
         rows = saved[0].rows - done.lost[first]
-        if first == "libraries":  # a row that was made again has its name at the most
+        if first == "libraries":  # a restored row contains a name at most
             rows, partly, gone = (
                 rows + len(done.libraries), partly + len(done.libraries), max(0, gone - len(done.libraries))
             )  # fmt: skip
@@ -183,7 +184,10 @@ def _kinds(done: Recovery, catalog: Catalog) -> tuple[Kept, ...]:
 
 
 def _corrections(done: Recovery, catalog: Catalog, complete: bool) -> Kept:
-    """``complete`` is whether no row of a document is lost, which would have held them."""
+    """Return the counts of recovered corrections.
+
+    ``complete`` is True if no document rows, which contain corrections, were lost.
+    """
     with catalog.reading() as connection:
         query = select(func.count()).where(schema.documents.c.corrections != "{}")
         corrected = int(connection.scalar(query) or 0)
@@ -221,8 +225,9 @@ def _recovery_notes(done: Recovery, catalog: Catalog) -> list[str]:
 def _index_again(
     parts: Parts, settings: Settings, on_progress: Callable[[IndexProgress], None], stopped: threading.Event
 ) -> list[FileResult]:
-    """Index what the catalog names and has lost: files with others inside first, for those may be all that is left of
-    uploads without a name.
+    """Index the files whose documents or contents were lost.
+
+    Archives and mails come first, because unnamed uploads may be members of them.
     """
     catalog, results = parts.catalog, list["FileResult"]()
     for inside in (True, False):
@@ -238,9 +243,9 @@ def _index_again(
 
 
 def _list_lost(catalog: Catalog) -> dict[str, list[str]]:
-    """Return, by the name of the library, the paths of files without a document, or with one whose content is lost.
+    """Return by library name the paths of files without a document or with a lost content.
 
-    A file that lies in another one stands under the path of the outermost. Files that are gone are left out.
+    A member is listed under the path of its outermost container. Missing files are left out.
     """
     originals, documents = schema.originals.c, schema.documents.c
     same = (documents.library == originals.library, documents.path == originals.path)
@@ -259,7 +264,7 @@ def _list_lost(catalog: Catalog) -> dict[str, list[str]]:
 
 
 def _left(catalog: Catalog) -> Sequence[str]:
-    """The paths of documents whose text is still lost."""
+    """Return the paths of documents whose text is still lost."""
     documents = schema.documents.c
     with catalog.reading() as connection:
         query = select(documents.path).where(documents.content_id.is_(None), documents.error == LOST)
@@ -267,7 +272,9 @@ def _left(catalog: Catalog) -> Sequence[str]:
 
 
 def _drop_members(catalog: Catalog) -> None:
-    """Uploads without a name that lay in another one have been indexed with it."""
+    """Delete the records of unnamed uploads that were members of containers, because these were indexed with the
+    containers.
+    """
     columns = schema.originals.c
     inside = select(columns.file).where(columns.container != "")
     documents = select(schema.documents.c.path).where(schema.documents.c.library == RECOVERED)
@@ -312,7 +319,8 @@ class Estimate:
 def estimate(
     parts: Parts, settings: Settings, library: str, documents: Sequence[str], stopped: threading.Event
 ) -> Estimate:
-    """Estimate model calls for these documents of a library, or for all published ones.
+    """Return an estimate of the model calls for these documents of a library, or for all published ones. No model is
+    called.
 
     Raise NotFoundError for an unknown name.
     """
@@ -342,4 +350,4 @@ def _estimate_of_file(file: FileResult, names: dict[str, str]) -> DocumentEstima
 
 
 def _untold(_: IndexProgress) -> None:
-    """Nobody follows it."""
+    """Ignore progress reports."""

@@ -1,4 +1,4 @@
-"""Sources of a library: store the paths it was indexed from, update from them, and watch folders."""
+"""Sources of a library: remember the paths it was indexed from, update from them, and watch folders."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ IndexFiles = Callable[[Library, Sequence[Path], Options], "IndexReport"]
 
 
 def wishes_of(options: Options) -> dict[str, Any]:
-    """Return the index options of a source; None for an option that the settings decide."""
+    """Return the index options of a source, with None for an option that the settings decide."""
     return {name: options.get(name) for name in ("outline", "vision", "enrich")}
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryUpdate:
-    """Changes of a library's files since the last update, by path; ``moved`` maps old paths to new ones.
+    """The changes of a library's files since the last update, by path. ``moved`` maps old paths to new ones.
 
     ``gone`` lists documents whose files are missing; those in ``report.removed`` were also removed. ``changed`` files
     have new bytes. Documents that were rebuilt from the same bytes are only in the report.
@@ -63,7 +63,10 @@ class LibraryUpdate:
 def remember_paths(
     catalog: Catalog, home: Path, library: str, paths: Sequence[str | Path], wishes: Mapping[str, Any], machine: str
 ) -> None:
-    """Store the paths of an ``index`` call as sources of a library, if it exists. Skip files inside the home."""
+    """Store the paths of an ``index`` call as sources of a library, if the library exists.
+
+    Skip files inside the home.
+    """
     with catalog.snapshot() as snapshot:
         target = library_called(library, snapshot.named_libraries())
     if target is None:
@@ -85,7 +88,10 @@ def sources(catalog: Catalog, library: str | None) -> list[Source]:
 def watch_folder(
     catalog: Catalog, library: str, folder: str | Path, wishes: Mapping[str, Any], machine: str, *, poll: bool
 ) -> Source:
-    """Add a watched folder to a library. Raise UsageError if it is not a folder, or belongs to another machine."""
+    """Add a watched folder to a library, which is created if needed. Return the source.
+
+    Raise UsageError if the path is not a folder or belongs to another machine.
+    """
     path, kind = source_of(folder)
     if kind != "folder":
         raise UsageError(f"{folder} is not a folder.", "Name an existing folder; its files and subfolders are watched.")
@@ -102,8 +108,9 @@ def watch_folder(
 
 
 def unwatch_folder(catalog: Catalog, library: str, folder: str | Path, *, forget: bool) -> Source:
-    """Stop watching a folder; with ``forget``, also remove it from the sources. Raise NotFoundError if it is not a
-    source.
+    """Stop watching a folder, and return its source; with ``forget``, also delete the source.
+
+    Raise NotFoundError if the folder is not a source.
     """
     with catalog.snapshot() as snapshot:
         target = snapshot.library(library)
@@ -124,7 +131,8 @@ def update(
     index: IndexFiles,
     reach: Reach | None = None,
 ) -> list[LibraryUpdate]:
-    """Index the changes in all sources of a library, or of all libraries, on this machine.
+    """Index the changes in all sources of a library, or of all libraries, on this machine. Return one report per
+    library.
 
     ``wishes`` replace the stored options of the sources. Raise NotFoundError if there is no source.
     """
@@ -156,7 +164,7 @@ def _updated(
     for options in _different([source.options for source in mine]):
         scanned = scan(catalog, [source for source in mine if source.options == options], home, reach)
         done = index(library, scanned.files, options) if scanned.files else IndexReport(())
-        with catalog.snapshot() as snapshot:  # a file that has moved is gone from nowhere
+        with catalog.snapshot() as snapshot:  # a moved file is not missing
             still = snapshot.paths(library.id)
         gone |= {doc_id: path for doc_id, path in scanned.gone.items() if still.get(doc_id) == path}
         removed = {doc_id: path for doc_id, path in gone.items() if options.get("prune")}
@@ -184,7 +192,7 @@ def _updated(
 
 
 def _documents(catalog: Catalog, library: str) -> dict[str, tuple[str, str]]:
-    """doc_id -> path and hash of the bytes."""
+    """Return (path, hash of the bytes) of each document by id."""
     with catalog.snapshot() as snapshot:
         return {document.doc_id: (document.path, document.sha256) for document in snapshot.documents(library)}
 
@@ -214,13 +222,14 @@ def _source(catalog: Catalog, library: Library, path: str) -> Source:
 
 
 Happening = Literal["found", "indexed", "unchanged", "failed", "removed", "note"]
-_LOOK = 0.3  # seconds between two looks at what became of files
+_LOOK = 0.3  # seconds between two checks of the outcome of files
 
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """An event of a watched folder. ``path`` is the changed file, or the folder for a note; ``detail`` is a reason or
-    "".
+    """An event in a watched folder.
+
+    ``path`` is the changed file, or the folder for a note. ``detail`` is a reason or "".
     """
 
     event: Happening
@@ -240,13 +249,16 @@ def watch_sources(
     times: WatchTimes = WatchTimes(),
     reach: Reach | None = None,
 ) -> None:
-    """Watch the folders of this machine until ``stop`` is set. ``enqueue`` queues changed files and returns at once."""
+    """Watch the folders of this machine until ``stop`` is set. ``enqueue`` queues changed files and returns at once.
+
+    ``tell`` receives each event, including the outcome of queued files.
+    """
     only = None if library is None else chosen(catalog, library)[0].id
     finds = _OutcomeReporter(catalog, tell)
 
     def act(source: Source, findings: Findings) -> None:
         target = next((entry for entry in chosen(catalog, None) if entry.id == source.library), None)
-        if target is None:  # it was removed meanwhile
+        if target is None:  # the library was removed meanwhile
             return
         for note in findings.notes:
             tell(WatchEvent("note", target.name, source.path, note))
@@ -274,18 +286,18 @@ def _remove(catalog: Catalog, library: str, gone: Mapping[str, str]) -> None:
 
 
 class _OutcomeReporter:
-    """Report the outcome of files that a watch found, whoever indexes them."""
+    """A reporter of the outcome of files that a watch queued, whichever process indexes them."""
 
     def __init__(self, catalog: Catalog, tell: Callable[[WatchEvent], None]) -> None:
         self._reader, self._tell = JobReader(catalog), tell
         self._after = 0
-        self._expected: dict[tuple[str, str], str] = {}  # the library's name by its id and the file's path
+        self._expected: dict[tuple[str, str], str] = {}  # library name by (library id, file path)
         self._lock = threading.Lock()
 
     def expect(self, name: str, library: str, files: tuple[Path, ...]) -> None:
         with self._lock:
             if not self._expected:
-                self._after = self._reader.last_event()  # what happens from now on
+                self._after = self._reader.last_event()  # only later events matter
             self._expected |= {(library, str(file)): name for file in files}
 
     def hear(self, stop: threading.Event) -> None:
@@ -294,7 +306,7 @@ class _OutcomeReporter:
                 continue
             try:
                 self._look()
-            except PageIndexError as error:  # the catalog is busy; what happened is not lost
+            except PageIndexError as error:  # the catalog is busy; its events can be read later
                 self._tell(WatchEvent("note", "", "", str(error)))
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""Uploaded bytes and fetched web pages, which the home stores because the user has no file of them."""
+"""Uploaded files and fetched web pages, which the home stores because the user has no local file of them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 _URL = re.compile(r"https?://", re.I)
-_LONGEST = 1000  # characters of a name with its folders
+_LONGEST = 1000  # maximum characters of a name with its folders
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes to index, or a file with them in the home, which is deleted after indexing unless ``stays`` is set.
+    """Bytes to index, or a file with them, which is deleted after indexing unless ``stays`` is set.
 
-    The suffix of ``name`` gives the format if the bytes do not show it. Folders in the name are kept.
+    The suffix of ``name`` determines the format if the bytes do not. Folders in the name are kept.
     """
 
     name: str
@@ -50,12 +50,15 @@ class Upload:
 
     @property
     def address(self) -> str:
-        """Return the path name of the upload's document. Raise UsageError if the name is not valid."""
+        """Return the path by which the catalog names the upload's document.
+
+        Raise UsageError if the name is not valid.
+        """
         return UPLOAD + _file_name(self.name)
 
 
 def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None) -> tuple[str | Upload, ...]:
-    """Turn the arguments of an index call into paths and uploads.
+    """Return the paths and uploads in the arguments of an index call.
 
     Raise UsageError for bytes without a name, or a name without bytes.
     """
@@ -76,9 +79,9 @@ def local_paths(items: Sequence[str | Path | Upload]) -> list[str]:
 
 
 def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
-    """Return uploads for all files that these paths name, so that every machine can read them.
+    """Return uploads of all files at these paths, so that every machine can read them.
 
-    Files of a folder are named relative to it.
+    Files in a folder are named relative to that folder.
     """
     from indexers.files.discover import discover
 
@@ -101,7 +104,7 @@ def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
 def take_in(
     catalog: Catalog, library: str, items: Sequence[str | Path | Upload], settings: Settings
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Store uploads and fetch web pages. Return the paths to index, and the failed addresses with reasons.
+    """Store uploads and fetch web pages. Return the paths to index, and (address, reason) of failed web pages.
 
     Raise UsageError for a web address if the settings do not allow fetching.
     """
@@ -140,7 +143,7 @@ def _keep_file(
     catalog: Catalog, library: str, address: str, data: bytes | Path, settings: Settings, *, stays: bool = False
 ) -> str:
     catalog.ensure_library(library)
-    from hybrid_core.store.home import scratch_folder  # with filelock, which a search does not need
+    from hybrid_core.store.home import scratch_folder  # imports filelock, which a search does not need
 
     with scratch_folder(settings.storage_path / "tmp") as folder:
         file = Path(folder, "upload")
@@ -174,7 +177,7 @@ class Uploaded:
 
 
 def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
-    """Return the outcome of uploads that workers index, or have indexed by now."""
+    """Return for each upload the job that indexes it, or the id of its document if it is indexed already."""
     paths = list(dict.fromkeys(upload.address for upload in uploads))
     with catalog.snapshot() as snapshot:
         entry = snapshot.library(library)
@@ -193,7 +196,7 @@ _REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
 _PIECE = 2**16
 _REDIRECT_CODES = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
-_KINDS = {  # endings of types that the standard library does not know, or knows by another ending
+_KINDS = {  # suffixes of media types that the standard library lacks or maps to another suffix
     "text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md",
     "application/xml": ".xml", "text/xml": ".xml", "application/rss+xml": ".rss", "application/atom+xml": ".atom",
     "application/rdf+xml": ".xml", "application/jats+xml": ".xml", "application/tei+xml": ".tei",
@@ -218,7 +221,7 @@ class Fetched:
 
 
 def is_public(ip: str) -> bool:
-    """Return whether an IP address is public, also if it is written as IPv6."""
+    """Return whether an IP address is public. IPv4 addresses inside IPv6 addresses are checked too."""
     address = ipaddress.ip_address(ip.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
@@ -233,10 +236,11 @@ _NAT64_NETWORK = ipaddress.ip_network("64:ff9b::/96")
 
 
 def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
-    """Fetch a URL of at most ``limit`` bytes.
+    """Fetch a URL of at most ``limit`` bytes, and return its data.
 
-    Each host name is resolved once, and the connection goes to that address, which ``allows`` must accept; redirects
-    are checked in the same way. No proxy and no cookies are used. Raise DocumentError or LimitError.
+    Each host name is resolved once, and the connection goes to that address, which ``allows`` must accept. Redirects
+    are checked in the same way. No proxy and no cookies are used. Raise DocumentError if the page cannot be fetched,
+    LimitError if it is too large or too slow.
     """
     until, at = time.monotonic() + _TOGETHER, url
     for _ in range(_REDIRECTS + 1):
@@ -289,7 +293,10 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
 
 
 def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
-    """Return an IP address of a host if all its addresses are allowed: a name with a private one beside is a trap."""
+    """Return an IP address of a host if all its addresses are allowed.
+
+    A name with a public and a private address may be an attack. Raise DocumentError for such a name.
+    """
     addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     refused = [ip for ip in addresses if not allows(ip)]
     if refused or not addresses:

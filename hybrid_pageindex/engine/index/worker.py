@@ -1,4 +1,4 @@
-"""Workers: run queued jobs in this process, or beside the calls of a server."""
+"""Workers that run queued jobs, in a process of their own or in the background of a server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def work(
 ) -> None:
     """Process queued jobs until ``stopped`` is set, or the queue is empty and ``enough()`` is true.
 
-    ``only`` restricts the work to one job, ``kind`` to one kind of job.
+    ``only`` is the number of a single job to run; ``kind`` restricts the work to one kind of job.
     """
     from hybrid_core.store.jobs.workers import JobOffers
     from indexers.jobs.embedding import NEED, lane
@@ -53,10 +53,10 @@ def work(
     usual, _ = index_options(parts, settings)
     able, scratch = _abilities(settings, usual.enrich_needs), settings.storage_path / "tmp"
     others = [] if kind == "index" else [lane(parts.catalog, parts.embedders.load, lambda _: None)]
-    if kind is not None:  # what it says of itself is what others tell who waits
+    if kind is not None:  # waiting callers see these abilities in the states of their jobs
         able = frozenset(ability for ability in able if ability.startswith(NEED) == (kind == "embed"))
     if only is not None and not JobOffers(parts.catalog, limits=usual.job_limits).open(only, able):
-        return  # what is over, or is not for this process, costs no workplace
+        return  # do not start worker processes for a job that has ended or that this process cannot run
     with parts.working(), following(parts):
         worker = WorkerOptions(
             able, parsers, usual, lambda overrides: index_options(parts, settings, overrides)[0],
@@ -75,7 +75,7 @@ def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
         able.add(MACHINE + settings.own_machine)
     try:
         ocr = find_ocr(settings.ocr, settings.ocr_languages)
-    except PageIndexError:  # it lacks the data of a language
+    except PageIndexError:  # the data of a language are missing
         ocr = None
     if isinstance(ocr, Ocr):
         able |= {f"ocr:{language}" for language in ocr.reads}
@@ -83,7 +83,7 @@ def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
     return frozenset(able)
 
 
-_QUEUE_SECONDS = 5.0  # seconds between two looks at what others left in the queue
+_QUEUE_SECONDS = 5.0  # seconds between two checks for jobs that other processes queued
 
 
 class QueueJobs(Protocol):
@@ -103,7 +103,7 @@ class QueueBin(Protocol):
 
 
 class QueueEngine(Protocol):
-    """Methods of an ``Engine`` that a server calls beside its requests."""
+    """The methods of an ``Engine`` that a server's background tasks call."""
 
     @property
     def jobs(self) -> QueueJobs: ...
@@ -114,10 +114,10 @@ class QueueEngine(Protocol):
 
 
 class Standby:
-    """Process queued jobs in the background of a server. Worker processes end when the queue is empty."""
+    """A background task of a server that processes queued jobs. Worker processes end when the queue is empty."""
 
     def __init__(self, engine: QueueEngine, busy: Callable[[], bool] = lambda: False) -> None:
-        """``busy`` tells whether more jobs will follow soon, so that the worker processes are kept."""
+        """Create the task. ``busy`` returns whether more jobs will follow soon, so that worker processes are kept."""
         self._engine, self._busy, self._asked = engine, busy, asyncio.Event()
 
     def wake(self) -> None:
@@ -138,19 +138,19 @@ class Standby:
 
 
 class Feed:
-    """Notice changes of a home, also by other processes. It polls only while somebody listens."""
+    """A notifier of changes in a home, also by other processes. It polls only while a caller waits for changes."""
 
     def __init__(self, read: Callable[[], Awaitable[HomeState]]) -> None:
-        """``read`` returns the state of the home."""
+        """Create a notifier. ``read`` returns the state of the home."""
         self._read, self._listeners = read, 0
-        self._state: HomeState | None = None  # as it was seen last; None while nobody listens
+        self._state: HomeState | None = None  # latest state; None while no caller waits
         self._news, self._heard = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
-        """Poll until cancelled."""
+        """Poll the state until the task is cancelled."""
         while True:
             await self._heard.wait()
-            with suppress(PageIndexError):  # a catalog that is busy is looked at again
+            with suppress(PageIndexError):  # a busy catalog is polled again
                 state = await self._read()
                 if state != self._state:
                     self._state = state
@@ -159,7 +159,10 @@ class Feed:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def after(self, number: int, before: HomeState | None = None) -> HomeState:
-        """Wait for job events after a number, or for another change since ``before``. Return the new state."""
+        """Wait for job events after a number, or for another change since ``before``.
+
+        Return the new state of the home.
+        """
         self._listeners += 1
         self._heard.set()
         try:
@@ -173,15 +176,16 @@ class Feed:
                 self._state = None
 
 
-_POLL_SECONDS = 0.25  # between two looks at the state
-_FOLDERS_SECONDS = 2.0  # seconds between two looks whether there is a folder to watch
-_HOUSEKEEPING = 3600.0  # seconds between two looks whether entries of the bin have expired
-_WAKE_SECONDS = 0.5  # seconds until what was found has been asked for
+_POLL_SECONDS = 0.25  # seconds between two polls of the state
+_FOLDERS_SECONDS = 2.0  # seconds between two checks for folders to watch
+_HOUSEKEEPING = 3600.0  # seconds between two deletions of expired bin entries
+_WAKE_SECONDS = 0.5  # seconds after a file was found until its job is started
 _log = logging.getLogger(__name__)
 
 
 async def keep_up(engine: QueueEngine, standby: Standby) -> None:
-    """Watch folders until the task is cancelled; ``standby`` processes the changes.
+    """Watch folders until the task is cancelled, and wake ``standby`` to process the changes. Delete expired bin
+    entries hourly.
 
     The watching code is imported only once a folder is watched.
     """

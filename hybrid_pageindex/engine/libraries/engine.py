@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class LibrariesEngine(SubEngine, subject="libraries"):
-    """The libraries of a home."""
+    """Create, rename, list, clear, export and import the libraries of a home."""
 
     async def named(self) -> list[Library]:
         """Return every library by name, without counting its contents."""
@@ -43,17 +43,18 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         return await read_in_thread(read)
 
     async def overview(self) -> HomeSize:
-        """Every library as ``list`` has it, and what the home takes on the disk."""
+        """Return every library as ``list`` does, and the disk use of the home."""
         return await read_in_thread(lambda: home_size(self._context.catalog, self._context.home))
 
     async def create(self, name: str, *, alias: str = "") -> Library:
-        """Create an empty library. Raise UsageError for an invalid or already used name or alias."""
+        """Create and return an empty library. Raise UsageError for an invalid or already used name or alias."""
         return await asyncio.to_thread(lambda: create_library(self._context.catalog, name, alias=alias))
 
     async def name(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
-        """Give a library another name or alias ("" takes it away): nothing is indexed again, and its id stays.
+        """Give a library another name or alias; the alias "" removes it. Return the library.
 
-        Raises NotFoundError for an unknown library, UsageError as ``create`` does.
+        Nothing is indexed again, and the id of the library stays. Raise NotFoundError for an unknown library,
+        UsageError as ``create`` does.
         """
 
         def named() -> Library:
@@ -66,10 +67,10 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         return await asyncio.to_thread(named)
 
     async def clear(self, *, library: str | None = None, session: str = "", for_good: bool = False) -> list[str]:
-        """Delete one library, or all of them. Returns their names. Original files stay.
+        """Delete one library, or all if ``library`` is None, and return their names. Original files stay.
 
-        One library can be restored from ``Engine.bin`` for 30 days, unless it is deleted ``for_good``. Where all go,
-        the bin, tokens, users and sessions go too, but for the browser's session with the secret ``session``.
+        One library can be restored from ``Engine.bin`` for 30 days, unless ``for_good`` is set. Deleting all libraries
+        also deletes the bin, tokens, users and browser sessions, except the session with the secret ``session``.
         """
         name = self._context.named(library)
         self._context.parts.pages.forget()
@@ -87,7 +88,7 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         )
 
     async def export_to(self, file: str | Path, *, library: str | None = None) -> Exported:
-        """Write the documents, alias, notes and feedback of a library to one file."""
+        """Write the documents, alias, notes and feedback of a library to one file. Return what was exported."""
         from hybrid_pageindex.engine.libraries.transfer import export_library  # with the formats
 
         name = self._context.library(library)
@@ -98,7 +99,8 @@ class LibrariesEngine(SubEngine, subject="libraries"):
     async def import_from(self, file: str | Path, *, name: str | None = None) -> Imported:
         """Create a library from an exported file, by default under its original name. Workers index its documents.
 
-        Raise DocumentError if the file is not an exported library, UsageError if the name is already used.
+        Return the numbers of imported items. Raise DocumentError if the file is not an exported library, UsageError if
+        the name is already used.
         """
         from hybrid_pageindex.engine.libraries.transfer import import_library  # with the formats
 
@@ -124,19 +126,19 @@ class LibrariesEngine(SubEngine, subject="libraries"):
 
 
 class BinEngine(SubEngine, subject="bin"):
-    """Removed documents and libraries, which can be restored for 30 days."""
+    """The bin of removed documents and libraries, which can be restored for 30 days."""
 
     async def restore(self, entry: str) -> BinEntry:
-        """Restore removed documents or a library by the id of their entry in the bin.
+        """Restore removed documents or a library by the id of their entry in the bin. Return the entry.
 
-        Raise NotFoundError for an unknown entry, UsageError if the library of the documents is itself in the bin, or a
-        file was indexed again.
+        Raise NotFoundError for an unknown entry. Raise UsageError if the library of the documents is itself in the bin,
+        or a file was indexed again.
         """
 
         def bring_back() -> BinEntry:
             restored = bin_entry(self._context.catalog, entry)
             restore(self._context.catalog, entry)
-            with self._context.catalog.snapshot() as snapshot:  # a library may have got a number
+            with self._context.catalog.snapshot() as snapshot:  # a restored library may have received a new name
                 names = {library.id: library.name for library in snapshot.named_libraries()}
             return replace(restored, library=names[restored.library_id])
 
@@ -144,8 +146,9 @@ class BinEngine(SubEngine, subject="bin"):
         return await asyncio.to_thread(bring_back)
 
     async def empty(self, entry: str | None = None) -> int:
-        """Delete one entry of the bin, or all entries, for good. Return the number. Raise NotFoundError for an unknown
-        entry.
+        """Delete one entry of the bin, or all entries, for good. Return the number of deleted entries.
+
+        Raise NotFoundError for an unknown entry.
         """
         return await asyncio.to_thread(
             lambda: empty_bin(self._context.catalog, self._context.parts.indexes, self._context.home, entry)

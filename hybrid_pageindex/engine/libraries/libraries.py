@@ -30,7 +30,7 @@ def mark_used(home: Path, library: str) -> None:
     """Record that a library was searched now. Do nothing if the home cannot be written."""
     with suppress(OSError):
         file = _file(home, library)
-        if unwritable(file):  # its owner could still change its time
+        if unwritable(file):  # the owner of an unwritable file could still change its time
             return
         file.parent.mkdir(mode=0o700, exist_ok=True)
         file.touch(mode=0o600)
@@ -50,9 +50,9 @@ def forget_use(home: Path, library: str) -> None:
 
 
 def mark_asked(catalog: Catalog, documents: Collection[Document]) -> None:
-    """Give queued tree refinements of these documents priority, because questions found them.
+    """Give queued tree refinements of these documents priority, because a search found the documents.
 
-    If no refinement waits, this costs one query.
+    This costs one query if no refinement is queued.
     """
     with suppress(StoreError):
         with catalog.reading() as connection:
@@ -68,7 +68,7 @@ def _file(home: Path, library: str) -> Path:
 
 
 _REPAIR_ADVICE = "Repair the file and index it again, or remove the document."
-_NEWEST = 100  # failed jobs that are looked at for the last error
+_NEWEST = 100  # newest failed jobs to search for the last error
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibraryS
     """Return the libraries whose name or alias contains ``part``, most recently used first."""
     from hybrid_core.store.jobs.reader import JobReader
 
-    waiting = JobReader(catalog).active()  # first: what ends meanwhile counts twice rather than never
+    waiting = JobReader(catalog).active()  # read first: a job that ends meanwhile then counts twice rather than never
     with catalog.snapshot() as snapshot:
         documents = {
             library: snapshot.document_rows(library.id) for library in snapshot.named_libraries() if library.fits(part)
@@ -185,16 +185,17 @@ def folder_bytes(folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Removed documents. ``entry`` is their id in the bin, "" if they were deleted for good."""
+    """The result of a removal. ``entry`` is the id of the documents in the bin, "" if they were deleted for good."""
 
     documents: tuple[Document, ...]
     entry: str
 
 
 def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *, for_good: bool = False) -> Removal:
-    """Move documents, and the documents inside them, to the bin, or delete them ``for_good``.
+    """Remove documents, and the members of removed archives and mails, and return them.
 
-    Updates and watching skip their files from then on. Cached refusals of models for their pages are deleted too.
+    They go to the bin, unless ``for_good`` deletes them. Updates and watching then skip their files. Cached refusals of
+    models for their pages are deleted too.
     """
     from hybrid_core.store.catalog.bin import put_documents
     from hybrid_core.store.catalog.libraries import exclude
@@ -236,7 +237,7 @@ def bin_library(catalog: Catalog, name: str) -> Library:
 def empty_bin(
     catalog: Catalog, indexes: Indexes, home: Path, entry: str | None = None, *, expired: bool = False
 ) -> int:
-    """Delete one entry of the bin, all entries, or the ``expired`` ones for good. Return the number.
+    """Delete one entry of the bin, all entries, or the ``expired`` ones for good. Return the number of deleted entries.
 
     Raise NotFoundError for an unknown entry.
     """
@@ -245,10 +246,10 @@ def empty_bin(
     doomed = contents_of_bin(catalog, entry, expired=expired)
     if doomed:
         try:
-            indexes.check()  # vectors on a server that does not answer would stay there
+            indexes.check()  # without a server that answers, its vectors would stay
         except PageIndexError:
             if expired:
-                return 0  # the next look deletes them
+                return 0  # the next call deletes them
             raise
     for each in doomed:
         _remove_library(catalog, each)
@@ -275,8 +276,8 @@ def clear(
         cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
         binned = set(snapshot.library_ids()).difference(each.id for each in cleared) if library is None else ()
     with catalog.writing():
-        pass  # a home that cannot be written is refused before anything is deleted
-    indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
+        pass  # raises an error in a read-only home before anything is deleted
+    indexes.check()  # check first: without a server that answers, its vectors would stay
     for library_row in cleared:
         if library is not None:
             for entry in entries_from(catalog, library_row.id):

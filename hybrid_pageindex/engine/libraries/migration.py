@@ -18,12 +18,13 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.search.handles import Backend, no_server
 from hybrid_pageindex.engine.search.indexes import Indexes
 
-_TRIES = 20  # the catalog may be written meanwhile
+_TRIES = 20  # attempts, because the catalog may change meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A moved index. ``vectors`` is its number of vectors, which equals ``expected``, the number in the catalog.
+    """The result of moving an index. ``vectors`` is its number of vectors, which equals ``expected``, the number in the
+    catalog.
 
     ``dropped`` is True if the index at the old place was deleted.
     """
@@ -39,7 +40,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class CatalogCopy:
-    """A copied catalog. ``rows`` counts the rows of all ``tables``; ``next`` advises the next step."""
+    """The result of copying a catalog. ``rows`` counts the rows of all ``tables``; ``next`` advises the next step."""
 
     to: str
     rows: int
@@ -48,7 +49,10 @@ class CatalogCopy:
 
 
 def copied(catalog: Catalog, to: str) -> CatalogCopy:
-    """Copy a catalog to a PostgreSQL database (URL), or for "sqlite" into its home."""
+    """Copy a catalog to a PostgreSQL database (URL), or for "sqlite" into its home.
+
+    Return the number of copied rows.
+    """
     from hybrid_core.store.catalog.maintenance import copy_catalog
     from hybrid_core.store.postgres import address_of
 
@@ -72,7 +76,7 @@ def copied(catalog: Catalog, to: str) -> CatalogCopy:
 
 
 def upload_originals(catalog: Catalog, settings: Settings) -> int:
-    """Upload the original files of the home to the bucket. Return the number of files in it.
+    """Upload the original files of the home to the bucket. Return the number of uploaded files.
 
     Raise UsageError if no bucket is configured.
     """
@@ -90,7 +94,7 @@ def upload_originals(catalog: Catalog, settings: Settings) -> int:
 
 
 def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None) -> list[Migration]:
-    """Move the search indexes of one library, or of all, one after the other.
+    """Move the search indexes of one library, or of all, one after the other. Return the moved indexes.
 
     Raise UsageError if no server is configured, StoreError if a new index cannot be built or differs from the catalog.
     That library and the following ones then stay unchanged.
@@ -127,7 +131,10 @@ def _migrated(indexes: Indexes, library: str, to: Backend) -> Migration:
 
 
 def _verified(index: VectorIndex, source: CatalogSource) -> tuple[int, int]:
-    """(vectors in the index, vectors that the catalog has), counted while nothing changed."""
+    """Return (vectors in the index, vectors in the catalog), counted while the catalog did not change.
+
+    Raise IndexDamagedError if the numbers still differ after several attempts.
+    """
     vectors = expected = 0
     for _attempt in range(_TRIES):
         index.catch_up(source)

@@ -1,7 +1,8 @@
-"""A library as one file: its documents, and what people added (alias, corrections, notes, feedback).
+"""Export and import of a library as one file: its documents, and what users added (alias, corrections, notes,
+feedback).
 
-The importing version indexes the files itself, so the export holds no pages or trees. Only vectors are included,
-because they cost most; each is stored under a key of its text.
+The importing version indexes the files itself, so the export contains no pages or trees. Vectors are included, because
+they are the most expensive part; the key of each is computed from its text.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ _MOST_WEIGHTS = 100_000
 
 
 def write_vectors(catalog: Catalog, library: str, bundle: zipfile.ZipFile) -> dict[str, Any] | None:
-    """Write the vectors of a library (id) to the file. Return the manifest entry, None if it has no vectors."""
+    """Write the vectors of a library (id) to the archive.
+
+    Return their manifest entry, None if the library has no vectors.
+    """
     with catalog.snapshot() as snapshot:
         embedder, _ = snapshot.embedder(library)
         contents = list(snapshot.published_versions(library)) if embedder else []
@@ -107,7 +111,7 @@ def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, An
 
 
 def take_vectors(catalog: Catalog, library: str, embedder: StoredEmbedder, bundle: zipfile.ZipFile) -> int:
-    """Store exported vectors for a new library (id), which uses them while it is indexed. Return their number.
+    """Store exported vectors for a new library (id), and return their number. Indexing the library then uses them.
 
     Raise ValueError for an invalid record, and the errors of a damaged archive.
     """
@@ -148,16 +152,16 @@ _MOST_FILES = 100_000
 _MOST_MANIFEST = 100 * 10**6  # bytes
 _PIECE = 1 << 20
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
-_UNPACKED_FACTOR = 5  # times the size of an upload
-_AT_ONCE = 50  # files
-_LONGEST = 100_000  # characters
-_LONGEST_INSIDE = 4_000  # characters of a place inside a document
-_LAST = 1 << 53  # ms since 1970
+_UNPACKED_FACTOR = 5  # maximum unpacked size, as a multiple of the maximum upload size
+_AT_ONCE = 50  # files queued in one batch
+_LONGEST = 100_000  # maximum characters of a text
+_LONGEST_INSIDE = 4_000  # maximum characters of a member's path inside its container
+_LAST = 1 << 53  # latest time, in ms since 1970
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """An exported library. ``left_out`` lists documents whose file is missing or has changed, with reasons."""
+    """The result of an export. ``left_out`` lists documents whose file is missing or has changed, with reasons."""
 
     file: Path
     documents: int
@@ -165,7 +169,7 @@ class Exported:
 
 
 def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) -> Exported:
-    """Write a library to one file. Raise NotFoundError for an unknown library."""
+    """Write a library to one file, and return what was exported. Raise NotFoundError for an unknown library."""
     with catalog.snapshot() as snapshot:
         exported = snapshot.library(library)
         everything = snapshot.documents(exported.id)
@@ -226,9 +230,9 @@ def import_library(
     name: str | None,
     ask: Callable[[str, Sequence[Upload]], None],
 ) -> Imported:
-    """Create a library from an exported file.
+    """Create a library from an exported file, and return the numbers of imported items.
 
-    ``ask`` queues uploads of a library; it is called in batches, so that the disk need not hold all files twice.
+    ``ask`` queues uploads of a library. It is called in batches, so that the disk need not hold all files twice.
     """
     catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED_FACTOR
     with scratch_folder(settings.storage_path / "tmp") as folder:
@@ -245,7 +249,7 @@ def import_library(
             while some := list(islice(uploads, _AT_ONCE)):
                 ask(library.name, some)
                 count += len(some)
-        except PageIndexError:  # all of it or nothing
+        except PageIndexError:  # import everything or nothing
             clear(catalog, parts.cache, parts.indexes, settings.storage_path, library.name)
             raise
     notes, feedback = _entries(manifest, "notes"), _entries(manifest, "feedback")
@@ -255,7 +259,7 @@ def import_library(
 
 
 class _Places:
-    """Map the documents of an exported library to the one that is made of it."""
+    """A map from the documents in an exported file to the addresses and ids of their copies in the new library."""
 
     def __init__(self, catalog: Catalog, library: str, manifest: Mapping[str, Any]) -> None:
         self._catalog, self._library = catalog, library
@@ -263,7 +267,10 @@ class _Places:
         self._names = {entry.get(key): entry.get("name") for entry in packed for key in ("doc_id", "path")}
 
     def address(self, entry: Mapping[str, Any], otherwise: str) -> str:
-        """Return the path of an entry's document, "" for none; of older files it is known by ``otherwise``."""
+        """Return the address of an entry's document in the new library, "" if it has none.
+
+        Older exports name the document by its id or path, which is passed as ``otherwise``.
+        """
         place = entry.get("place") or [self._names.get(otherwise), ""]
         if not isinstance(place, list) or len(place) != 2 or not all(isinstance(part, str) for part in place):
             return ""
@@ -278,7 +285,7 @@ class _Places:
         return new_id(self._catalog, self._library, Path(address)) if address else ""
 
     def correct(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Record corrections before the documents are indexed, which leaves them as they are."""
+        """Record the corrections of documents before these are indexed. Indexing keeps recorded corrections."""
         for entry in entries:
             if address := self.address(entry, ""):
                 corrections = entry.get("corrections")
@@ -289,7 +296,7 @@ class _Places:
 def _fields(values: Mapping[str, Any]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for name in FIELDS:
-        with suppress(UsageError):  # of a newer version, or nobody's
+        with suppress(UsageError):  # a field of a newer version, or an invalid one
             if isinstance(value := values.get(name), str):
                 fields[name] = correction(name, value)
     return fields
@@ -319,7 +326,10 @@ def _number(entry: Mapping[str, Any], name: str, limit: int) -> int:
 def _vectors(
     parts: Parts, settings: Settings, library: str, manifest: Mapping[str, Any], file: Path
 ) -> tuple[int, str]:
-    """Take over vectors; return how many, or why none. Raises DocumentError for a damaged file."""
+    """Import the vectors of a file. Return their number, and the reason if none were imported.
+
+    Raise DocumentError for a damaged file.
+    """
     try:
         embedder = matching(parts.embedders, settings, manifest)
     except DocumentError as error:
@@ -386,7 +396,10 @@ def _uploads(bundle: zipfile.ZipFile, inside: Sequence[zipfile.ZipInfo], folder:
 
 
 def _packed_names(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """A name for each, with the folders below the one that all files share."""
+    """Yield (document id, file name in the archive).
+
+    The name is the path below the common folder of all files, made unique.
+    """
     files = [document.path for document in documents if not is_upload(document.path)]
     shared = os.path.commonpath([str(Path(path).parent) for path in files]) if files else ""
     taken: set[str] = set()
@@ -400,7 +413,9 @@ def _packed_names(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
 
 
 def _packed_places(documents: Sequence[Document], names: Mapping[str, str]) -> dict[str, list[str]]:
-    """By id: the name under which a document, or what it lies in, is packed, and its place inside."""
+    """Return by document id: the archive name of its file or outermost container, and its path
+    inside that container.
+    """
     places: dict[str, list[str]] = {}
     for document in documents:
         outer = next(iter(containers(document.path)), document.path)
@@ -410,7 +425,11 @@ def _packed_places(documents: Sequence[Document], names: Mapping[str, str]) -> d
 
 
 def _corrections(documents: Sequence[Document], places: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-    """Return the documents with corrections, and their copies without, which would take them over otherwise."""
+    """Return the corrections of documents.
+
+    Documents with the same content but no corrections are included with empty ones, because they would otherwise
+    inherit corrections.
+    """
     shared = {document.content_id for document in documents if document.corrections and document.content_id}
     return [
         {"place": places[document.doc_id], "corrections": dict(document.corrections)}

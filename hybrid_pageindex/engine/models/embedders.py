@@ -1,4 +1,4 @@
-"""The configured embedders: load each once per process, find the vectors of a library, and check them."""
+"""The configured embedders: load each once per process, track which documents have vectors, and check the models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
-_ASKED_BY_ID = 100  # of more contents, all are read
+_ASKED_BY_ID = 100  # contents to look up by id; for more, all embedded contents are read
 _EMBED_FIRST = Advice(
     "Embed the library with BGE-M3, which makes token vectors, or set rerank to none.",
     "Embed the library with BGE-M3, which makes token vectors (hybrid-pageindex embed --embedder bge-m3), or set "
@@ -37,9 +37,9 @@ _EMBED_FIRST = Advice(
 
 @dataclass(frozen=True, slots=True)
 class VectorsOf:
-    """The embedder in use for a library, and the published documents (ids) that have no vectors from it.
+    """The embedder in use for a library, and the ids of published documents that have no vectors from it.
 
-    ``unindexed`` are documents whose vectors the search index lacks.
+    ``unindexed`` are documents whose vectors are missing in the search index.
     """
 
     embedder: StoredEmbedder
@@ -84,7 +84,7 @@ class VectorsOf:
 
 
 def model_places(settings: Settings) -> ModelPlaces:
-    """Return the folders that are searched for local embedders."""
+    """Return the folder of local embedders and whether missing ones may be downloaded."""
     from hybrid_core.embed.local_models import ModelPlaces
 
     folder = Path(settings.models_dir).expanduser() if settings.models_dir else None
@@ -96,7 +96,7 @@ def _source(settings: Settings) -> tuple[str, str]:
 
 
 class Embedders:
-    """Load embedders on first use and keep them. Safe for several threads."""
+    """The loaded embedders of a process, each loaded on first use. Safe for several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -104,7 +104,7 @@ class Embedders:
         self._loaded: dict[str, Embedder] = {}
 
     def use(self, settings: Settings) -> None:
-        """Use these settings for embedders that are loaded from now on."""
+        """Use these settings for embedders that are loaded after this call."""
         with self._lock:
             if _source(settings) != _source(self._settings):
                 self._loaded.clear()
@@ -113,8 +113,8 @@ class Embedders:
     def load(self, spec: str) -> Embedder:
         """Return the embedder for a name such as "bge-m3", "sentence-transformers:PATH" or "openai:MODEL@URL".
 
-        Raise UsageError for an unknown form, PageIndexError if an extra is missing, ModelError if the model cannot be
-        loaded.
+        Raise UsageError for an unknown kind of name, PageIndexError if an extra is missing, ModelError if the model
+        cannot be loaded.
         """
         # Without this, idle threads of the local models' libraries spin, and a question takes ten times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -143,10 +143,10 @@ class Embedders:
         searched: Mapping[str, Document],
         searched_pages: Callable[[], int],
     ) -> QuestionEmbedding:
-        """Return the vector of a question, and its term weights if the embedder makes them.
+        """Return the vector of a question, and its term weights if the embedder computes them.
 
-        There is no vector if no searched document has one, or the embedder fails; the note says why. ``searched_pages``
-        returns the number of searched pages.
+        There is no vector if no searched document has one or the embedder fails; the note states the reason.
+        ``searched_pages`` returns the number of searched pages.
         """
         if vectors_of is None:
             return QuestionEmbedding()
@@ -191,9 +191,10 @@ class Embedders:
             )
 
     def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
-        """Return a token-by-token comparison with a question, None unless the setting ``rerank`` asks for it.
+        """Return a function that scores texts token by token against a question, higher is better.
 
-        Raise UsageError if the library has no embedder, or later if its embedder makes no token vectors.
+        Return None unless the setting ``rerank`` requires it. Raise UsageError if the library has no embedder. The
+        function raises UsageError if the embedder makes no token vectors.
         """
         if self._settings.rerank == "none":
             return None

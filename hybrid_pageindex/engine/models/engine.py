@@ -1,4 +1,4 @@
-"""Embedders, and the language and vision models: make vectors, test, estimate and count what they take."""
+"""Embedders, language models and vision models: compute vectors, test models, and estimate or report their usage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ModelsEngine(SubEngine, subject="models"):
-    """The models of a home."""
+    """Embed libraries, test models, and report or estimate their usage."""
 
     async def embed(
         self,
@@ -33,11 +33,11 @@ class ModelsEngine(SubEngine, subject="models"):
         library: str | None = None,
         on_progress: Callable[[EmbedProgress], None] | None = None,
     ) -> EmbedReport | None:
-        """Compute vectors for the documents of a library, or continue doing so.
+        """Compute vectors for the documents of a library, or continue an interrupted computation.
 
-        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …. It defaults to the model whose
-        vectors are being made, else the one in use, else the setting ``embedding_model``. "none" removes the vectors
-        and returns None. The old vectors stay in use until all new ones are made.
+        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …. It defaults to the model of an
+        unfinished computation, else the model in use, else the setting ``embedding_model``. "none" removes the vectors
+        and returns None. The old vectors stay in use until all new ones are computed.
         """
         name = self._context.library(library)
         progress = on_progress or ignore_progress
@@ -46,10 +46,10 @@ class ModelsEngine(SubEngine, subject="models"):
         )
 
     async def vectors(self, texts: Sequence[str], kind: TextKind = "document") -> Vectors:
-        """Return the vectors of texts from the configured embedder, float32 (texts, dimensions).
+        """Return the vectors of texts from the configured embedder, float32 of shape (texts, dimensions).
 
-        ``kind`` says what the texts are, since some models embed questions otherwise. Raise NotConfiguredError if
-        ``embedding_model`` is not set.
+        ``kind`` says whether the texts are documents or questions, since some models embed these differently. Raise
+        NotConfiguredError if ``embedding_model`` is not set.
         """
         model = self._context.settings.embedding_model
         if not model or model == "none":
@@ -57,9 +57,10 @@ class ModelsEngine(SubEngine, subject="models"):
         return await asyncio.to_thread(lambda: self._context.parts.embedders.load(model).embed(texts, kind))
 
     async def export_embedder(self, folder: str | Path, model: str | None = None) -> ExportReport:
-        """Export a PyTorch model in int8 for use as "onnx:FOLDER": several times faster on a CPU, and without PyTorch.
+        """Export a PyTorch model in int8 for use as "onnx:FOLDER", and return a report.
 
-        ``model`` is "bge-m3…" or "sentence-transformers:…", by default the setting ``embedding_model``.
+        The exported model is several times faster on a CPU and needs no PyTorch. ``model`` is "bge-m3…" or
+        "sentence-transformers:…", by default the setting ``embedding_model``.
         """
         return await asyncio.to_thread(
             export_embedder, self._context.parts, Path(folder), model or self._context.settings.embedding_model

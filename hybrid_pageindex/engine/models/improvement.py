@@ -32,7 +32,10 @@ _MODEL_LABELS = {"llm": "language model", "vlm": "vision model"}
 
 
 def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[str, ...]]:
-    """Return the configured models and how to use them, None if there are none, and notes on what is left out."""
+    """Return the configured models with their options, None if there are none, and notes on omitted improvements.
+
+    The models are tested in the background, while files are read.
+    """
     if settings.enrich == "never":
         return None, (_OFF,)
     named, missing = _configured_models(chat, settings)
@@ -68,7 +71,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[s
 
 
 def estimated(chat: Chat, usage: Usage, pages: int) -> str:
-    """Describe an estimate in one line. ``pages`` is the number of pages that a vision model would see."""
+    """Return a one-line description of an estimate. ``pages`` is the number of pages that a vision model would see."""
     cost = f"{usage.cost:.2f}" if priced(chat, usage) else "unknown (set model_prices)"
     cached = f" and {usage.cached:,} are answered already" if usage.cached else ""
     return (
@@ -80,7 +83,7 @@ def estimated(chat: Chat, usage: Usage, pages: int) -> str:
 
 
 def priced(chat: Chat, usage: Usage) -> bool:
-    """Return whether prices are known for all models that were counted."""
+    """Return whether the prices of all models in an estimate are known."""
     prices = [model.price for kind in _KINDS if chat.named(kind) and (model := chat.counting(kind)) is not None]
     return not usage.calls or all(prices)
 
@@ -91,13 +94,15 @@ def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:
 
 
 def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
-    """Return a note if the settings send every page to a vision model, but none can see pages."""
+    """Return a note if the settings send every page to a vision model but no vision model is configured."""
     always = settings.vision == "always" and settings.enrich != "never"
     return (_MISSING_MODEL_NOTES["vlm"],) if always and not chat.named("vlm", every_page=True) else ()
 
 
 def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
-    """The names of the models that are configured, and what is done without the others."""
+    """Return the names of the configured models by kind, and notes on the improvements that
+    missing models would make.
+    """
     named: dict[Kind, str] = {}
     missing = []
     for kind in _KINDS:
@@ -114,7 +119,10 @@ _KINDS: tuple[Kind, ...] = ("llm", "vlm")
 
 
 def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> None:
-    """Call each model once, cheaply: a wrong key, a missing model and one that does not see fail before any work."""
+    """Make one cheap call to each model, and set the result or error on ``tried``.
+
+    A wrong key, a missing model or a model without vision thus fails before any work.
+    """
     from indexers.enrich.options import EnrichModels
 
     notes: list[str] = []
@@ -126,5 +134,5 @@ def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> Non
             except PageIndexError as error:
                 notes.append(f"the {_MODEL_LABELS[kind]} does not work, so indexing continues without it: {error}")
         tried.set_result(EnrichModels(models["llm"], models["vlm"], named, tuple(notes)))
-    except BaseException as error:  # noqa: BLE001 - raised where the models are waited for
+    except BaseException as error:  # noqa: BLE001 - raised in the threads that wait for the models
         tried.set_exception(error)

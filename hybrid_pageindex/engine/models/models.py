@@ -41,14 +41,17 @@ class _ModelSettings:
 
 
 class Models:
-    """The language and the vision model, each None if it is not configured. Safe for several threads.
+    """The configured language and vision models. Safe for several threads.
 
     Models at the same URL share its call limits. The vision model uses the language model's endpoint unless
     ``vlm_provider``, ``vlm_base_url`` or ``vlm_api_key`` is set, so that a key is never sent to another server.
     """
 
     def __init__(self, settings: Settings, cache: Cache | None, meter: Callable[[], Meter] | None = None) -> None:
-        """``cache`` stores replies, None to store none. ``meter`` counts calls, tokens and cost."""
+        """Create the models of these settings.
+
+        ``cache`` stores replies, None to store none. ``meter`` counts calls, tokens and cost.
+        """
         self._settings = settings
         self._cache, self._meter = cache, meter
         self._made: dict[Kind, ChatModel | None] = {}
@@ -80,7 +83,7 @@ class Models:
         return self._tried(kind)
 
     def examine(self, kind: Kind) -> str:
-        """Check a model, measure its speed, and advise which settings to change."""
+        """Test a model, measure its speed, and return a report that advises which settings to change."""
         from hybrid_core.llm.probe import measure
 
         sees = kind == "vlm"
@@ -111,7 +114,10 @@ class Models:
             self._made.clear()
 
     def _load(self, kind: Kind, *, probing: bool = False) -> ChatModel | None:
-        """``probing``: without recording, kept replies and patience."""
+        """Open a model, None if it is not configured.
+
+        With ``probing``, replies are neither recorded nor cached, and failed calls are not repeated.
+        """
         settings, named = self._settings, _model_settings(self._settings, kind)
         if not named.model and not (settings.replay_replies and kind == "llm"):
             return None
@@ -169,7 +175,7 @@ def _endpoint(kind: Kind, named: _ModelSettings) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class _Unusable:
-    """An ``Endpoint`` that cannot be made as the settings name it: every question to it fails with the reason."""
+    """A replacement for an endpoint that cannot be opened with the settings. Every call fails with the reason."""
 
     name: str
     error: PageIndexError
@@ -182,19 +188,22 @@ class _Unusable:
 
 
 class Chat:
-    """The models of an engine, replaced when settings change. Safe for several threads."""
+    """The models of an engine, which can be replaced while it runs. Safe for several threads."""
 
     def __init__(
         self, settings: Settings, cache: Cache, meter: Callable[[], Meter], model: ChatModel | None = None
     ) -> None:
-        """``model`` replaces the configured models. It is not closed here, and it counts its own calls."""
+        """Create the models of these settings, or use ``model`` for all kinds.
+
+        ``model`` is not closed here and counts its own calls.
+        """
         self._settings, self._given = settings, model
         self._cache, self._meter = cache, meter
         self._models = Models(settings, cache, meter)
         self._former: list[Models] = []
 
     def use(self, settings: Settings) -> None:
-        """Use the models of these settings from now on; running calls end with the old ones."""
+        """Use the models of these settings for new calls. Running calls end with the old models."""
         if settings != self._settings:
             self._former.append(self._models)
             self._settings, self._models = settings, Models(settings, self._cache, self._meter)
@@ -209,7 +218,8 @@ class Chat:
     def named(self, kind: Kind, *, every_page: bool = False) -> str:
         """Return the identity of a model, "" if none is configured.
 
-        A model that was passed to the engine sees pages only if a vision model is configured, or ``every_page`` is set.
+        A model that was passed to the engine counts as a vision model only if one is configured or ``every_page`` is
+        set.
         """
         sees = kind == "llm" or self._settings.vlm_model or every_page
         if self._given is not None and sees:
@@ -217,16 +227,18 @@ class Chat:
         return self._models.named(kind)
 
     def tried(self, kind: Kind) -> ChatModel | None:
-        """Return the model after one cheap test call; a model passed to the engine is not tested. Raise PageIndexError
-        if it fails.
+        """Return the model after one cheap test call. A model that was passed to the engine is not tested.
+
+        Raise PageIndexError if the call fails.
         """
         if self._given is None:
             self._models.check(kind)
         return self.model(vision=kind == "vlm")
 
     def counting(self, kind: Kind) -> ChatModel | None:
-        """Return a model that counts its calls and tokens without making any call, for estimates. Raise as ``model``
-        does.
+        """Return a model for estimates, which counts calls and tokens without calling the real model.
+
+        Return None if none is configured. Raise the errors of ``model``.
         """
         from hybrid_core.llm.client.chat_model import ChatModel
         from hybrid_core.llm.offline import CountingEndpoint
@@ -239,7 +251,7 @@ class Chat:
         settings = self._settings
         try:
             model = self.model()
-        except PageIndexError as error:  # a search does without, and says why
+        except PageIndexError as error:  # a search then works without the model and reports the reason
             from hybrid_core.llm.client.chat_model import ChatModel
 
             model = ChatModel(_Unusable(f"{settings.llm_provider}:{settings.llm_model}", error))
@@ -264,16 +276,16 @@ class Chat:
             models.close()
 
 
-_ROUND, _VERDICT = 0.5, 250  # of reason_tokens, read by a call of a deep search, and tokens that it writes
-_ANSWER = 400  # tokens written
-_SECTIONS = (16_000, 4_000)  # read and written by the largest call of index: a batch of sections
-_PAGE = (2_500, 600)  # the same of a page that is seen, with its picture
-_LOADING_SECONDS = 5.0  # seconds beyond what a call takes that say that the model was loaded for it
-_SPARE = 1.5  # times what is expected
+_ROUND, _VERDICT = 0.5, 250  # share of reason_tokens read by one call of a deep search, and tokens that the call writes
+_ANSWER = 400  # tokens of an answer
+_SECTIONS = (16_000, 4_000)  # tokens read and written by the largest call while indexing: a batch of sections
+_PAGE = (2_500, 600)  # tokens read and written for a page with its picture
+_LOADING_SECONDS = 5.0  # seconds beyond the expected duration from which the model counts as loaded during the call
+_SPARE = 1.5  # factor on the expected duration
 
 
 def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str:
-    """Advise on settings for a model of this speed.
+    """Return advice on settings for a model of this speed.
 
     ``first`` is the duration of the first call in seconds, in which the server may have loaded the model. ``sees`` is
     True for a vision model.
@@ -326,10 +338,10 @@ def _time(seconds: float) -> str:
 
 PORTS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM", 1337: "Jan"}
 _OWNERS = {"library": "Ollama", "llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
-_SECONDS = 2.0  # for a server to list its models
-_LONGEST = 2**20  # bytes of a list
-_MAX_MODELS = 200  # models of one server
-_EMBEDDERS = ("embed", "bge-", "rerank")  # in names of models that do not answer
+_SECONDS = 2.0  # timeout of a server's model list
+_LONGEST = 2**20  # maximum bytes of a model list
+_MAX_MODELS = 200  # maximum models of one server
+_EMBEDDERS = ("embed", "bge-", "rerank")  # parts of names of models that cannot answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,14 +354,17 @@ class LocalServer:
 
 
 async def find_local_servers(ports: Sequence[int] = ()) -> list[LocalServer]:
-    """Ask the usual ports of this computer, and ``ports``, for model lists. Nothing else is requested or sent."""
+    """Return the model servers that answer at the usual ports of this computer or at ``ports``.
+
+    Only their model lists are requested, and no data are sent.
+    """
     all_ports = dict.fromkeys((*ports, *PORTS))
     answers = await asyncio.gather(*(asyncio.to_thread(_ask, port) for port in all_ports))
     return [server for server in answers if server is not None]
 
 
 def _ask(port: int) -> LocalServer | None:
-    import http.client  # a search needs none of it
+    import http.client  # a search does not need it
 
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
     try:
@@ -364,7 +379,7 @@ def _ask(port: int) -> LocalServer | None:
 
 
 def _server(port: int, listed: object) -> LocalServer | None:
-    """Return what a list of models tells; None where it is none."""
+    """Return the server described by a model list, None if the response is not such a list."""
     entries = listed.get("data") if isinstance(listed, dict) else None
     if not isinstance(entries, list):
         return None

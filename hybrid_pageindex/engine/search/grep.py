@@ -36,9 +36,9 @@ from retrievers.candidates import documents as select
 
 Listed = Literal["pages", "documents"]
 MOST, MOST_CONTEXT = 1000, 10
-_PLACES = 5  # of a page that are shown
-_CHUNK = 256  # pages between two looks at the clock
-_MAX_SCANS = 16  # searches that go on where they stopped
+_PLACES = 5  # matches shown of a page
+_CHUNK = 256  # pages searched between two checks of the time limit
+_MAX_SCANS = 16  # interrupted searches that are remembered to be continued
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,9 @@ class GrepResult:
 class GrepRequest:
     """A request for an exhaustive search.
 
-    ``libraries`` are names. ``listed`` chooses whether pages or documents are listed. ``seconds`` limits the time; None
-    means no limit.
+    ``listed`` chooses whether pages or documents are listed, at most ``most`` in a batch. ``documents`` and ``where``
+    limit the search to documents, and ``node`` to a section of one document. ``seconds`` limits the time; None means no
+    limit.
     """
 
     pattern: str
@@ -146,7 +147,7 @@ class GrepRequest:
 
 
 class Grep:
-    """Search libraries for patterns. Safe for several threads."""
+    """Exhaustive search of libraries for words or regular expressions. Safe for several threads."""
 
     def __init__(self, catalog: Catalog, words: WordStore) -> None:
         self._catalog, self._words = catalog, words
@@ -157,8 +158,9 @@ class Grep:
     def search(
         self, libraries: Sequence[Library], request: GrepRequest, stop: threading.Event | None = None
     ) -> GrepResult:
-        """Search for a pattern. Raise UsageError for an invalid pattern or cursor, NotFoundError for an unknown
-        document or section.
+        """Search for a pattern, and return the totals and one batch of matches.
+
+        Raise UsageError for an invalid pattern or cursor, NotFoundError for an unknown document or section.
         """
         ends = None if request.seconds is None else time.monotonic() + request.seconds
         regex = Regex(request.pattern) if request.regex else None
@@ -180,7 +182,7 @@ class Grep:
     def documents(
         self, libraries: Sequence[Library], request: GrepRequest, stop: threading.Event | None = None
     ) -> tuple[GrepResult, tuple[GrepDocument, ...]]:
-        """Return the totals of a search, and all matching documents. Raise as ``search`` does."""
+        """Return the totals of a search, and all matching documents. Raise the errors of ``search``."""
         request = replace(request, listed="documents", most=MOST)
         first = result = self.search(libraries, request, stop)
         listed = list(result.documents)
@@ -243,7 +245,7 @@ class Grep:
         return key, scope
 
     def _with_words(self, scope: Scope, words: WordQuery) -> tuple[Rows, Rows]:
-        """Return the rows that hold all words, ascending, and how often each holds the first."""
+        """Return the rows that contain all words, ascending, and the number of matches of the first word in each."""
         found_rows: list[Rows] = []
         counted: list[Rows] = []
         for part in self._words.parts(scope.contents):
@@ -260,7 +262,7 @@ class Grep:
         return rows[order], counts[order]
 
     def _candidates(self, scope: Scope, words: WordQuery | None, regex: Regex | None) -> Rows:
-        """Return the rows whose texts must be read, ascending."""
+        """Return the rows whose texts must be read, ascending. The word index excludes all others."""
         if words is not None:
             return self._with_words(scope, words)[0] if words.words else np.arange(scope.rows)
         parts = regex.parts if regex else ()
@@ -391,7 +393,11 @@ def _mark(request: GrepRequest) -> str:
 
 
 def _resumed(cursor: str, mark: str, scope: Scope, rows: Rows | None) -> int:
-    """Return the place in ``rows`` behind a cursor, or of a member where ``rows`` is None."""
+    """Return the index at which a batch begins: after the cursor's row in ``rows``, or its document if ``rows`` is
+    None.
+
+    Raise UsageError if the cursor belongs to another request.
+    """
     if not cursor:
         return 0
     own, doc_id, page = (*cursor[:200].split("."), "", "")[:3]

@@ -23,15 +23,15 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import Head, PageIndex
 from hybrid_core.text.terms import TermCounts
 
-_AGAIN = 30.0  # seconds until an index that no disk has room for is tried again
+_AGAIN = 30.0  # seconds until an index that could not be written is opened again
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchableIndex:
-    """An index for one search.
+    """An index as one search uses it.
 
-    It lacks the newest content of the ``unindexed`` documents, with ``pages`` pages; searches find these by words only.
-    ``failure`` says why the index cannot be updated.
+    It lacks the newest content of the ``unindexed`` documents, ``pages`` pages in all; searches find these by words
+    only. ``failure`` is the reason why the index cannot be updated.
     """
 
     index: PageIndex
@@ -42,17 +42,17 @@ class SearchableIndex:
 
 @dataclass(slots=True)
 class IndexHandle:
-    """The open index of one library, None while it is closed. ``lock`` guards opening and closing."""
+    """The state of one library's index. ``index`` is None while it is closed; ``lock`` guards opening and closing."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: VectorIndex | None = None
-    made_for: tuple[Mapping[str, str | int], str] | None = None  # with which manifest and epoch it was opened
-    searched: bool = False  # in this process, since it was opened
-    behind: bool = False  # as the last search found it
-    failure: str = ""  # why it could not follow in the background
-    tries_at: float = 0.0  # when to open it again after that was in vain (monotonic)
-    ends_at: float = math.inf  # when following ends, however far it has come (monotonic)
-    counts: dict[str, TermCounts] = field(default_factory=dict)  # of contents that the index does not hold yet
+    made_for: tuple[Mapping[str, str | int], str] | None = None  # manifest and epoch with which it was opened
+    searched: bool = False  # whether this process has searched it since it was opened
+    behind: bool = False  # whether it was behind the log at the last search
+    failure: str = ""  # why the last update failed
+    tries_at: float = 0.0  # when a failed opening is repeated (monotonic)
+    ends_at: float = math.inf  # when updating must stop, finished or not (monotonic)
+    counts: dict[str, TermCounts] = field(default_factory=dict)  # term counts of contents that are not yet in the index
     completed: tuple[tuple[VectorIndex, Head, Head, str], SearchableIndex] | None = None
 
     def tried(self) -> None:
@@ -75,18 +75,21 @@ class IndexHandle:
 
 
 _POLL_SECONDS = 1.0
-_GIVES_WAY = 0.3  # seconds at most that following waits for searches under way before its next document
-_END_SECONDS = 5.0  # that a process which ends without closing waits at most
+_GIVES_WAY = 0.3  # maximum seconds that updating waits for running searches before each document
+_END_SECONDS = 5.0  # maximum seconds that a process which ends without closing waits
 
 
 class Following(Protocol):
     def follow_all(self) -> None:
-        """Update every searched index with the change log, until it is time to end."""
+        """Apply the change log to every searched index, until the thread must end."""
         ...
 
 
 class BackgroundFollower:
-    """A background thread that updates indexes. It runs from ``start`` until ``end``, or until its owner is deleted."""
+    """A background thread that keeps indexes up to date.
+
+    It runs from ``start`` until ``end``, or until its owner is deleted.
+    """
 
     def __init__(self, indexes: Following) -> None:
         self._indexes = weakref.ref(indexes)
@@ -110,14 +113,14 @@ class BackgroundFollower:
                 self._thread.start()
 
     def end(self) -> None:
-        """Let the thread update once more, and wait until it has ended."""
+        """Let the thread update the indexes once more, and wait until it has ended."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """Mark a running search; the thread pauses its updates after the current document."""
+        """Mark a running search, so that the thread pauses updates after the current document."""
         with self._searches:
             self._searching += 1
         try:
@@ -128,26 +131,30 @@ class BackgroundFollower:
                 self._searches.notify_all()
 
     def give_way(self) -> None:
-        """Wait a moment while searches are running."""
+        """Wait for running searches, for a short time at most."""
         with self._searches:
             self._searches.wait_for(lambda: not self._searching or self.ending, _GIVES_WAY)
 
     def hurries(self, last: bool) -> bool:
-        """Return whether the thread should stop now: a search is running, or it must end and this is not its ``last``
-        turn.
+        """Return whether the thread should stop updating now.
+
+        It stops while a search is running, or if it must end and this is not the ``last`` update.
         """
         return self._searching > 0 or (self.ending and not last)
 
 
 def _end(follower: threading.Thread, closing: threading.Event) -> None:
-    """Let the document at hand be written: half of one has the next process put the whole index in order."""
+    """Wait until the thread has written its current document.
+
+    A half-written one would make the next process rebuild the index.
+    """
     closing.set()
     if follower is not threading.current_thread():
         follower.join(_END_SECONDS)
 
 
 def _keep_following(indexes: weakref.ref[Following], closing: threading.Event) -> None:
-    """Look for changes every second, and once more at the end; the indexes may be forgotten meanwhile."""
+    """Update the indexes every second, and once more at the end. Stop when the indexes are deleted."""
     ended = False
     while not ended:
         ended = closing.wait(_POLL_SECONDS)
@@ -163,23 +170,23 @@ Backend = Literal["embedded", "server"]
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Addresses of the Qdrant nodes, separated by commas, or "". Names of our collections begin with ``prefix``.
+    """The addresses of the Qdrant nodes, separated by commas, "" for none, and the settings for their collections.
 
-    Libraries with fewer pages than ``own_from`` share one collection.
+    Names of collections begin with ``prefix``. Libraries with fewer pages than ``own_from`` share one collection.
     """
 
     url: str = ""
     api_key: str = field(default="", repr=False)
     prefix: str = "pageindex-"
     own_from: int = 0
-    layout: Mapping[str, Any] = field(default_factory=dict)  # of ``Layout``, which needs an extra
+    layout: Mapping[str, Any] = field(default_factory=dict)  # fields of ``Layout``, which needs an extra
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """Parameters of a library's index. ``newest`` is the number of its last change.
+    """The parameters of a library's index. ``newest`` is the last change of the library.
 
-    ``epoch`` identifies the catalog's collections on a server, "" for an embedded index.
+    ``epoch`` identifies the catalog's collections on a server; it is "" for an embedded index.
     """
 
     newest: Head
@@ -206,7 +213,7 @@ def drop_folder(folder: Path) -> bool:
         return False
     place = claim(folder)
     try:
-        if place.private:  # another process searches with it
+        if place.private:  # another process uses it
             return False
         shutil.rmtree(folder, ignore_errors=True)
     finally:

@@ -1,4 +1,4 @@
-"""The open search indexes of a home: one per library, for its embedder in use."""
+"""The open search indexes of a home, one per library, each for the embedder in use."""
 
 from __future__ import annotations
 
@@ -54,18 +54,17 @@ _MANIFEST: dict[str, str | int] = {
 }  # fmt: skip
 """What a vector index depends on; one that says otherwise is rebuilt from the catalog."""
 _AT_ONCE = 100  # pages and documents that a search applies itself: as long as a search may take more than a warm one
-_KEPT_PAGES = 20_000  # whose term counts are kept while the index does not hold them: some 30 MB
+_KEPT_PAGES = 20_000  # pages whose term counts are cached until the index contains them: about 30 MB
 _LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further
-_EPOCHS = 3  # that are chosen one after the other: a second one is taken only if yet another copy appears meanwhile
+_EPOCHS = 3  # epochs to try in a row; a second is needed only if yet another copy of the catalog appears meanwhile
 _log = logging.getLogger(__name__)
 
 
 class Indexes:
-    """Open search indexes and keep them up to date, on the Qdrant server if one is configured. Safe for several
-    threads.
+    """The search indexes of a home, kept open and up to date, on the Qdrant server if one is configured.
 
-    A background thread follows the change logs of searched libraries until this object is closed or deleted. The
-    modules for the server need an extra and are imported on first use.
+    Safe for several threads. A background thread applies the change logs of searched libraries until this object is
+    closed or deleted. The modules for the server need an extra and are imported on first use.
     """
 
     def __init__(self, catalog: Catalog, home: Path, address: ServerAddress = ServerAddress()) -> None:
@@ -77,7 +76,7 @@ class Indexes:
 
     @property
     def server_url(self) -> str:
-        """Return the addresses of the Qdrant nodes, separated by commas; "" if the indexes are in the home."""
+        """Return the addresses of the Qdrant nodes, separated by commas, "" if the indexes are in the home."""
         return self._address.url
 
     @property
@@ -87,11 +86,11 @@ class Indexes:
 
     @property
     def backend(self) -> Backend:
-        """Return where the indexes are: "server" or "embedded"."""
+        """Return "server" if the indexes are on a Qdrant server, "embedded" if they are in the home."""
         return "server" if self._address.url else "embedded"
 
     def ready(self, library: str) -> VectorIndex:
-        """Return the search index of a library with everything that is published at the time of the call.
+        """Return the search index of a library with all content published before the call.
 
         Raise NotFoundError for an unknown library, StoreError if the index cannot be written or the server does not
         answer.
@@ -99,7 +98,7 @@ class Indexes:
         return self._brought_up(library, lambda index, plan: index.catch_up(plan.source, plan.newest.seq))
 
     def rebuild(self, library: str) -> int:
-        """Rebuild the index of a library from the catalog. Return its number of vectors.
+        """Rebuild the index of a library from the catalog, and return its number of vectors.
 
         Raise the errors of ``ready``, and BusyError if another process has the embedded index open.
         """
@@ -115,20 +114,24 @@ class Indexes:
         return self._brought_up(library, refill).count()
 
     def compare(self, library: str, on_document: Callable[[], object]) -> Comparison:
-        """Compare the index of a library with the catalog. ``on_document`` is called for each document.
+        """Compare the index of a library with the catalog, and return the differences. ``on_document`` is called for
+        each document.
 
         Raise the errors of ``ready``.
         """
         plan = self._plan(library)
         index = self._open(library, plan, searched=True)[1]
         if isinstance(index.store, EmptyStore):
-            index.store.stand()  # raises why no disk has room for it
+            index.store.stand()  # raises the reason why the index cannot be written
         return compare(index, plan.source, on_document)
 
     def _brought_up(
         self, library: str, bring_up: Callable[[VectorIndex, IndexPlan], None], searched: bool = True
     ) -> VectorIndex:
-        """The index after ``bring_up``, which is called again where a copy of the catalog took the collection."""
+        """Open a library's index, update it by ``bring_up`` and return it.
+
+        Open it again in another epoch if a copy of the catalog writes to the same collection.
+        """
         plan = self._plan(library)
         for _ in range(_EPOCHS):
             index = self._open(library, plan, searched)[1]
@@ -139,9 +142,9 @@ class Indexes:
         return index
 
     def searchable(self, library: str) -> SearchableIndex:
-        """Return an index for a search of everything published, without waiting for an index that is far behind.
+        """Return an index that finds everything published, without waiting for an index that is far behind.
 
-        Raise the errors of ``ready``.
+        Content that the index lacks is added for this search. Raise the errors of ``ready``.
         """
         plan = self._plan(library)
         handle, index = self._open(library, plan, searched=True)
@@ -166,7 +169,10 @@ class Indexes:
 
     @staticmethod
     def _caught_up(handle: IndexHandle, index: VectorIndex, plan: IndexPlan) -> bool:
-        """Bring an index up to its log; False where it has no room, with the reason left in the handle."""
+        """Apply the change log to an index.
+
+        Return False and store the reason in the handle if the index cannot be written.
+        """
         try:
             index.catch_up(plan.source, plan.newest.seq, fill=not index.store.shared)
         except (DiskFullError, ReadOnlyError) as error:
@@ -178,11 +184,11 @@ class Indexes:
     def _completed(
         self, handle: IndexHandle, index: VectorIndex, position: int, source: CatalogSource, changed: frozenset[str]
     ) -> SearchableIndex:
-        """The index together with what it lacks of the log."""
+        """Return an index for a search that combines an outdated index with the content that it lacks."""
         documents = CountedDocuments(source, changed, handle.counts, _KEPT_PAGES)
         unchanged: Collection[str] | None = None
         if position == 0:
-            unchanged = ()  # it holds nothing that is known to be so
+            unchanged = ()  # an empty index has no unchanged documents
         elif len(changed) > MOST_SENT:
             unchanged = {doc_id for doc_id, _ in source.published() if doc_id not in changed}
         whole = completed(index, changed, documents, BM25, unchanged)
@@ -207,18 +213,19 @@ class Indexes:
         with handle.lock:
             if not handle.searched and handle.index is index and self.backend == "embedded":
                 index.settle()
-                handle.close()  # others search with it
+                handle.close()  # other processes search with it
 
     def build(self, library: str, backend: Backend) -> tuple[VectorIndex, CatalogSource]:
-        """Return a new, complete index of a library at the given place, and the catalog source it was built from. Close
-        both.
+        """Build an index of a library at the given place.
+
+        Return it with its catalog source; the caller must close both.
         """
         plan = self._plan(library)
         with self._handle(library).lock:
             return self._opened(plan, library, backend)[0], plan.source
 
     def drop(self, library: str, backend: Backend) -> bool:
-        """Delete the index of a library at one place. Return False if there is none, or another process has it open."""
+        """Delete the index of a library at one place. Return False if there is none or another process has it open."""
         handle = self._handle(library)
         with handle.lock:
             if self.backend == backend:
@@ -232,9 +239,9 @@ class Indexes:
         return index_folder(self._home, library).exists()
 
     def rename(self, library: str) -> None:
-        """Show a library on the server under its present name or alias.
+        """Update the name or alias under which the server shows a library.
 
-        A failure is logged and repeated when the library is opened next.
+        A failure is logged, and the update is repeated when the library is next opened.
         """
         if not self._address.url:
             return
@@ -253,7 +260,7 @@ class Indexes:
         shutil.rmtree(index_folder(self._home, library).parent, ignore_errors=True)
 
     def check(self) -> str:
-        """Return the name and version of the engine or server that holds the indexes.
+        """Return the name and version of the vector engine or server.
 
         Raise StoreError if a server cannot be used.
         """
@@ -264,7 +271,7 @@ class Indexes:
         return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
 
     def close(self) -> None:
-        """Release all indexes for other processes. An index that is behind is updated a little first."""
+        """Release all indexes for other processes. Update those that are behind for a moment first."""
         handles = list(self._handles.values())
         for handle in handles:
             handle.ends_at = time.monotonic() + _LAST_SECONDS
@@ -278,16 +285,16 @@ class Indexes:
                 self._server = None
 
     def _handle(self, library: str) -> IndexHandle:
-        return self._handles.setdefault(library, IndexHandle())  # one step: no lock is needed
+        return self._handles.setdefault(library, IndexHandle())  # atomic, so no lock is needed
 
     def _open(self, library: str, plan: IndexPlan, searched: bool) -> tuple[IndexHandle, VectorIndex]:
-        """The index as it stands, or made anew where it cannot be used."""
+        """Return the handle and index of a library. Open the index if it is closed or cannot be used as it is."""
         handle = self._handle(library)
         with handle.lock:
-            if handle.made_for != (plan.manifest, plan.epoch):  # for another embedder, or an earlier catalog or epoch
+            if handle.made_for != (plan.manifest, plan.epoch):  # another embedder, an earlier catalog or another epoch
                 handle.close()
             if handle.index is not None and handle.index.store.shared and handle.index.store.amiss:
-                handle.close()  # it is gone from the server: what is opened anew is filled while searches go on
+                handle.close()  # deleted from the server; a new one is filled while searches continue
             if handle.index is not None and isinstance(handle.index.store, EmptyStore) and handle.may_try():
                 handle.close()
             if handle.index is None:
@@ -301,13 +308,13 @@ class Indexes:
             return handle, handle.index
 
     def follow_all(self) -> None:
-        """Update every searched index with the change log, until it is time to end."""
+        """Apply the change log to every index that was searched, until the thread must end."""
         for library, handle in list(self._handles.items()):
             try:
                 self._follow_on(library, handle)
                 handle.failure = ""
             except (NotFoundError, OtherHistoryError):
-                continue  # removed meanwhile; or the next search opens it again, in another epoch
+                continue  # removed meanwhile, or the next search opens it in another epoch
             except PageIndexError as error:
                 if handle.failure != error.message:
                     _log.warning("the search index of %s could not be updated: %s", library, error.message)
@@ -343,7 +350,10 @@ class Indexes:
     def _opened(
         self, plan: IndexPlan, library: str, backend: Backend, follow: bool = True, lasting: bool = False
     ) -> tuple[VectorIndex, str]:
-        """The index and its epoch, which is a new one where a copy of the catalog writes into the collection."""
+        """Open an index.
+
+        Return it with its epoch, which is a new one if a copy of the catalog writes to the collection.
+        """
         if backend == "embedded":
             folder = index_folder(self._home, library)
             vectors = (plan.dimension, plan.learned)
@@ -365,7 +375,10 @@ class Indexes:
         return places.open(shared, plan.manifest, *vectors, follow=follow)
 
     def _opened_or_empty(self, handle: IndexHandle, plan: IndexPlan, library: str) -> tuple[VectorIndex, str]:
-        """The library's index, or where no disk has room for it one that holds nothing: then words find all pages."""
+        """Open a library's index.
+
+        If it cannot be written, return an empty one; searches then find pages by words only.
+        """
         try:
             opened = self._opened(plan, library, self.backend, follow=False)
         except (DiskFullError, ReadOnlyError) as error:
@@ -378,7 +391,9 @@ class Indexes:
         return opened
 
     def _places(self, library: str, epoch: str | None = None) -> Places:
-        """Return where a library's points lie in an epoch, by default the catalog's."""
+        """Return the locations of a library's points on the server in an epoch, by default the
+        catalog's current one.
+        """
         from hybrid_core.store.index.server.placement import Places, of_catalog
 
         with self._catalog.snapshot() as snapshot:
@@ -393,14 +408,17 @@ class Indexes:
         return Places(self._connected(), beginning, library, source, alias)
 
     def _beginning(self) -> str:
-        """Return how the names of the catalog's collections begin now."""
+        """Return the prefix of the names of the catalog's collections in its current epoch."""
         from hybrid_core.store.index.server.placement import of_catalog
 
         with self._catalog.snapshot() as snapshot:
             return of_catalog(self._address.prefix, snapshot.catalog_id(), snapshot.epoch())
 
     def complete(self) -> dict[str, int]:
-        """Implement ``Engine.complete_replicas``."""
+        """Copy missing shard replicas.
+
+        Return the number of copies per collection, as ``Engine.complete_replicas`` describes.
+        """
         from hybrid_core.store.index.server.placement import catalog_collections, complete
 
         if self.backend != "server":
@@ -409,7 +427,7 @@ class Indexes:
         return {name: complete(server, name) for name in catalog_collections(server, self._beginning())}
 
     def other_epochs(self) -> list[str]:
-        """Return the collections on the server that this catalog, or a copy of it, created in other epochs, by name."""
+        """Return the names of server collections that this catalog, or a copy of it, created in other epochs."""
         from hybrid_core.store.index.server.placement import other_epochs
 
         if self.backend != "server":

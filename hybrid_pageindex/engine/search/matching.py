@@ -16,13 +16,13 @@ from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.words import Rows
 from hybrid_core.text.tokens import fold
 
-_WIDTH = 300  # characters of a context line, about its match
-_MEMORY = 64 * 2**20  # of a regular expression while it matches
+_WIDTH = 300  # maximum characters of a context line, around its match
+_MEMORY = 64 * 2**20  # maximum memory of a regular expression while it matches, in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A document in the scope of a search; its pages ``first`` to ``last`` are numbered from ``row`` on."""
+    """A document in the scope of a search, with its pages ``first`` to ``last`` in that scope."""
 
     doc_id: str
     content_id: str
@@ -37,7 +37,11 @@ class Member:
 
 @dataclass(slots=True)
 class Scan:
-    """Rows that match so far. ``candidates`` are the rows to check, in order; those before ``done`` were checked."""
+    """The progress of a search.
+
+    ``candidates`` are the rows to check, ascending; those before ``done`` were checked. ``rows`` are the matching rows
+    and ``counts`` their numbers of matches.
+    """
 
     candidates: Rows
     done: int = 0
@@ -47,7 +51,10 @@ class Scan:
 
 
 class Scope:
-    """The searched documents in listing order: by library, then by path."""
+    """The documents of a search in listing order, by library and path.
+
+    Their pages are numbered consecutively as rows, from 0.
+    """
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = members
@@ -75,7 +82,10 @@ def count_matches(spans: Callable[[str], Iterator[tuple[int, int]]], texts: list
 
 
 class Regex:
-    """A regular expression of RE2, whose time is linear in the text. It ignores case unless it contains ``(?-i)``."""
+    """A regular expression of RE2, which matches in time linear in the text.
+
+    It ignores case unless it contains ``(?-i)``.
+    """
 
     def __init__(self, written: str) -> None:
         import re2
@@ -111,7 +121,7 @@ class Regex:
 
 
 def _required_parts(written: str) -> tuple[str, ...]:
-    """Return runs of letters and digits that every match holds; () where none is sure."""
+    """Return up to three runs of letters and digits that every match contains; () if none is certain."""
     if "[:" in written or "(?-i)" in written or not written.isascii():
         return ()
     try:
@@ -139,7 +149,7 @@ def _collect(tree: Any, runs: list[str]) -> None:
 
 
 def rows_in_scope(scope: Scope, segment: Any, contents: frozenset[str], rows: Rows) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the rows of an index segment that are in the scope, and their row numbers in the scope."""
+    """Yield index rows of pages in the scope: their positions in ``rows``, and their row numbers in the scope."""
     layers: list[dict[int, int]] = []
     for at, (content_id, _) in enumerate(segment.contents):
         if content_id in contents:
@@ -166,7 +176,7 @@ def narrow(snapshot: Any, member: Member, node: str) -> Member:
 
 
 def context_lines(text: str, start: int, end: int, about: int) -> str:
-    """Return the lines of a match with ``about`` lines around it. Long lines are cut around the match."""
+    """Return the lines of a match with ``about`` lines before and after it. Long lines are cut around the match."""
     lines = text.split("\n")
     first, last = text.count("\n", 0, start), text.count("\n", 0, end)
     shown = []

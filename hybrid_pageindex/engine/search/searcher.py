@@ -48,7 +48,7 @@ _OTHER_EMBEDDERS = "the libraries have vectors of different models, so pages are
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenLibrary:
-    """An open library: its view, its search index, and the embedder in use."""
+    """An open library: its search index, its view (documents and router), and its vectors if it has an embedder."""
 
     index: PageIndex
     view: LibraryView
@@ -60,7 +60,10 @@ class OpenLibrary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """Everything that one search reads from. ``holders`` maps doc_ids to library names, empty for a single library."""
+    """The index, documents and vectors that one search reads.
+
+    ``holders`` maps document ids to library names; it is empty for a single library.
+    """
 
     index: WeightedIndex
     view: LibraryView
@@ -70,7 +73,7 @@ class Scope:
 
 
 def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
-    """Return the libraries of a request, each once. Raise NotFoundError for an unknown one."""
+    """Return the libraries of a request, without duplicates. Raise NotFoundError for an unknown library."""
     with catalog.snapshot() as snapshot:
         if request.all_libraries:
             return snapshot.named_libraries() or [snapshot.library("default")]
@@ -78,7 +81,10 @@ def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
 
 
 class Scopes:
-    """Join libraries for a search, and cache the result until one of them changes. Safe for several threads."""
+    """A cache of joined libraries, so that several libraries are searched like one. Safe for several threads.
+
+    A joined library is reused until one of its libraries changes.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -88,7 +94,7 @@ class Scopes:
     def join(
         self, libraries: Sequence[Library], opened: Sequence[OpenLibrary], request: SearchRequest, knowledge: Expert
     ) -> Scope:
-        """Join opened libraries into one scope for a request."""
+        """Return the opened libraries as one scope for a request."""
         if len(opened) == 1:
             (library,) = opened
             return Scope(self._weighted(library.index, libraries, opened), library.view, library.vectors, {})
@@ -101,11 +107,11 @@ class Scopes:
         return before[1]
 
     def _weighted(self, index: PageIndex, libraries: Sequence[Library], opened: Sequence[OpenLibrary]) -> WeightedIndex:
-        """With the frequencies that were read when the libraries were as they are now."""
+        """Return the index with the word frequencies of these libraries, cached until a library changes."""
         ids = tuple(library.id for library in libraries)
         views = [
             opened_library.view for opened_library in opened
-        ]  # a position alone may be that of a catalog before it was put back
+        ]  # compare views, because a restored catalog may reach the same position with other contents
         cached = self._frequencies.get(ids)
         if cached is None or cached[0] != views:
             cached = self._frequencies[ids] = (views, Frequencies(self._catalog, ids))
@@ -142,7 +148,9 @@ def _join(
 
 
 def _joined_documents(documents: Sequence[Document], before: LibraryView | None) -> Documents:
-    """These documents, as they differ from those before."""
+    """Return the documents as a new version of the previous view's documents, so that unchanged ones are not read
+    again.
+    """
     if before is None or not isinstance(before.documents, Documents):
         return Documents.of(documents)
     doc_ids = {document.doc_id for document in documents}
@@ -156,10 +164,10 @@ _MAX_DOCUMENTS_SHOWN = 3
 def unread_documents(
     result: SearchResult, searched: Mapping[str, Document] | None, unread: Sequence[UnreadDocument]
 ) -> tuple[UnreadDocument, ...]:
-    """Select the documents with unreadable pages that matter to a question; named documents come first.
+    """Return the documents with unreadable pages that matter to a question; documents that it names come first.
 
-    ``searched`` are the documents that the filters leave, None for all. If the evidence is strong, return only
-    documents that the question names and that are mostly unreadable.
+    ``searched`` are the documents that pass the filters, None for all. If the evidence is strong, return only mostly
+    unreadable documents that the question names.
     """
     routed = {ranked.doc_id: ranked.routing for ranked in result.documents if ranked.routing > 0}
     named = [document for document in unread if document.doc_id in routed and _mostly(document)] if routed else []
@@ -174,7 +182,7 @@ def unread_documents(
 def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], str]) -> str:
     """Return a sentence on documents with pages without text, "" if there are none.
 
-    ``advice`` returns how to make these pages readable.
+    ``advice`` returns advice on how to make these pages readable.
     """
     if not unread:
         return ""
@@ -195,7 +203,7 @@ _T = TypeVar("_T")
 
 
 class Searcher:
-    """Answers questions over the libraries of one home. Safe for several threads."""
+    """Searches in the libraries of one home. Safe for several threads."""
 
     def __init__(
         self,
@@ -207,7 +215,7 @@ class Searcher:
         reading: Callable[[], str],
         stages: Stages,
     ) -> None:
-        """``reading`` returns advice on how to read pages without text."""
+        """Create a searcher. ``reading`` returns advice on how to read pages without text."""
         self._catalog, self._indexes, self._embedders = catalog, indexes, embedders
         self._aliases, self._ranking = settings.aliases, settings.ranking_weights
         self._home, self._chat, self._reading, self._stages = settings.storage_path, chat, reading, stages
@@ -241,9 +249,9 @@ class Searcher:
         self._views.close()
 
     def section_scores(self, request: SearchRequest, document: Document | None, most: int = 1) -> list[SectionScores]:
-        """Return section scores of one document, or of the ``most`` documents that match best, without a model.
+        """Return the section scores of one document, or of the ``most`` best matching documents, without a model.
 
-        The scores are those of a search of the library.
+        The scores are those of a search of the library; higher is better.
         """
 
         def score(wished: SearchRequest) -> SearchState:
@@ -258,7 +266,7 @@ class Searcher:
         return self._opening_again(work, request)
 
     def features(self, request: SearchRequest) -> CandidateFeatures:
-        """Return the candidate pages of a search with their features, and the signals of its evidence."""
+        """Return the candidate pages of a search with their features, and the signals of the evidence level."""
 
         def work() -> CandidateFeatures:
             resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
@@ -274,7 +282,7 @@ class Searcher:
         try:
             with self._indexes.follower.searching():
                 return work()
-        except IndexDamagedError:  # opening it again rebuilds what is damaged
+        except IndexDamagedError:  # opening the index again rebuilds it
             self._views.forget()
             return work()
         except NotFoundError:
@@ -286,14 +294,14 @@ class Searcher:
         began = time.perf_counter()
         libraries = reread(partial(libraries_of, self._catalog, request))
         request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
-        # Only what a search reads is read again, here and in Contents, so that no model is asked twice.
+        # Only what a search reads is read again, here and in Contents, so that no model is called twice.
         resources, documents, timings, scope = reread(partial(self._opened, request, reasoner, libraries))
         with charged_to(libraries) if reasoner else nullcontext():
             result = search(request, resources, stages)
         timings |= {**result.timings_ms, "total": (time.perf_counter() - began) * 1000}
         rounded = {name: round(value, 3) for name, value in timings.items()}
         index = resources.index
-        amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
+        amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # normal after embed or with a new version
         rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
         unread = unread_documents(
             result, None if documents is resources.view.documents else documents, resources.view.unread
@@ -315,7 +323,9 @@ class Searcher:
     def _opened(
         self, request: SearchRequest, reasoner: Reasoner | None, libraries: Sequence[Library]
     ) -> tuple[SearchResources, Mapping[str, Document], dict[str, float], Scope]:
-        """Return a search's resources, its filtered documents, the milliseconds of opening, and its scope."""
+        """Return the resources of a search, its filtered documents, the milliseconds for opening and embedding, and its
+        scope.
+        """
         began = time.perf_counter()
         knowledge, ranking = self._knowledge(request.expert), find_ranking(self._ranking)
         opened_libraries, behind = [], []
@@ -346,7 +356,10 @@ class Searcher:
         return resources, documents, timings, joined
 
     def _knowledge(self, name: str) -> Expert:
-        """The expert file or pack of that name, together with the user's nicknames of organisations."""
+        """Return the expert knowledge of that name with the user's nicknames of organisations.
+
+        Changed files are read again.
+        """
         key = (name, self._aliases)
         changed = tuple(expert_stamp(part) for part in key)
         cached = self._experts.get(name)
@@ -356,7 +369,7 @@ class Searcher:
 
 
 def charged_to(libraries: Sequence[Library]) -> AbstractContextManager[None]:
-    """Charge model calls in this context to these libraries."""
+    """Return a context in which model calls are recorded for the library, or for no library if there are several."""
     return charged(library=libraries[0].id if len(libraries) == 1 else "")
 
 

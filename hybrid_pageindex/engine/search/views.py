@@ -1,4 +1,6 @@
-"""Views of libraries for searches: updated from the change log, and stored as files in the home."""
+"""Views of libraries (documents and router) for searches, updated from the change log and stored
+as files in the home.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ from retrievers.candidates.router import Router
 from retrievers.query.expert import Expert
 from retrievers.trees.contents import ContentCache
 
-_MAX_FILES = 4  # files of a library: searches with other nicknames or numbers have their own
+_MAX_FILES = 4  # files per library, since searches with other nicknames or scoring numbers have their own
 _log = logging.getLogger(__name__)
 
 
 class ViewFiles:
-    """The stored views of one home. Safe for several processes: a file is replaced, and never changed."""
+    """The stored views of one home. Files are replaced and never changed, so several processes may use them."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -39,9 +41,10 @@ class ViewFiles:
     def newest(
         self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig, after: int = -1
     ) -> tuple[LibraryView, Mapping[str, Any]] | None:
-        """Return the newest stored view of a library that is later than ``after``, with the header of its file.
+        """Return the newest stored view of a library that is later than ``after``, with the header of its file, or
+        None.
 
-        A file of another catalog, or of changes that the snapshot does not know, is deleted.
+        Delete files of another catalog, and files with changes that the snapshot lacks.
         """
         catalog, position = snapshot.catalog_id(), snapshot.position(library)
         mark = _mark(knowledge, scoring)
@@ -65,7 +68,7 @@ class ViewFiles:
         self, library: str, catalog: str, view: LibraryView, extra: Mapping[str, Any], knowledge: Expert,
         scoring: ScoringConfig,
     ) -> None:  # fmt: skip
-        """Store a view. If that fails, searches work without the file."""
+        """Store a view in a file. A failure is logged, and searches then work without the file."""
         if unwritable(self._home):
             return
         folder, mark = self._folder(library), _mark(knowledge, scoring)
@@ -86,7 +89,7 @@ class ViewFiles:
 
 
 def _mark(knowledge: Expert, scoring: ScoringConfig) -> str:
-    """Hash everything but the documents that decides what a view holds."""
+    """Return a hash of everything except the documents that a view depends on."""
     numbers = [asdict(part) for part in (scoring.linking, scoring.cards, scoring.periods, scoring.titles)]
     aliases = {name: list(nicknames) for name, nicknames in knowledge.aliases.items()}
     text = json.dumps([VERSION, SCHEMA_VERSION, TOKENISER, numbers, aliases])
@@ -105,24 +108,24 @@ def _modified_at(path: Path) -> float:
 
 
 def _delete(path: Path) -> None:
-    with suppress(OSError):  # a system that keeps files that are open: another time
+    with suppress(OSError):  # some systems do not delete open files; a later call does
         path.unlink(missing_ok=True)
 
 
-_KEPT_FROM = 300  # documents: fewer are read again as quickly
+_KEPT_FROM = 300  # documents from which a view is stored; fewer are read from the catalog as quickly
 _MOST_ABOVE, _SHARE_ABOVE = 200, 0.02  # documents in memory, beside those in the file, or a share of the library
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
     view: LibraryView
-    vectors: VectorsOf | None  # None where the library has no embedder
-    catalog: str  # the catalog's id: after it was cleared its log begins anew
-    mark: int  # of the change at its position: a log that was put back and went on has others
-    stored: int = -1  # the position of the file that it begins with
+    vectors: VectorsOf | None  # None if the library has no embedder
+    catalog: str  # id of the catalog, which changes when the catalog is cleared
+    mark: int  # mark of the change at this position; a restored catalog has another mark there
+    stored: int = -1  # position of the file that the view is based on
 
     def fits(self, now: LibraryState, knowledge: Expert, scoring: ScoringConfig) -> bool:
-        """Return whether it is the library of a snapshot, as a search with this knowledge sees it."""
+        """Return whether the view is that of a library in a snapshot, with this knowledge and scoring."""
         return (
             self.view.position == now.position
             and self.mark == now.mark
@@ -138,14 +141,17 @@ class _State:
 
     @property
     def large(self) -> bool:
-        """Return whether more than a little of it is in memory and in no file."""
+        """Return whether the file should be replaced because too many documents are outside it."""
         count = len(self.documents)
         return count >= _KEPT_FROM and self.documents.above > max(_MOST_ABOVE, _SHARE_ABOVE * count)
 
 
 @dataclass(slots=True)
 class _Slot:
-    """``lock`` is around making the next state: whoever needs it waits, everybody else goes by theirs."""
+    """A cached view of a library.
+
+    ``lock`` is held while the next view is built; other searches keep using the old one.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     state: _State | None = None
@@ -153,13 +159,14 @@ class _Slot:
 
 
 class LibraryViews:
-    """Keep one view per library and expert. Safe for several threads; libraries do not wait for each other.
+    """A cache of one view per library and expert knowledge. Safe for several threads.
 
-    Most of a large library's view is in a file, which is replaced after many changes.
+    Libraries do not wait for each other. Most of a large library's view is in a file, which is replaced after many
+    changes.
     """
 
     def __init__(self, catalog: Catalog, contents: ContentCache, files: ViewFiles) -> None:
-        """``contents`` is a cache from which replaced and removed contents are deleted."""
+        """Create a cache of views. Replaced and removed contents are deleted from the cache ``contents``."""
         self._catalog, self._contents, self._files = catalog, contents, files
         self._held: dict[tuple[str, str], _Slot] = {}
 
@@ -168,7 +175,7 @@ class LibraryViews:
     ) -> tuple[LibraryView, VectorsOf | None]:
         """Return the view and the vectors of a library for one search, read from one snapshot.
 
-        ``expert`` is the name of the ``knowledge``.
+        ``expert`` is the name of ``knowledge``.
         """
         slot = self._held.setdefault((library, expert), _Slot())
         with self._catalog.snapshot() as snapshot:
@@ -196,17 +203,17 @@ class LibraryViews:
         before = slot.state
         ahead = before is not None and before.view.position > snapshot.position(library)
         if before is not None and (ahead or before.catalog != snapshot.catalog_id()):
-            before = None  # the catalog was put back, or cleared
+            before = None  # the catalog was restored or cleared
         if before is not None and snapshot.mark(library, before.view.position) != before.mark:
-            before = None  # it was put back, and went on to the same number
+            before = None  # the catalog was restored and then reached the same position
         if before is not None and not before.view.router.made_with(knowledge.aliases, scoring):
-            before = None  # there may be a file of these
+            before = None  # a file with this knowledge may exist
         if before is None or before.large:
             after = before.stored if before else -1
             before = self._stored(snapshot, library, knowledge, scoring, after) or before
         state = self._brought_up(before, snapshot, library, knowledge, scoring)
         if state.large:
-            if before is None:  # once: all was read
+            if before is None:  # only once, since everything was read
                 self._write(state, library, knowledge, scoring)
                 return self._stored(snapshot, library, knowledge, scoring, -1) or state
             if slot.writing is None or not slot.writing.is_alive():
@@ -217,7 +224,7 @@ class LibraryViews:
     def _brought_up(
         self, before: _State | None, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig
     ) -> _State:
-        """The state of a snapshot, made of one before and of what changed since."""
+        """Return the state at a snapshot, made from the previous state and the changes since then."""
         changed: set[str] | None = None
         if before is not None:
             changes = snapshot.changes(library, before.view.position)

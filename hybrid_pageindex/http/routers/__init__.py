@@ -1,1 +1,1 @@
-"""The routes, a module for each subject. Each calls the engine and returns its values."""
+"""The routes of the HTTP API, one module per subject. Each route calls the engine and returns its result as JSON."""

@@ -1,4 +1,4 @@
-"""Routes for programs that chat with OpenAI-compatible endpoints: each library is a model."""
+"""Routes for programs that use OpenAI-compatible chat endpoints. Each library is a model."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class CompletionBody(Strict):
 
 @dataclass(frozen=True, slots=True)
 class ChatQuestion:
-    """The last question and the exchanges before it."""
+    """The last question of a chat, and the exchanges before it."""
 
     question: str
     exchanges: tuple[Exchange, ...]
@@ -132,9 +132,10 @@ class ChatMessage:
 
 
 def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
-    """Return the question. Raise Refusal where nothing is asked, or more than a question.
+    """Return the question of a chat with the exchanges before it.
 
-    ``parameter`` is the name of the messages in the request.
+    Raise Refusal if the last message is not a text by the user. ``parameter`` is the name of the messages in the
+    request.
     """
     turns = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     if not turns or turns[-1].role != "user":
@@ -164,14 +165,19 @@ def _bad_messages(parameter: str, code: str, message: str, advice: str) -> Refus
 
 
 def _read_exchange(question: str, answer: str) -> Exchange:
-    """Read an answer of ours that came back: without its marks, its sources as pages."""
+    """Return an exchange from a question and an earlier answer of this server, with the cited pages and without
+    citation marks.
+    """
     text, _, sources = answer.partition(_SOURCES_HEADING)
     pages = tuple((doc, int(page)) for doc, page in _PAGE_LINK.findall(sources))
     return Exchange(question, _SOURCE_NUMBER.sub("", text), question, pages)
 
 
 class MarkRewriter:
-    """Rewrite ``[[source:3]]`` to ``[3]`` as an answer comes. The beginning of a mark waits for its end."""
+    """A filter that rewrites ``[[source:3]]`` to ``[3]`` in a streamed answer.
+
+    It holds back an incomplete mark until its end arrives.
+    """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell, self._held = tell, ""
@@ -195,7 +201,7 @@ def rewrite_marks(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CitedSources:
-    """The sources that an answer cites, as a list for people and as values for programs."""
+    """The sources that an answer cites, as a Markdown list for readers and as JSON for programs."""
 
     cited: Sequence[Citation]
     names: dict[str, str] = field(default_factory=dict)
@@ -203,7 +209,7 @@ class CitedSources:
 
     @property
     def listed(self) -> str:
-        """Return a Markdown list, "" where nothing is cited."""
+        """Return the sources as a Markdown list, "" if none is cited."""
         lines = [
             f"[{citation.number}] [{_source_label(citation)}]({self._link(citation)}) {_source_path(citation)}".rstrip()
             for citation in self.cited
@@ -211,7 +217,9 @@ class CitedSources:
         return f"{_SOURCES_HEADING}\n" + "  \n".join(lines) if lines else ""
 
     def annotations(self, text: str) -> list[dict[str, Any]]:
-        """Return the places in the text that cite a page."""
+        """Return OpenAI's URL annotations: the positions of citations in the text, each with the
+        address of the page.
+        """
         by_number = {citation.number: citation for citation in self.cited}
         body = text.partition(_SOURCES_HEADING)[0]
         return [
@@ -254,7 +262,7 @@ def _source_path(citation: Citation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The frame of one completion."""
+    """The fields that all parts of one chat completion share."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
@@ -281,7 +289,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Event):
-    """An event without a name, as OpenAI's clients read them."""
+    """A server-sent event without a name, as OpenAI's clients expect."""
 
     def encoded(self) -> bytes:
         text = self.data if isinstance(self.data, str) else json.dumps(self.data, ensure_ascii=False)
@@ -368,13 +376,13 @@ def _find_errand(body: CompletionBody) -> str | None:
 
 
 async def find_model_library(request: Request, name: str) -> Library:
-    """Return a library. Raise Refusal in OpenAI's words where it is unknown or may not be read."""
+    """Return the library with a model's name. Raise Refusal in OpenAI's wording if it is unknown or may not be read."""
     detail = f"The model '{name[:200]}' does not exist, or you do not have access to it."
     return await find_openai_library(request, name, "model_not_found", detail, ("model", "body"))
 
 
 async def stop_when_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:
-    """Stop the model where the client goes away: nobody could read the answer."""
+    """Yield the events of an answer, and stop the model when the client disconnects."""
     try:
         async for event in source:
             yield event
@@ -391,6 +399,6 @@ async def _short_reply_events(reply: Completion, body: CompletionBody, text: str
 
 
 def _model_payload(size: LibrarySize) -> dict[str, object]:
-    """Return a library as a model; ``created`` is when its documents changed last."""
+    """Return a library as OpenAI's model object. ``created`` is the time of the last change of its documents."""
     shape = {"id": size.name, "object": "model", "created": unix_seconds(size.changed_at), "owned_by": _OWNER}
     return shape | {"name": size.alias or size.name}

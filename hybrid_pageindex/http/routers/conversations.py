@@ -1,4 +1,4 @@
-"""Routes of conversations: begin, ask, follow answers while they are made, and read again."""
+"""Routes of conversations: begin them, ask questions, follow answers as they are written, and read them later."""
 
 from __future__ import annotations
 
@@ -90,9 +90,10 @@ class NewMessage(NewQuestion):
 
 
 async def find_own_conversation(request: Request, server: ServerState, conversation: ConversationId) -> Conversation:
-    """Return a conversation. Raise NotFoundError also where it is somebody else's.
+    """Return a conversation of the caller.
 
-    Raise Refusal where one of its libraries may not be read any more. One about a deleted library stays with its owner.
+    Raise NotFoundError if it does not exist or belongs to another user, Refusal if the caller may no longer read one of
+    its libraries. Its owner keeps a conversation about a deleted library.
     """
     owned = await server.engine.conversations.get(conversation)
     caller = caller_of(request)
@@ -120,7 +121,7 @@ OwnMessage = Annotated[ConversationMessage, Depends(find_own_message)]
 
 
 def owner_of(caller: Caller) -> str:
-    """Return the owner of the caller's conversations, "" for admins, who see all."""
+    """Return the owner id of the caller's conversations, "" for admins, who may read all conversations."""
     return "" if caller.may("admin") else caller.id
 
 
@@ -286,7 +287,7 @@ def _search_options(body: Asking) -> SearchFields:
 async def _start_answer(
     request: Request, server: Server, begin: Callable[[], Awaitable[ConversationMessage]]
 ) -> Response:
-    """Reply once the answer has begun."""
+    """Return a response as soon as the answer has begun."""
     message = await begin_answer(server, begin)
     if wants_events(request):
         return stream_events(server, _answer_events(server, message.id, 0))
@@ -295,7 +296,10 @@ async def _start_answer(
 
 
 async def begin_answer(server: Server, begin: Callable[[], Awaitable[ConversationMessage]]) -> ConversationMessage:
-    """Return an answer once it has begun. It waits for its turn and keeps it to its end, whoever listens."""
+    """Return the message of an answer once it has begun.
+
+    The answer waits for a free place among the concurrent answers and keeps it to its end, even if no client listens.
+    """
     first: asyncio.Future[ConversationMessage] = asyncio.get_running_loop().create_future()
 
     async def whole() -> None:
@@ -312,7 +316,7 @@ async def begin_answer(server: Server, begin: Callable[[], Awaitable[Conversatio
 def _pass_on_error(task: asyncio.Task[None], first: asyncio.Future[ConversationMessage]) -> None:
     if first.done():
         if not task.cancelled():
-            task.exception()  # looked at: the message says what became of it
+            task.exception()  # retrieved to avoid a warning; the message contains the error
     elif task.cancelled():
         first.cancel()
     elif (error := task.exception()) is not None:

@@ -72,14 +72,14 @@ pages_router = APIRouter(prefix="/libraries/{library}/documents/{document}", tag
 PageNumber = Annotated[int, PathParam(ge=1, le=10**6)]
 Scale = Annotated[int, Query(ge=1, le=2)]
 _SORT_PATTERN = f"^-?({'|'.join(get_args(DocumentSort))})$"
-_PICTURE_DPI = 96  # at the scale of 1
-_PAGES_PER_REPLY = 100  # pages of one answer
+_PICTURE_DPI = 96  # resolution at scale 1
+_PAGES_PER_REPLY = 100  # maximum pages of one response
 _FOREVER = "private, max-age=31536000, immutable"
 _PNG, _JPEG = content_responses("image/png"), content_responses("image/jpeg")
 
 
 def document_payload(document: Document) -> dict[str, Any]:
-    """Return a document as every answer shows it."""
+    """Return the JSON form of a document in all responses."""
     return asdict(document) | {"published": document.published, "unread": document.unread}
 
 
@@ -204,7 +204,7 @@ async def original(request: Request, server: ServerState, library: ReadableLibra
     if (unchanged := check_file(request, version, headers)) is not None:
         return unchanged
     spans = requested_spans(Headers(scope=request.scope), version)
-    if spans and len(spans) == 1:  # several are cut out of the whole file
+    if spans and len(spans) == 1:  # several ranges are cut from the whole file
         distant = await server.engine.documents.distant_original(info.doc_id, library=library.name)
         if distant and (part := await part_response(distant, spans[0], headers)):
             return part
@@ -264,7 +264,7 @@ async def outline(
 
 
 class _OriginalResponse(FileResponse):
-    """Give a file back once it was sent, or the client went away."""
+    """A response that sends a file and then releases its copy, also if the client disconnects."""
 
     def __init__(self, file: Path, lent: AsyncExitStack, headers: Mapping[str, str]) -> None:
         super().__init__(file, media_type="application/octet-stream", headers=headers)
@@ -387,13 +387,19 @@ async def contact_sheet(
 
 
 def picture_address(library: Library, document: Document, number: int) -> str:
-    """Return the address of a page's picture, which never shows another content."""
+    """Return the address of a page's picture.
+
+    It contains the content id, so it never returns a picture of other content.
+    """
     where = f"/api/v1/libraries/{quote(library.id, safe='')}/documents/{document.doc_id}"
     return f"{where}/pages/{number}/picture?of={document.content_id}"
 
 
 async def _find_published(server: Server, library: Library, document: str, number: int = 1) -> Document:
-    """Return a document. Raise NotFoundError also where it could not be indexed, or has no page of this number."""
+    """Return a published document.
+
+    Raise NotFoundError if it was not indexed successfully or has no page of this number.
+    """
     info = await server.engine.documents.get(document, library=library.name)
     if not info.published:
         raise NotFoundError(f"{info.name} could not be indexed: {info.error}", "Repair the file and index it again.")

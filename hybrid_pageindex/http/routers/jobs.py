@@ -1,4 +1,4 @@
-"""Routes of indexing: jobs, their events, and the folders and paths of the server's disk."""
+"""Routes of indexing: jobs, their events, and watched folders and paths on the server's disk."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from hybrid_pageindex.http.server import (
 )
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
-_STREAM_SECONDS = 600.0  # after which a stream ends: its client comes back, with a token that is looked at again
+_STREAM_SECONDS = 600.0  # maximum duration of a stream; the client then reconnects, and its token is checked again
 JobId = Annotated[int, PathParam(ge=1, lt=2**53)]
 _FINAL_EVENTS = frozenset({"done", "failed", "cancelled"})
 sources_router = APIRouter(prefix="/libraries/{library}", tags=["sources"])
@@ -81,7 +81,7 @@ async def follow_jobs(
         ids = (
             None if caller.may("read", EVERYWHERE) else [readable.id for readable in await readable_libraries(request)]
         )
-    state = await server.engine.admin.state()  # before the answer begins: who then looks misses nothing
+    state = await server.engine.admin.state()  # read before the stream begins, so that the client misses no change
     return stream_events(server, _job_stream(server, heard, None, ids, state))
 
 
@@ -132,7 +132,10 @@ async def decide_about_jobs(
 
 
 async def _find_job(request: Request, server: Server, job: int, role: Role) -> JobHistory:
-    """Return a job. Raise NotFoundError also where the caller may not read its library."""
+    """Return a job with its history.
+
+    Raise NotFoundError if it is unknown or in a library that the caller may not read.
+    """
     history = await server.engine.jobs.get(job)
     library = history.view.job.library
     if not caller_of(request).may("read", library):

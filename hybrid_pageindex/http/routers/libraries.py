@@ -1,4 +1,4 @@
-"""Routes of libraries: create, name, delete, restore from the bin, export and import, and a sample to try."""
+"""Routes of libraries: create, rename, delete, restore from the bin, export, import, and make a sample library."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ from hybrid_pageindex.http.uploads import received_files
 from hybrid_pageindex.sample import COMPANY, SAMPLE_QUESTIONS, write_sample_report
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])
-_UNTAGGED_FIELDS = ("used_at",)  # each search changes it
+_UNTAGGED_FIELDS = ("used_at",)  # changes with each search
 bin_router = APIRouter(prefix="/bin", tags=["bin"])
 EntryId = Annotated[str, PathParam(max_length=200)]
 sample_router = APIRouter(prefix="/sample", tags=["libraries"])
-_SAMPLE_MARK = "sample"  # a file of the home with the library's id: it stays when the library goes
+_SAMPLE_MARK = "sample"  # a file in the home with the library's id, kept when the library is deleted
 _SAMPLE_NAME, _SAMPLE_FILE, _SAMPLE_QUESTIONS = "sample", "kestrel-vale-2025-annual-report.pdf", 3
 transfer_router = APIRouter(tags=["libraries"])
 _IMPORT_BODY: dict[str, Any] = {
@@ -200,7 +200,9 @@ async def empty_bin(server: ServerState, _: Admin) -> Response:
 
 
 async def _require_entry(request: Request, server: ServerState, entry: str) -> None:
-    """Raise NotFoundError for an entry that the caller cannot see, Refusal where the role is missing."""
+    """Raise NotFoundError for a bin entry that the caller cannot see, Refusal if the caller lacks the role to restore
+    it.
+    """
     caller = caller_of(request)
     readable = (each for each in await server.engine.bin.list() if caller.may("read", each.library_id))
     match = next((each for each in readable if each.id == entry), None)
@@ -295,7 +297,10 @@ async def import_library(
 
 
 class _ExportResponse(FileResponse):
-    """Delete a file once it was sent, or the client went away. Each request makes it anew, so ``Range`` is ignored."""
+    """A response that sends an exported file and then deletes it, also if the client disconnects.
+
+    ``Range`` is ignored, because each request creates a new file.
+    """
 
     def __init__(self, file: Path, cleanup: ExitStack, headers: Mapping[str, str]) -> None:
         super().__init__(file, media_type="application/zip", headers=headers)

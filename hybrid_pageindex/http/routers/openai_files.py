@@ -1,4 +1,4 @@
-"""Routes that show documents as OpenAI's files, attach them to libraries, and make embeddings."""
+"""Routes that present documents as OpenAI's files, attach them to libraries, and compute embeddings."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from indexers.files.identity import usual_id
 
 router = APIRouter(tags=["openai"])
 FileId = Annotated[str, PathParam(max_length=200)]
-_INPUTS = 2048  # texts of one request
-_TEXT_LENGTH = 200_000  # characters
+_INPUTS = 2048  # maximum texts of one request
+_TEXT_LENGTH = 200_000  # maximum characters of a text
 _PURPOSES = ("assistants", "user_data")
 _UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
@@ -202,7 +202,7 @@ def _encode_vector(vector: np.ndarray[Any, np.dtype[np.float32]]) -> str:
 
 
 async def _upload_library(request: Request, server: Server, name: str) -> Library:
-    """Return the library of an upload. The server's default one is made where it does not exist."""
+    """Return the library for an upload. Create the server's default library if it does not exist."""
     if name:
         library = await find_store_library(request, name)
         require_role(request, "write", library.id)
@@ -217,7 +217,7 @@ async def _upload_library(request: Request, server: Server, name: str) -> Librar
     except UsageError:
         if (existing := await _named_library(server, usual)) is None:
             raise
-        return existing  # another upload was quicker
+        return existing  # another upload created it meanwhile
 
 
 async def _named_library(server: Server, name: str) -> Library | None:
@@ -225,9 +225,9 @@ async def _named_library(server: Server, name: str) -> Library | None:
 
 
 async def _find_file(request: Request, server: Server, file: str) -> tuple[Library, Document | str]:
-    """Return a file and its library, or its path while it is indexed for the first time.
+    """Return a library and its document for a file id, or the document's path while it is indexed for the first time.
 
-    Raise Refusal if it is unknown, or in libraries that may not be read.
+    Raise Refusal if the file is unknown or in a library that the caller may not read.
     """
     for library in await readable_libraries(request):
         try:

@@ -1,4 +1,4 @@
-"""Routes of OpenAI's Responses API. A response is the answer of a conversation, so another one can go on from it."""
+"""Routes of OpenAI's Responses API. A response is an answer in a conversation, so a later response can continue it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class ResponseBody(Strict):
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """``text`` has marks ``[1]``. ``error`` says why there is none, "" where there is one."""
+    """An answer with citations as marks like ``[1]``. ``error`` is the reason if there is no answer, else ""."""
 
     text: str
     citations: Sequence[Citation]
@@ -122,7 +122,7 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Fields of a response that stand before its answer."""
+    """The fields of a response that are known before its answer."""
 
     id: str
     model: str
@@ -133,7 +133,7 @@ class _Frame:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def payload(self, answer: _Answered | None) -> dict[str, Any]:
-        """Return the response, without output while there is no answer."""
+        """Return the response as JSON. While ``answer`` is None, it has no output."""
         status = answer.status if answer else "in_progress"
         error = {"code": "server_error", "message": answer.error} if answer and answer.error else None
         output = [] if answer is None or error else [self.search_item(answer), self.message(answer)]
@@ -174,7 +174,7 @@ def _search_result(citation: Citation) -> dict[str, Any]:
 
 
 def _annotations(answer: _Answered) -> list[dict[str, Any]]:
-    """Return the places in the text that cite a file; ``index`` is where the mark begins."""
+    """Return OpenAI's file citations in the text; ``index`` is the position of the citation mark."""
     cited = {citation.number: citation for citation in answer.citations if citation.cited}
     return [
         {
@@ -287,7 +287,7 @@ async def _begin_stored(
 
 
 async def _find_response(request: Request, server: Server, response: str) -> ConversationMessage:
-    """Return the answer behind a response. Raise Refusal also where it is somebody else's."""
+    """Return the message with the answer of a response. Raise Refusal if it is unknown or belongs to another user."""
     detail = f"Response with id '{response[:100]}' not found."
     missing = Refusal(404, "not_found", detail, faults=[Fault("response_id", "path", detail)])
     match = _ID.fullmatch(response)
@@ -304,7 +304,7 @@ async def _find_response(request: Request, server: Server, response: str) -> Con
 
 
 async def _question_of(server: Server, answer: ConversationMessage) -> tuple[ConversationMessage, str | None]:
-    """Return the question of an answer, and the id of the response before it."""
+    """Return the question of an answer, and the id of the previous response, None if there is none."""
     question = await server.engine.conversations.message(answer.parent)
     return question, f"resp_{answer.conversation}_{question.parent}" if question.parent else None
 
@@ -317,7 +317,7 @@ def _stored_answer(message: ConversationMessage) -> _Answered:
 
 
 async def _searched_libraries(request: Request, body: ResponseBody, library: Library) -> list[Library]:
-    """Return the libraries of the tool, else the one that the model names."""
+    """Return the libraries named by the file search tool, else the library that the model names."""
     names = [name for tool in body.tools or () for name in tool.vector_store_ids]
     libraries = [await find_store_library(request, name) for name in dict.fromkeys(names)]
     return libraries or [library]
@@ -336,7 +336,7 @@ def _chat_messages(body: ResponseBody) -> list[ChatMessage]:
 
 
 class _Sequence:
-    """Number the events of a stream."""
+    """A counter that numbers the events of a stream."""
 
     def __init__(self) -> None:
         self._number = -1
@@ -349,7 +349,7 @@ class _Sequence:
 async def _events(
     frame: _Frame, answer: Callable[[Callable[[str], None]], Awaitable[_Answered]]
 ) -> AsyncIterator[Event]:
-    """Yield the events of a response in OpenAI's order: the search, the message in pieces, the whole."""
+    """Yield the events of a response in OpenAI's order: the search, the message in pieces, the complete response."""
     event, at, loop = _Sequence(), {"item_id": frame.message(None)["id"], "output_index": 1}, asyncio.get_running_loop()
     pieces: asyncio.Queue[str | None] = asyncio.Queue()
     part = at | {"content_index": 0}

@@ -1,4 +1,4 @@
-"""Routes that search and answer, and the notes and feedback that people keep beside the answers."""
+"""Routes for searches and answers, and for users' notes and feedback."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ NoteId = Annotated[str, PathParam(max_length=40)]
 
 
 async def _scoped_fields(request: Request, server: Server, body: SearchBody | GrepBody) -> dict[str, Any]:
-    """Return a body's fields, with the libraries that the caller may read in place of those it named."""
+    """Return the fields of a request body, with ``libraries`` limited to those that the caller may read."""
     options = search_fields(body, ("pattern",))
     if caller_of(request).may("read", EVERYWHERE) and not wants_events(request):
-        return options  # the search says which libraries there are: of a stream, too late
+        return options  # the search itself checks the libraries; for a stream this would be too late
     if options.pop("all_libraries", False) and not options.get("libraries"):
         seen = await readable_libraries(request)
         if not seen:
@@ -244,7 +244,7 @@ async def export_feedback(server: ServerState, library: ReadableLibrary) -> Resp
 def _question_rows(feedback: Sequence[Feedback]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for judgement in feedback:
-        if judgement.document and not judgement.right:  # it says only where the answer is not
+        if judgement.document and not judgement.right:  # a wrong page alone does not tell where the answer is
             continue
         entry = rows.setdefault(judgement.question, {"question": judgement.question, "evidence": []})
         if judgement.answer:

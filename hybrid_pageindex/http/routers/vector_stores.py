@@ -1,4 +1,4 @@
-"""Routes that show libraries as OpenAI's vector stores, and documents as their files."""
+"""Routes that present libraries as OpenAI's vector stores, and documents as their files."""
 
 from __future__ import annotations
 
@@ -165,9 +165,9 @@ async def find_store_library(request: Request, name: str) -> Library:
 
 
 async def find_document(server: Server, library: Library, address: str) -> Document | str:
-    """Return a document by its id or path, or its path while it is indexed for the first time.
+    """Return a document by id or path, or its path while it is indexed for the first time.
 
-    Raise NotFoundError if it is neither there nor on its way.
+    Raise NotFoundError if there is neither a document nor a job for it.
     """
     try:
         return await server.engine.documents.get(address, library=library.name)
@@ -175,13 +175,13 @@ async def find_document(server: Server, library: Library, address: str) -> Docum
         path = await server.engine.jobs.path(address, library=library.name)
     if path is not None:
         return path
-    return await server.engine.documents.get(address, library=library.name)  # its job ended between the two looks
+    return await server.engine.documents.get(address, library=library.name)  # its job ended between the two requests
 
 
 async def _attached_document(request: Request, server: Server, library: Library, file: str) -> Document | str:
-    """Return the document that an attached file became in a library, or its path while it is made.
+    """Return the document of an attached file in a library, or its path while it is indexed.
 
-    Raise Refusal for a file that is not there.
+    Raise Refusal if the library does not contain the file.
     """
     for source in await readable_libraries(request):
         try:
@@ -207,9 +207,9 @@ def _store_payload(size: LibrarySize) -> dict[str, Any]:
 
 
 def file_payload(document: Document | str, library: Library, file: str = "") -> dict[str, Any]:
-    """Return a document as a file of a vector store, by the id ``file`` that it was asked for by.
+    """Return a document as a file of a vector store, with the id ``file``.
 
-    A path is a document that is still made.
+    ``document`` is a path if the document is still being indexed.
     """
     if isinstance(document, str):
         return {
@@ -226,7 +226,7 @@ def file_payload(document: Document | str, library: Library, file: str = "") -> 
 
 
 def list_payload(items: list[dict[str, Any]], limit: int, after: str) -> dict[str, Any]:
-    """Return the part of a list after the id ``after``."""
+    """Return the items of a list after the id ``after``, at most ``limit``, in OpenAI's list format."""
     ids = [item["id"] for item in items]
     if after and after not in ids:
         detail = "No such id in this list"
@@ -238,7 +238,7 @@ def list_payload(items: list[dict[str, Any]], limit: int, after: str) -> dict[st
 
 
 def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
-    """Translate OpenAI's filters. Raise Refusal for what a search cannot compare."""
+    """Return search conditions for OpenAI's filters. Raise Refusal for filters that a search does not support."""
     if filters is None:
         return ()
     inner = filters.get("filters")
@@ -251,5 +251,5 @@ def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
 
 
 def bad_parameter(name: str, detail: str) -> Refusal:
-    """Return the refusal of a field of the body, as OpenAI words it."""
+    """Return the refusal of a field in the body, in OpenAI's wording."""
     return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])

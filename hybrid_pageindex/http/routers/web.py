@@ -1,8 +1,8 @@
-"""Serve the files of the web page, minified and bundled when they are first asked for. They are open to all.
+"""Send the files of the web page, minified and bundled at the first request. They are open to all.
 
-Browsers load two scripts: ``bundle/app.js`` with the first view, and ``bundle/views.js`` with the other views. A
-bundle holds each module of the page as a function, so neither a build step nor Node is needed. Its source map leads to
-the modules.
+Browsers load two scripts: ``bundle/app.js`` with the first view, and ``bundle/views.js`` with the other views. A bundle
+contains each module of the page as a function, so neither a build step nor Node is needed. Its source map leads to the
+modules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hybrid_pageindex.http.identity import FILES
 
 _STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
 _CODE = re.compile(rf"(?P<text>{_STRING})|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<blank>\s+)|[\w$]+|.", re.DOTALL)
-_APART = frozenset(",;:(){}[]=?&|<>!")  # what a blank beside it says nothing of
+_APART = frozenset(",;:(){}[]=?&|<>!")  # characters next to which a space has no meaning
 _TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^`\\$])*", re.DOTALL)
 _REGEX = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/[a-z]*")
 _GAP = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)"
@@ -58,7 +58,7 @@ _MEDIA_TYPES = {
 
 
 def minify(kind: str, text: str) -> str:
-    """Minify a text by its suffix ``kind``; other kinds stay as they are."""
+    """Return a text minified by its suffix ``kind``. Texts of unknown kinds are returned unchanged."""
     if kind == ".js":
         return _minify_script(text)
     if kind == ".css":
@@ -69,16 +69,16 @@ def minify(kind: str, text: str) -> str:
 
 
 def _minify_script(text: str) -> str:
-    """Minify JavaScript. Line ends stay where they may end a statement.
+    """Return minified JavaScript. Line breaks that may end a statement stay.
 
-    A regular expression is told from a division by what stands before it.
+    The token before a "/" decides whether it begins a regular expression or is a division.
     """
     return "".join(part for _, part in _script_tokens(text)) + "\n"
 
 
 def _script_tokens(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the tokens of a minified script, each with its offset in ``text``; needed gaps are tokens, too."""
-    depths: list[int] = []  # braces open in each ${…} that is being read
+    """Yield (offset in ``text``, token) for a minified script. Necessary spaces and line breaks are tokens too."""
+    depths: list[int] = []  # number of open braces in each open ${…}
     at, last, gap = 0, "", ""
     while at < len(text):
         match = _CODE.match(text, at)
@@ -125,7 +125,7 @@ def _operand_follows(last: str) -> bool:
 
 
 def _module_closure(start: tuple[str, ...]) -> list[str]:
-    """Return modules and what they import, each after its imports. Raise ValueError for a circle of imports."""
+    """Return modules with everything they import, each after its imports. Raise ValueError for circular imports."""
     order: list[str] = []
     path: list[str] = []
 
@@ -151,7 +151,7 @@ def _resolve(importer: str, path: str) -> str:
 
 
 def _module_as_function(name: str) -> str:
-    """Return a module as a function that is called, with as many lines as the module has."""
+    """Return a module's code as a function call with the same number of lines."""
     exports: list[str] = []
 
     def imported(match: re.Match[str]) -> str:
@@ -181,7 +181,7 @@ def _module_as_function(name: str) -> str:
 
 
 def bundle_parts(name: str) -> tuple[str, list[str]]:
-    """Return the head of the bundle ``name`` and its modules, each after its imports."""
+    """Return the first line of the bundle ``name``, and its modules, each after its imports."""
     first = _module_closure(_FIRST_VIEW)
     if name == _APP:
         load = f'name=>modules[name]??(await import("/web/{_VIEWS}"),modules[name])'
@@ -197,13 +197,13 @@ def bundle_parts(name: str) -> tuple[str, list[str]]:
 
 @cache
 def _bundle(name: str, _written: int) -> tuple[str, str]:
-    """Return one of ``_BUNDLES`` and its source map, which leads from each token to its line in a module."""
+    """Return one of ``_BUNDLES`` and its source map, which maps each token to its line in a module."""
     head, names = bundle_parts(name)
-    parts, mappings, source, line, column = [head], [";"], 0, 0, 0  # source, line: of the segment before
+    parts, mappings, source, line, column = [head], [";"], 0, 0, 0  # source and line of the previous segment
     for index, module in enumerate(names):
         text = _module_as_function(module)
         ends = [match.start() for match in re.finditer("\n", text)]
-        before, mapped = 0, -1  # column of the segment before, and the line that it leads to
+        before, mapped = 0, -1  # column of the previous segment, and its line in the module
         for offset, token in _script_tokens(text):
             at = bisect.bisect_left(ends, offset)
             if at != mapped:
@@ -225,7 +225,9 @@ def _bundle(name: str, _written: int) -> tuple[str, str]:
 
 
 def _vlq(*values: int) -> str:
-    """Return numbers as source maps write them: base 64 digits of five bits, the sign in the lowest."""
+    """Return numbers as base 64 VLQ, the encoding of source maps: digits of five bits, lowest first, sign in the lowest
+    bit.
+    """
     digits = ""
     for value in values:
         left = abs(value) << 1 | (value < 0)
@@ -247,7 +249,7 @@ async def file_of_page(request: Request, path: str) -> Response:
 
 
 def _serve_file(request: Request, path: str) -> Response:
-    """Return a file of the page. Raise Refusal for any other path."""
+    """Return a response with a file of the web page. Raise Refusal for any other path."""
     names = _page_files()
     if path not in names:
         raise Refusal(404, "not_found", "The file does not exist.", "Open / to begin.")
@@ -272,7 +274,7 @@ def _page_files() -> frozenset[str]:
 
 
 def _modified_ns(file: Path) -> int:
-    """Return when a file was written last, in ns; a style sheet counts its imports, a bundle all modules."""
+    """Return the time of the last change of a file in ns, including its imports (style sheet) or modules (bundle)."""
     joined = {".css": "*.css"} | dict.fromkeys((".js", ".map") if file.parent.name == "bundle" else (), "*.js")
     files = _PAGE_FOLDER.rglob(joined[file.suffix]) if file.suffix in joined else (file,)
     return max(source.stat().st_mtime_ns for source in files)
@@ -285,7 +287,7 @@ def _read_file(path: str, _written: int) -> tuple[bytes, bytes, str]:
 
 
 def page_file(path: str) -> str:
-    """Return a file as it is sent: minified, and a style sheet with its imports."""
+    """Return a file of the web page as it is sent: minified, and style sheets with their imports."""
     if path in _BUNDLES:
         script, table = _bundle(path.removesuffix(".map"), _modified_ns(_PAGE_FOLDER / path))
         return table if path.endswith(".map") else script
