@@ -144,13 +144,14 @@ def _begin(sender: Any, **_: Any) -> None:
 
 def _listen(**_: Any) -> None:
     """Listen for the end in a process of the pool, by a signal that Celery leaves free."""
-    signal.signal(signal.SIGUSR2, lambda *_: _leaving.tell())
+    if hasattr(signal, "SIGUSR2"):  # Windows has none, and Celery no processes there
+        signal.signal(signal.SIGUSR2, lambda *_: _leaving.tell())
 
 
 def _leave(**_: Any) -> None:
     """Pass the end on from the main process, which would wait for all that runs."""
     _leaving.tell()
-    for worker in _workers:
+    for worker in _workers if hasattr(signal, "SIGUSR2") else ():
         for process in set(worker.pool.info.get("processes", ())) - {os.getpid()}:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGUSR2)

@@ -48,7 +48,7 @@ def write_lock() -> int:
 
 
 def check_lock(root: Path) -> Iterator[str]:
-    """Yield what is wrong with the lock: requirements that it lacks or contradicts, lines that are no pinned package."""
+    """Yield what is wrong with the lock: requirements that it does not meet, lines that pin no package."""
     text = (root / LOCK).read_text(encoding="utf-8")
     if rest := _ENTRY.sub("", text).strip():
         yield f"{LOCK}: {rest.splitlines()[0]!r} is no package with a version and its hashes"

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
+import re
 import secrets
 import shutil
 import stat
+import sys
+import tempfile
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hybrid_core.errors import Advice, BusyError, DiskFullError, ReadOnlyError, StoreError
+from hybrid_core.system import CLOSE_ON_EXEC, POSIX, is_own, lock_file, user_name
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -36,8 +40,9 @@ UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system an
 FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\..*)?", re.IGNORECASE)
 _ALIVE = ".alive"
-_USUAL = ("/tmp", "/var/tmp")
+_USUAL = ("/tmp", "/var/tmp") if POSIX else (tempfile.gettempdir(),)
 
 
 def open_home(home: Path) -> None:
@@ -85,15 +90,28 @@ def unwritable(path: Path) -> str:
     """Return why this user cannot write an existing file or folder, "" where they can or it does not exist."""
     if not is_there(path) or os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return ""
-    with contextlib.suppress(OSError):
-        if os.statvfs(path).f_flag & os.ST_RDONLY:
-            return "read-only file system"
+    if hasattr(os, "statvfs"):
+        with contextlib.suppress(OSError):
+            if os.statvfs(path).f_flag & os.ST_RDONLY:
+                return "read-only file system"
     return "no permission to write"
 
 
 def library_folder(home: Path, library: str) -> Path:
     """Return the folder for data derived from a library. Its id is escaped to be a safe folder name."""
-    return home / "libraries" / quote(library, safe=" ")
+    name = quote(library, safe=" ")
+    return home / "libraries" / (safe_name(name) if sys.platform in ("win32", "darwin") else name)
+
+
+def safe_name(name: str) -> str:
+    """Return a name that is no other's where capitals do not count, and no device or ending that Windows refuses.
+
+    ``name`` is escaped already as in URLs.
+    """
+    name = re.sub(r"(?<!%)(?<!%[0-9A-F])[A-Z]", lambda letter: f"%{ord(letter[0]):02X}", name)
+    if _DEVICE.fullmatch(name):
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    return f"{name[:-1]}%{ord(name[-1]):02X}" if name.endswith((".", " ")) else name
 
 
 def make_folder(folder: Path) -> None:
@@ -108,9 +126,9 @@ def make_folder(folder: Path) -> None:
 def make_file(file: Path) -> None:
     """Make an empty file, for its owner alone. An existing one stays as it is."""
     with contextlib.suppress(FileExistsError):
-        handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        os.fchmod(handle, stat.S_IRUSR | stat.S_IWUSR)
+        handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | CLOSE_ON_EXEC, 0o600)
         os.close(handle)
+        file.chmod(stat.S_IRUSR | stat.S_IWUSR)
 
 
 def close_below(folder: Path) -> None:
@@ -125,7 +143,7 @@ def close_to_others(path: Path) -> None:
     """Take others' rights to one file or folder, where it is ours and no link."""
     with contextlib.suppress(OSError):
         status = path.lstat()
-        if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode) and status.st_uid == os.geteuid():
+        if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode) and is_own(status):
             path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
@@ -135,14 +153,9 @@ def lock_for_recovery(home: Path) -> Iterator[bool]:
     lock = home / _RECOVERY
     make_folder(lock.parent)
     make_file(lock)
-    handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    handle = os.open(lock, os.O_RDWR | CLOSE_ON_EXEC)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            alone = True
-        except BlockingIOError:
-            alone = False
-        yield alone
+        yield lock_file(handle)
     finally:
         os.close(handle)  # the file stays: were it unlinked, two could hold "the" lock
 
@@ -150,18 +163,20 @@ def lock_for_recovery(home: Path) -> Iterator[bool]:
 def check_not_recovering(home: Path) -> None:
     """Raise BusyError while another process recovers the catalog of this home."""
     try:
-        handle = os.open(home / _RECOVERY, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(home / _RECOVERY, (os.O_RDONLY if POSIX else os.O_RDWR) | CLOSE_ON_EXEC)
     except OSError:  # most homes were never recovered
         return
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise BusyError(
-            f"{home}: the command 'recover' is rebuilding the catalog of this home.",
-            "Try again when that command has ended.",
-        ) from error
+        for attempt in range(1 if POSIX else 20):  # on Windows two that look at once refuse each other
+            time.sleep(0.02 * bool(attempt))
+            if lock_file(handle, shared=True):
+                return
     finally:
         os.close(handle)
+    raise BusyError(
+        f"{home}: the command 'recover' is rebuilding the catalog of this home.",
+        "Try again when that command has ended.",
+    )
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
@@ -305,10 +320,11 @@ def _temp_folders() -> Iterator[Path]:
 
 def _own_folder(place: Path) -> Path:
     """Return a folder below ``place`` that nobody else can open. Raise OSError where there can be none."""
-    folder = place / f"hybrid-pageindex-{os.geteuid()}"
+    folder = place / f"hybrid-pageindex-{user_name()}"
     folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+    others = POSIX and stat.S_IMODE(status.st_mode) & _OTHERS  # on Windows the folder of the user's profile is closed
+    if not stat.S_ISDIR(status.st_mode) or not is_own(status) or others:
         raise PermissionError(0, f"{folder.name} can be written by other users, too")
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(0, "cannot be written")

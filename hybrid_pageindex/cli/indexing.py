@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import platform
-import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from hybrid_core.errors import UsageError
+from hybrid_core.system import on_signals
 from hybrid_core.text.prose import counted
 from hybrid_core.types.libraries import shown_name
 from hybrid_pageindex.cli.console import console, escape, library_option, tables, wants_json_output
@@ -126,7 +126,7 @@ async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
         )
     work = asyncio.current_task()
     if work is not None:  # a signal ends it in order: what it has goes back to the queue
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
+        on_signals(("SIGTERM",), work.cancel)
     with suppress(asyncio.CancelledError), worker_progress(json=wants_json_output(options)) as on_progress:
         do = engine.sources.watch if options.watch else partial(engine.jobs.work, kind=options.only)
         await do(concurrency=options.concurrency, on_progress=on_progress)
@@ -201,8 +201,7 @@ async def _watch_until_ended(engine: Engine, library: str | None, json: bool) ->
     watching = asyncio.ensure_future(
         engine.sources.watch(library=library, on_event=_print_event if json else _show_event)
     )
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(sign, watching.cancel)
+    on_signals(("SIGINT", "SIGTERM"), watching.cancel)
     with suppress(asyncio.CancelledError):
         await watching
     return 0

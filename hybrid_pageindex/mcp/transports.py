@@ -9,12 +9,12 @@ import io
 import logging
 import os
 import select
-import signal
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import anyio
 import fastmcp
@@ -27,6 +27,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.system import POSIX, on_signals
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import SECONDS, HeadRequest, Impatient, loopback, not_cut_off, split, web_origin
@@ -62,8 +63,7 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
         return
     try:
         with endable_stdin() as client:
-            for ending in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(ending, _end_in_order, client)
+            on_signals(("SIGTERM", "SIGINT"), partial(_end_in_order, client))
             await server.run_stdio_async(show_banner=False, log_level="WARNING")
     except ExceptionGroup as group:
         if group.split(BrokenPipeError)[1] is not None:
@@ -109,18 +109,23 @@ class EndableInput(io.RawIOBase):
 
     def __init__(self, source: int) -> None:
         super().__init__()
-        self._source = source
+        self._source, self._ended = source, False
         self._ending, self._end = os.pipe()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not POSIX:  # Windows waits for sockets only: an end is noticed when the client has written or gone
+            data = b"" if self._ended else os.read(self._source, len(buffer))
+            buffer[: len(data)] = data
+            return 0 if self._ended else len(data)
         ready, _, _ = select.select([self._source, self._ending], [], [])
         return 0 if self._ending in ready else os.readv(self._source, [buffer])
 
     def end(self) -> None:
         """End every further read. Safe to call twice, and from a signal handler."""
+        self._ended = True
         os.write(self._end, b"\0")
 
 

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Literal, Protocol
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.system import end_with_parent
+from hybrid_core.system import POSIX, end_with_parent
 
 EngineName = Literal["Tesseract", "RapidOCR"]
 
@@ -92,7 +92,7 @@ class Tesseract:
             input=image,
             capture_output=True,
             env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is a worker per core already
-            preexec_fn=end_with_parent,
+            preexec_fn=end_with_parent if POSIX else None,
             check=False,
         )  # fmt: skip
         if done.returncode:

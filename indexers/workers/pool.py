@@ -5,20 +5,18 @@ Processes start from our own module, so callers need no ``__main__`` guard.
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import BinaryIO, Literal, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
+from hybrid_core.system import child_options, kill_tree
 from indexers.formats.limits import MAX_SLOW_PAGES
 from indexers.workers.protocol import (
     ParseTask,
@@ -149,7 +147,7 @@ class WorkerPool:
             running = [process for process, of in self._busy.items() if of is stop]
             models = list(self._models.values())
         for process in running:
-            _kill(process)
+            kill_tree(process)
         for pool in models:
             pool.end(stop)
 
@@ -193,7 +191,7 @@ class WorkerPool:
         for pool in models:
             pool.close()
         for process in running:
-            _kill(process)
+            kill_tree(process)
         self._threads.close()
         self._watch.close()
         for process in running:
@@ -317,7 +315,7 @@ class WorkerPool:
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                process_group=0,  # Ctrl-C on the terminal is for us, who end the workers
+                **child_options(),  # Ctrl-C on the terminal is for us, who end the workers
             )
             self._processes.add(process)
         self._local.process, self._local.used = process, False
@@ -327,7 +325,7 @@ class WorkerPool:
         return process
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
-        _kill(process)
+        kill_tree(process)
         _reap(process)
         with self._lock:
             self._processes.discard(process)
@@ -350,7 +348,7 @@ def _converse(
                 on_part(*cast(tuple[int, SmallContent | PageIndexError], reply.value))
             else:
                 return reply
-    except BrokenPipeError:
+    except OSError:  # a broken pipe; Windows calls it otherwise
         pass
     return None
 
@@ -359,17 +357,11 @@ def _stopped() -> Cancelled:
     return Cancelled("Indexing was stopped.")
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a worker and what it started: it leads a process group of its own."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _reap(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             try:
                 stream.close()
-            except BrokenPipeError:
+            except OSError:
                 continue

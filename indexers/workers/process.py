@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import select
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
-from hybrid_core.system import out_of_memory
+from hybrid_core.system import POSIX, out_of_memory
 from hybrid_core.text.prose import counted
 from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import ParsedPage
@@ -234,7 +236,15 @@ def work(idle: float | None = None) -> None:
 
 def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
     """Return whether a task, or the end, has come in so many seconds; nothing is ever sent ahead of its turn."""
-    return bool(select.select([tasks], [], [], idle)[0])
+    if POSIX:
+        return bool(select.select([tasks], [], [], idle)[0])
+    end = threading.Timer(idle or threading.TIMEOUT_MAX, os._exit, (0,))  # Windows waits for sockets only
+    end.daemon = True
+    if idle:
+        end.start()
+    waiting = bool(cast(io.BufferedReader, tasks).peek(1))
+    end.cancel()
+    return waiting
 
 
 def _explained(error: Exception, task: Task) -> DocumentError:

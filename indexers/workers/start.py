@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import resource
 import sys
 
-from hybrid_core.system import end_with_parent
+from hybrid_core.system import end_with_parent, optional_module
+
+resource = optional_module("resource")  # missing on Windows
 
 
 def limit_memory(max_bytes: int) -> None:
@@ -21,6 +22,8 @@ def limit_memory(max_bytes: int) -> None:
     RLIMIT_DATA, not RLIMIT_AS: what libraries map without touching it does not count. Systems that do not know this
     limit are left to the pool's watch.
     """
+    if resource is None:
+        return
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with contextlib.suppress(OSError, ValueError):

@@ -329,7 +329,8 @@ def _with_text(target: pymupdf.Document, page: pymupdf.Page, lines: Sequence[Pla
 @cache
 def _model() -> Any:
     """Loaded once in a process, which is to be one that does nothing else. Raise ModelError where it cannot be."""
-    os.nice(_POLITE)
+    if hasattr(os, "nice"):  # Windows has other priorities
+        os.nice(_POLITE)
     sys.modules.pop("pymupdf.layout", None)  # which other workers keep out
     pymupdf._get_layout = page_regions  # else importing it would load the model a second time
     try:

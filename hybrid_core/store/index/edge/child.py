@@ -18,6 +18,7 @@ import qdrant_edge
 
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.edge.shard import Shard
+from hybrid_core.system import child_options
 
 _OPTIMIZE_SECONDS = 600
 _LOAD_SECONDS = 120
@@ -61,17 +62,17 @@ def run_child(arguments: Sequence[str], handles: Sequence[int], seconds: float) 
     """Run this module with ``arguments`` and wait for its end; its stderr is captured.
 
     ``handles`` are the lock descriptors that the child inherits, so that nobody opens a shard under a child whose
-    parent was killed. Raise OSError where no child can be started, ``subprocess.TimeoutExpired`` after ``seconds``.
+    parent was killed (Windows cannot do that). Raise OSError where no child can be started,
+    ``subprocess.TimeoutExpired`` after ``seconds``.
     """
     return subprocess.run(
         [sys.executable, "-P", "-m", __name__, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,  # a stdio server's stdout carries its protocol only
         stderr=subprocess.PIPE,
-        pass_fds=tuple(handles),
         timeout=seconds,
         check=False,
-        process_group=0,  # Ctrl-C on the terminal is for us
+        **child_options(handles=handles),  # Ctrl-C on the terminal is for us
     )
 
 

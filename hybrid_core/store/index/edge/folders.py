@@ -13,13 +13,12 @@
 Where FOLDER cannot be written, a handle has its private folder below the system's temporary folder, and takes
 FOLDER/write.lock for reading: what is copied is whole there too, should somebody else be able to write it.
 
-All locks are flock: the system drops them when their process dies, however it dies.
+The system drops all locks when their process dies, however it dies.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import secrets
@@ -33,6 +32,7 @@ from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
 from hybrid_core.store.home import close_to_others, make_folder, scratch_folder, temporary_folder
+from hybrid_core.system import CLOSE_ON_EXEC, lock_file, replace_file, sync_folder
 
 CHECKSUM = "crc32:"
 SPARE_BYTES = 64 << 20  # beside a copy of a shard: some file systems fill the holes of files that are mapped
@@ -96,7 +96,7 @@ def write_state(path: Path, state: ShardState) -> None:
             file.flush()
             os.fsync(file.fileno())
     close_to_others(fresh)
-    fresh.replace(path)
+    replace_file(fresh, path)
     if not state.writing:
         sync_folder(path.parent)
 
@@ -107,17 +107,8 @@ def forget_state(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames and removals in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 class FolderLock:
-    """An exclusive flock on a file of its own, also against other handles in this process.
+    """An exclusive lock on a file of its own, also against other handles in this process.
 
     ``optional``: its file is not made, and where there is none, or it cannot be locked, the lock counts as taken.
     """
@@ -130,7 +121,9 @@ class FolderLock:
     def acquire(self, timeout: float = 0.0) -> bool:
         """Take the lock, waiting ``timeout`` seconds at most; False where somebody else holds it."""
         try:
-            handle = os.open(self.path, os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT, 0o600)
+            handle = os.open(
+                self.path, CLOSE_ON_EXEC | (os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT), 0o600
+            )
         except OSError:
             if self._optional:
                 return True
@@ -138,12 +131,7 @@ class FolderLock:
         deadline = time.monotonic() + timeout
         while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    os.close(handle)
-                    return False
-                time.sleep(_POLL_SECONDS)
+                locked = lock_file(handle)
             except OSError:  # some network file systems lock only what is open for writing
                 os.close(handle)
                 if self._optional:
@@ -152,9 +140,13 @@ class FolderLock:
             except BaseException:
                 os.close(handle)
                 raise
-            else:
+            if locked:
                 self._handle = handle
                 return True
+            if time.monotonic() >= deadline:
+                os.close(handle)
+                return False
+            time.sleep(_POLL_SECONDS)
 
     def release(self) -> None:
         """Let go; safe to call twice. The file stays: were it unlinked, two could hold "the" lock."""
@@ -348,7 +340,11 @@ def _copy_sparse(source: Path, target: Path) -> None:
 
 def allocated_bytes(folder: Path) -> int:
     """Return the bytes on the disk (not counting holes) of all files below a folder."""
-    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+    return sum(_allocated(path.stat()) for path in folder.rglob("*") if path.is_file())
+
+
+def _allocated(status: os.stat_result) -> int:
+    return status.st_blocks * 512 if hasattr(status, "st_blocks") else status.st_size  # Windows counts no blocks
 
 
 def fingerprint(shard: Path) -> str:
@@ -389,6 +385,8 @@ def _checksum(path: Path) -> int:
 
 def _next_data(handle: int, position: int, size: int) -> int:
     """Return where the hole at a position ends."""
+    if not hasattr(os, "SEEK_DATA"):
+        return position
     try:
         return os.lseek(handle, position, os.SEEK_DATA)
     except OSError as error:
