@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hybrid_core.errors import PageIndexError
+from hybrid_core.errors import Advice, PageIndexError
 
 if TYPE_CHECKING:
     import subprocess
@@ -46,6 +46,9 @@ def content_digest(data: bytes | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+_EXTRA = "{} the extra '{}' in the environment that the engine runs in: {}"
+
+
 def require(module: str, extra: str) -> Any:
     """Import ``module``, which the extra ``extra`` of this project installs.
 
@@ -57,11 +60,16 @@ def require(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         message = f"This function needs the extra '{extra}': the package {error.name or module} is not installed."
-        raise PageIndexError(message, f"Install it with: {command}") from error
+        raise PageIndexError(
+            message, Advice(_EXTRA.format("Install", extra, command), f"Install it with: {command}")
+        ) from error
     except (ImportError, OSError) as error:  # versions that do not fit, a missing shared library
         reason = " ".join(str(error).split())
         message = f"{module}, of the extra '{extra}', is installed but cannot be imported ({reason})."
-        raise PageIndexError(message, f"Repair it with: {command} --force-reinstall") from error
+        command += " --force-reinstall"
+        raise PageIndexError(
+            message, Advice(_EXTRA.format("Repair", extra, command), f"Repair it with: {command}")
+        ) from error
 
 
 def optional_module(name: str) -> Any:

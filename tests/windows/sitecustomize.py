@@ -65,7 +65,7 @@ def look_like_windows() -> None:
         sys.modules[name] = None  # type: ignore[assignment]
 
     def open_file(path, flags, mode=0o777, **options):  # type: ignore[no-untyped-def]
-        if os.path.isdir(path) and sys._getframe(1).f_globals["__name__"].startswith(("hybrid_", "indexers")):
+        if Path(path).is_dir() and sys._getframe(1).f_globals["__name__"].startswith(("hybrid_", "indexers")):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         return real_open(path, flags, mode, **options)
 

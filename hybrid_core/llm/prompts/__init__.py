@@ -1,8 +1,8 @@
 """Prompts: one file each in this folder, versioned by content.
 
 ``NAME.md`` holds turns that begin with a line ``=== system``, ``=== user`` or ``=== assistant``; ``NAME.zh.md`` is
-the same in another language. ``{{value}}`` is replaced as it is. ``{{data:value}}`` is put as data between two lines
-that its text cannot contain.
+the same in another language. A line that ends with a backslash goes on in the next one. ``{{value}}`` is replaced as
+it is. ``{{data:value}}`` is put as data between two lines that its text cannot contain.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OPEN = re.compile(r"<<<data (\w+)>>>")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt. ``id`` is "name@version"; the version changes with the file and with the rule about data."""
+    """A prompt. ``id`` is "name@version"; the version changes with the text and with the rule about data."""
 
     name: str
     id: str
@@ -86,7 +86,7 @@ def prompt(name: str, language: str = "") -> Prompt:
         raise UsageError(
             f"The prompt '{name}' does not exist.", "Prompts are the .md files of hybrid_core/llm/prompts."
         )
-    text = source.read_text(encoding="utf-8")
+    text = source.read_text(encoding="utf-8").replace("\\\n", "")
     version = hashlib.sha256((RULE + text).encode()).hexdigest()[:10]
     parts = _TURN.split(text)
     turns = tuple((role, body.strip()) for role, body in zip(parts[1::2], parts[2::2], strict=True))

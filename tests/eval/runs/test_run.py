@@ -45,7 +45,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 def test_a_run_says_what_was_measured_and_on_what(runs: dict[str, Run]) -> None:
     head = runs["library"].head
-    assert (head.dataset, head.setting, head.ranker, head.engine["version"]) == ("custom", "library", "engine", __version__)
+    assert (head.dataset, head.setting, head.ranker) == ("custom", "library", "engine")
+    assert head.engine["version"] == __version__
     count = len(pdfs.FISCAL_QUESTIONS) + 1
     assert head.counts["questions"] == count + 1
     assert head.counts["answerable"] == head.counts["gold"] == count
