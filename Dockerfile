@@ -2,16 +2,21 @@
 FROM python:3.12.11-slim-bookworm AS build
 # What is optional and wanted in the image; torch is not: "onnx" runs exported embedders.
 ARG EXTRAS=anthropic,celery,ocr,onnx,openai,postgres,qdrant,s3
+# The image's build sees no git, so the version is named: docker build --build-arg VERSION=0.1.0
+ARG VERSION=
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
 RUN python -m venv /opt/pageindex
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml requirements.lock README.md LICENSE ./
 COPY hybrid_core hybrid_core
 COPY indexers indexers
 COPY retrievers retrievers
 COPY hybrid_pageindex hybrid_pageindex
 COPY eval eval
-RUN /opt/pageindex/bin/pip install ".[${EXTRAS}]"
+# The versions of the lock; its hashes could not cover the project itself.
+RUN sed -n 's/ *\\$//; /==/p' requirements.lock >constraints.txt \
+    && export SETUPTOOLS_SCM_PRETEND_VERSION_FOR_HYBRID_PAGEINDEX="${VERSION}" \
+    && /opt/pageindex/bin/pip install --constraint constraints.txt ".[${EXTRAS}]"
 
 FROM python:3.12.11-slim-bookworm
 # Tesseract's languages: tesseract-ocr-deu, tesseract-ocr-chi-sim, ...

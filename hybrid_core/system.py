@@ -1,20 +1,30 @@
-"""Operations of the operating system: optional packages, child processes, and paths."""
+"""The machine: optional packages, file locks, child processes, and paths.
+
+What differs between Linux, macOS and Windows stands here and nowhere else. Windows has no locks to share, no file
+descriptors to hand on, no rights in a file's mode and no signals: what then holds less is said at each function.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import fcntl
+import errno
 import hashlib
 import importlib
 import os
 import re
 import signal
 import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hybrid_core.errors import PageIndexError
+from hybrid_core.errors import Advice, PageIndexError
+
+if TYPE_CHECKING:
+    import subprocess
 
 _NO_MEMORY = re.compile(
     r"alloc\b.*failed|bad_alloc|out of memory|(?:cannot|failed to) allocate|can't start new thread"
@@ -36,33 +46,191 @@ def content_digest(data: bytes | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+_EXTRA = "{} the extra '{}' in the environment that the engine runs in: {}"
+
+
 def require(module: str, extra: str) -> Any:
     """Import ``module``, which the extra ``extra`` of this project installs.
 
-    Raise PageIndexError if the module is missing or broken; the message names the extra and the pip command. The
-    return type is Any because the type checker must pass without the extras.
+    Raise PageIndexError if the module is missing or broken; the message names the extra and the pip command. The return
+    type is Any because the type checker must pass without the extras.
     """
     command = f"pip install 'hybrid-pageindex[{extra}]'"
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         message = f"This function needs the extra '{extra}': the package {error.name or module} is not installed."
-        raise PageIndexError(message, f"Install it with: {command}") from error
-    except (ImportError, OSError) as error:  # incompatible versions, or a missing shared library
+        raise PageIndexError(
+            message, Advice(_EXTRA.format("Install", extra, command), f"Install it with: {command}")
+        ) from error
+    except (ImportError, OSError) as error:  # versions that do not fit, a missing shared library
         reason = " ".join(str(error).split())
         message = f"{module}, of the extra '{extra}', is installed but cannot be imported ({reason})."
-        raise PageIndexError(message, f"Repair it with: {command} --force-reinstall") from error
+        command += " --force-reinstall"
+        raise PageIndexError(
+            message, Advice(_EXTRA.format("Repair", extra, command), f"Repair it with: {command}")
+        ) from error
+
+
+def optional_module(name: str) -> Any:
+    """Import a module of the standard library that not every system has; None where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+fcntl = optional_module("fcntl")  # missing on Windows
+POSIX = fcntl is not None
+CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
+_HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_OPEN_ELSEWHERE = 2.0  # seconds for which Windows is asked again to replace a file that somebody reads
+
+
+def lock_file(handle: int, *, shared: bool = False) -> bool:
+    """Lock an open file until it is closed, however its process ends. Return False where somebody else holds it.
+
+    Windows locks one byte far behind the end, and has no ``shared`` lock there: who asks at the same moment is refused.
+    """
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+    return _lock_bytes(handle, 1, 1 << 30)
+
+
+def lock_span(handle: int, length: int, start: int) -> bool:
+    """Lock bytes of a file against other processes, as SQLite does. Return False where somebody holds one of them."""
+    if fcntl is not None:
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+        except OSError as error:
+            if error.errno in _HELD:
+                return False
+            raise
+        return True
+    return _lock_bytes(handle, length, start)
+
+
+def _lock_bytes(handle: int, length: int, start: int) -> bool:
+    msvcrt: Any = importlib.import_module("msvcrt")
+    place = os.lseek(handle, 0, os.SEEK_CUR)
+    try:
+        os.lseek(handle, start, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, length)
+    except OSError as error:
+        if error.errno in _HELD:
+            return False
+        raise
+    finally:
+        os.lseek(handle, place, os.SEEK_SET)
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in a folder durable. Windows cannot open folders, and does so by itself."""
+    if POSIX:
+        sync_file(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Write to the disk what the system still holds of a file."""
+    handle = os.open(path, os.O_RDONLY if POSIX else os.O_RDWR | CLOSE_ON_EXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_file(fresh: Path, target: Path) -> None:
+    """Put a file in the place of another in one step. Windows refuses while somebody reads: ask again for a moment."""
+    end = time.monotonic() + _OPEN_ELSEWHERE
+    while True:
+        try:
+            fresh.replace(target)
+            return
+        except PermissionError:
+            if POSIX or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+
+
+def remove_file(path: Path) -> None:
+    """Delete a file where there is one. Windows deletes none that is only to be read."""
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError:
+        if POSIX:
+            raise
+        path.chmod(0o600)
+        path.unlink(missing_ok=True)
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Return whether a file is this user's, which Windows tells by no number."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+
+
+def user_name() -> str:
+    """Return a name of this user that fits into a file name."""
+    if hasattr(os, "geteuid"):
+        return str(os.geteuid())
+    return re.sub(r"\W+", "-", os.environ.get("USERNAME", "user"))
 
 
 _PR_SET_PDEATHSIG = 1
-# looked up here, since a lookup between fork and exec could block forever
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
+_PRCTL = (  # looked up here: between fork and exec that could wait for ever
+    getattr(ctypes.CDLL(None), "prctl", None) if POSIX else None
+)
 
 
 def end_with_parent() -> None:
     """Make the system kill this process when its parent ends, even while a page takes forever (Linux only)."""
     if _PRCTL is not None:
         _PRCTL(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def child_options(*, handles: Sequence[int] = (), bound: bool = False) -> dict[str, Any]:
+    """Return the arguments of ``subprocess.Popen`` for a child that Ctrl-C on the terminal does not reach.
+
+    The child inherits the file descriptors ``handles``. It ends with its parent where it is ``bound`` and the system is
+    Linux. Windows knows neither.
+    """
+    if not POSIX:
+        import subprocess
+
+        return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+    options: dict[str, Any] = {"process_group": 0, "pass_fds": tuple(handles)}
+    return options | {"preexec_fn": end_with_parent} if bound else options
+
+
+def kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child that ``child_options`` started, and what it started itself."""
+    if POSIX:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return
+    import subprocess
+
+    command = ["taskkill", "/T", "/F", "/PID", str(process.pid)]
+    with suppress(OSError):
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    with suppress(OSError):
+        process.kill()
+
+
+def on_signals(names: Iterable[str], call: Callable[[], object]) -> None:
+    """Call a function in the running event loop when one of these signals comes. Windows knows only some of them."""
+    import asyncio  # takes long to import, and few processes need it here
+
+    loop = asyncio.get_running_loop()
+    for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+        try:
+            loop.add_signal_handler(number, call)
+        except NotImplementedError:
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
 
 
 def exists(path: Path) -> bool:
@@ -116,7 +284,7 @@ def opened_path(path: Path, descriptor: int) -> Path:
             return Path(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115 - a magic link
         except OSError:  # no /proc here
             pass
-    if sys.platform == "darwin":
+    if sys.platform == "darwin" and fcntl is not None:
         place: bytes = fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024))
         return Path(os.fsdecode(place.rstrip(b"\0")))
     return Path(os.path.realpath(path))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import hybrid_core  # noqa: F401 - before any library: it switches their telemetry off
 
 if TYPE_CHECKING:
+    __version__: str
     from hybrid_core.errors import PageIndexError
     from hybrid_core.types.requests import SearchRequest
     from hybrid_core.types.results import SearchResult
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
         stage,
         without,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "STAGES", "Candidates", "Engine", "Outcome", "PageIndexError", "Query", "Ranking", "SearchRequest", "SearchResult",
@@ -65,9 +64,21 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first access, so that ``--help`` does not load the engine."""
+    if name == "__version__":
+        return _installed_version()
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _installed_version() -> str:
+    """Return the version of the installed package, which the tag decided when it was built."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hybrid-pageindex")
+    except PackageNotFoundError:  # a source tree on the path, never installed
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

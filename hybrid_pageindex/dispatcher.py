@@ -26,13 +26,13 @@ from hybrid_pageindex.config.settings import load_settings
 celery: Any = require("celery", "celery")
 _beat: Any = require("celery.beat", "celery")
 _signals: Any = require("celery.signals", "celery")
-EVERY = 5.0  # seconds after which waiting jobs are sent again
-_MAX_OFFERS = 200  # maximum job numbers of a kind sent at once; a worker skips those that it cannot do
+EVERY = 5.0  # seconds after which what still waits is sent anew
+_MAX_OFFERS = 200  # numbers of a kind sent at once: a worker that can do none of them is through before the next
 _KINDS = ("index", "embed")
 _ALL = "pageindex"
 _settings = load_settings()
-_engines: list[Engine] = []  # the engine of this process, created for its first job
-_workers: list[Any] = []  # Celery's workers, in the main process
+_engines: list[Engine] = []  # of this process, once it has a job
+_workers: list[Any] = []  # of Celery, in their main process
 if not _settings.redis_url:
     raise UsageError(
         "No message broker is configured.", "Set PAGEINDEX_REDIS_URL, for example to redis://localhost:6379/0."
@@ -40,7 +40,7 @@ if not _settings.redis_url:
 app: Any = celery.Celery("pageindex", broker=_settings.redis_url)
 app.conf.update(
     task_ignore_result=True,
-    task_acks_late=False,  # leases detect a dead worker, not the broker
+    task_acks_late=False,  # leases tell of a worker that died, not the broker
     worker_prefetch_multiplier=1,
     broker_connection_retry_on_startup=True,
     task_default_queue=_ALL,
@@ -150,13 +150,14 @@ def _begin(sender: Any, **_: Any) -> None:
 
 def _listen(**_: Any) -> None:
     """Cancel the job of this pool process on SIGUSR2, a signal that Celery does not use."""
-    signal.signal(signal.SIGUSR2, lambda *_: _leaving.tell())
+    if hasattr(signal, "SIGUSR2"):  # Windows has none, and Celery no processes there
+        signal.signal(signal.SIGUSR2, lambda *_: _leaving.tell())
 
 
 def _leave(**_: Any) -> None:
     """Tell all pool processes to cancel their jobs. The main process would otherwise wait until all jobs end."""
     _leaving.tell()
-    for worker in _workers:
+    for worker in _workers if hasattr(signal, "SIGUSR2") else ():
         for process in set(worker.pool.info.get("processes", ())) - {os.getpid()}:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGUSR2)

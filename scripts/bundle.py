@@ -2,15 +2,17 @@
 
 The bundle, by default build/hybrid-pageindex.mcpb, is a zip file with manifest.json, pyproject.toml and the packages.
 The client's uv installs the libraries that pyproject.toml names when it first starts the server.
-``python scripts/bundle.py --registry`` writes server.json, which describes the server to the MCP registry.
+``python scripts/bundle.py --registry VERSION`` writes server.json, which describes the server to the MCP registry.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ def describe(root: Path = ROOT) -> dict[str, Any]:
         "manifest_version": "0.4",
         "name": project["name"],
         "display_name": "Hybrid PageIndex",
-        "version": project["version"],
+        "version": version(project["name"]),
         "description": _ABOUT,
         "author": {"name": "The authors of Hybrid PageIndex"},
         "repository": {"type": "git", "url": "https://github.com/hybrid-pageindex/hybrid-pageindex"},
@@ -66,21 +68,21 @@ def describe(root: Path = ROOT) -> dict[str, Any]:
     }
 
 
-def describe_for_registry(root: Path = ROOT) -> dict[str, Any]:
-    """Return ``server.json``, by the registry's schema of 2025-09-29."""
+def describe_for_registry(release: str, root: Path = ROOT) -> dict[str, Any]:
+    """Return ``server.json`` of a release, by the registry's schema of 2025-09-29."""
     manifest = describe(root)
     return {
         "$schema": "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json",
         "name": "io.github.hybrid-pageindex/hybrid-pageindex",
         "title": manifest["display_name"],
         "description": "Find the right pages of long documents and cite them, on your own machine.",
-        "version": manifest["version"],
+        "version": release,
         "repository": {"url": manifest["repository"]["url"], "source": "github"},
         "packages": [
             {
                 "registryType": "pypi",
                 "identifier": manifest["name"],
-                "version": manifest["version"],
+                "version": release,
                 "runtimeHint": "uvx",
                 "transport": {"type": "stdio"},
                 "packageArguments": [
@@ -107,16 +109,24 @@ def describe_for_registry(root: Path = ROOT) -> dict[str, Any]:
 
 def write_bundle(target: Path, root: Path = ROOT) -> Path:
     """Write the bundle. The same sources give the same bytes."""
-    files = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
+    files = [root / name for name in ("README.md", "LICENSE")]
     for package in PACKAGES:
         inside = (root / package).rglob("*")
         files += sorted(file for file in inside if file.is_file() and file.suffix in ENDINGS)
     target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
         _add(bundle, "manifest.json", (json.dumps(describe(root), indent=2, ensure_ascii=False) + "\n").encode())
+        _add(bundle, "pyproject.toml", _project(root))
         for file in files:
             _add(bundle, file.relative_to(root).as_posix(), file.read_bytes())
     return target
+
+
+def _project(root: Path) -> bytes:
+    """Return pyproject.toml with the version of this installation, because a bundle holds no git."""
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    release = version(tomllib.loads(text)["project"]["name"])
+    return re.sub(r'(?m)^(fallback_version = ").*"$', rf'\g<1>{release}"', text).encode()
 
 
 def _add(bundle: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -128,7 +138,7 @@ def _add(bundle: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--registry"]:
-        text = json.dumps(describe_for_registry(), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(describe_for_registry(arguments[1].removeprefix("v")), indent=2, ensure_ascii=False) + "\n"
         (ROOT / "server.json").write_text(text, encoding="utf-8")
         return
     file = Path(arguments[0]) if arguments else ROOT / "build" / "hybrid-pageindex.mcpb"

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,10 +22,12 @@ from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import main as write_sample
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / ".github").glob("*.md"))]
 BLOCK = re.compile(
-    r"^(?P<skip><!-- not run: (?P<reason>.+?) -->\n)?```(?P<kind>console|python)\n(?P<text>.*?)^```$", re.M | re.S
+    r"^(?P<skip> *<!-- not run: (?P<reason>.+?) -->\n)?(?P<indent> *)```(?P<kind>console|python)\n(?P<text>.*?)^ *```$",
+    re.M | re.S,
 )
+FENCE = re.compile(r"^ *(?:`{3,}|~{3,})\s*(?:console|python|bash|sh|shell|py|pycon)\b", re.M | re.I)
 REPORTS = ("report.pdf", "report-2023.pdf", "report-2024.pdf", "report-2025.pdf", "q1.pdf", "q2.pdf", "a.pdf")
 FOLDERS = (".", "Documents/reports", "filings", "reports", "documents", "scans/2025")
 
@@ -39,7 +42,12 @@ class Block(NamedTuple):
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     return [
-        Block(found["kind"], found["text"], text[: found.start("text")].count("\n") + 1, found["reason"] or "")
+        Block(
+            found["kind"],
+            textwrap.dedent(found["text"]),
+            text[: found.start("text")].count("\n") + 1,
+            found["reason"] or "",
+        )
         for found in BLOCK.finditer(text)
     ]
 
@@ -99,6 +107,30 @@ def run_python(block: Block, page: Path) -> None:
     """Run a snippet in a process of its own, as a script."""
     done = subprocess.run([sys.executable, "-c", block.text], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_block_escapes(page: Path) -> None:
+    """Whatever is fenced as commands or Python is a block that is run or left out, indented ones too."""
+    assert len(blocks(page)) == len(FENCE.findall(page.read_text(encoding="utf-8")))
+    assert all(list(commands(block)) for block in blocks(page) if block.kind == "console"), "no line begins with $"
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("```console\n$ a\n```\n", ["console"]),
+        ("1. x\n\n    <!-- not run: it needs a machine -->\n    ```console\n    $ a\n    ```\n", ["console"]),
+        ("   ```python\n   if a:\n       b\n   ```\n\n```text\n$ c\n```\n", ["python"]),
+    ],
+)
+def test_blocks_are_found_indented_too(text: str, kinds: list[str], tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    assert [block.kind for block in blocks(page)] == kinds
+    assert all(not block.text.startswith(" ") for block in blocks(page))
+    assert len(FENCE.findall(text)) == len(kinds)
+    assert all(block.reason == "it needs a machine" for block in blocks(page) if "not run" in text)
 
 
 def test_every_block_that_is_left_out_says_why() -> None:

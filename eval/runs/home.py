@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import time
@@ -37,7 +38,8 @@ _NO_MATTER = {
 
 def machine() -> dict[str, Any]:
     """A machine. Memory is in gigabytes (10**9 bytes)."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
+    memory = math.prod(map(os.sysconf, names)) if hasattr(os, "sysconf") else 0  # Windows has no such call
     return {
         "cpus": os.cpu_count(), "memory_gb": round(memory / 1e9, 1), "python": platform.python_version(),
         "platform": platform.platform(),
@@ -46,9 +48,7 @@ def machine() -> dict[str, Any]:
 
 @cache
 def engine_code() -> Mapping[str, str]:
-    """Return {version, code}, where ``code`` is a hash of the engine's source files that
-    distinguishes any two states.
-    """
+    """Return {version, code}, where ``code`` is a hash of the engine's source files that distinguishes any two states."""
     above = Path(hybrid_pageindex.__file__).parent.parent
     digest = hashlib.sha256()
     for room in _ROOMS:

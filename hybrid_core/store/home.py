@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
+import re
 import secrets
 import shutil
 import stat
+import sys
+import tempfile
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hybrid_core.errors import Advice, BusyError, DiskFullError, ReadOnlyError, StoreError
+from hybrid_core.system import CLOSE_ON_EXEC, POSIX, is_own, lock_file, user_name
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -29,15 +33,16 @@ FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp", "words"})
 _RECOVERY = Path("locks", "recover.lock")
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
-FREE_SPACE = "Free some space"  # beginning of the advice for a full disk
-_ROOM = 1 << 16  # bytes: the minimum for the log files that SQLite creates beside a catalog
+FREE_SPACE = "Free some space"  # begins the advice where a disk is full
+_ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
 FULL = (errno.ENOSPC, errno.EDQUOT)
-UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # error numbers of folders that cannot be written
+UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
 FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\..*)?", re.IGNORECASE)
 _ALIVE = ".alive"
-_USUAL = ("/tmp", "/var/tmp")
+_USUAL = ("/tmp", "/var/tmp") if POSIX else (tempfile.gettempdir(),)
 
 
 def open_home(home: Path) -> None:
@@ -57,9 +62,9 @@ def open_home(home: Path) -> None:
                 "Choose another with PAGEINDEX_STORAGE_PATH.", "Choose another with --home or PAGEINDEX_STORAGE_PATH."
             ),
         ) from error
-    if unwritable(home):  # a read-only copy keeps its rights
+    if unwritable(home):  # a copy to read keeps its rights
         return
-    with contextlib.suppress(OSError):  # another user owns the folder
+    with contextlib.suppress(OSError):  # a folder of somebody else's
         if not home.stat().st_mode & _WRITABLE_BY_OTHERS and all(
             entry.name in FOLDERS or not entry.is_dir() for entry in home.iterdir()
         ):
@@ -67,7 +72,7 @@ def open_home(home: Path) -> None:
         if catalog.exists() and catalog.stat().st_mode & _OTHERS:
             for name in FOLDERS:
                 close_below(home / name)
-            for name in _FILES:  # the catalog is last, since its rights show that all others are set
+            for name in _FILES:  # the catalog comes last: it tells that all is done
                 close_to_others(home / name)
 
 
@@ -88,15 +93,28 @@ def unwritable(path: Path) -> str:
     """
     if not is_there(path) or os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return ""
-    with contextlib.suppress(OSError):
-        if os.statvfs(path).f_flag & os.ST_RDONLY:
-            return "read-only file system"
+    if hasattr(os, "statvfs"):
+        with contextlib.suppress(OSError):
+            if os.statvfs(path).f_flag & os.ST_RDONLY:
+                return "read-only file system"
     return "no permission to write"
 
 
 def library_folder(home: Path, library: str) -> Path:
     """Return the folder for data derived from a library. The id is escaped to be a safe folder name."""
-    return home / "libraries" / quote(library, safe=" ")
+    name = quote(library, safe=" ")
+    return home / "libraries" / (safe_name(name) if sys.platform in ("win32", "darwin") else name)
+
+
+def safe_name(name: str) -> str:
+    """Return a name that is no other's where capitals do not count, and no device or ending that Windows refuses.
+
+    ``name`` is escaped already as in URLs.
+    """
+    name = re.sub(r"(?<!%)(?<!%[0-9A-F])[A-Z]", lambda letter: f"%{ord(letter[0]):02X}", name)
+    if _DEVICE.fullmatch(name):
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    return f"{name[:-1]}%{ord(name[-1]):02X}" if name.endswith((".", " ")) else name
 
 
 def make_folder(folder: Path) -> None:
@@ -111,9 +129,9 @@ def make_folder(folder: Path) -> None:
 def make_file(file: Path) -> None:
     """Create an empty file, only accessible to the owner. An existing file stays unchanged."""
     with contextlib.suppress(FileExistsError):
-        handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-        os.fchmod(handle, stat.S_IRUSR | stat.S_IWUSR)
+        handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | CLOSE_ON_EXEC, 0o600)
         os.close(handle)
+        file.chmod(stat.S_IRUSR | stat.S_IWUSR)
 
 
 def close_below(folder: Path) -> None:
@@ -131,7 +149,7 @@ def close_to_others(path: Path) -> None:
     """Remove other users' rights to a file or folder, unless it is a link or has another owner."""
     with contextlib.suppress(OSError):
         status = path.lstat()
-        if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode) and status.st_uid == os.geteuid():
+        if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode) and is_own(status):
             path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
@@ -141,33 +159,30 @@ def lock_for_recovery(home: Path) -> Iterator[bool]:
     lock = home / _RECOVERY
     make_folder(lock.parent)
     make_file(lock)
-    handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    handle = os.open(lock, os.O_RDWR | CLOSE_ON_EXEC)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            alone = True
-        except BlockingIOError:
-            alone = False
-        yield alone
+        yield lock_file(handle)
     finally:
-        os.close(handle)  # the file is not deleted: otherwise two processes could each lock a file of this name
+        os.close(handle)  # the file stays: were it unlinked, two could hold "the" lock
 
 
 def check_not_recovering(home: Path) -> None:
     """Raise BusyError while another process recovers the catalog of this home."""
     try:
-        handle = os.open(home / _RECOVERY, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # most homes were never recovered, so the file is missing
+        handle = os.open(home / _RECOVERY, (os.O_RDONLY if POSIX else os.O_RDWR) | CLOSE_ON_EXEC)
+    except OSError:  # most homes were never recovered
         return
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise BusyError(
-            f"{home}: the command 'recover' is rebuilding the catalog of this home.",
-            "Try again when that command has ended.",
-        ) from error
+        for attempt in range(1 if POSIX else 20):  # on Windows two that look at once refuse each other
+            time.sleep(0.02 * bool(attempt))
+            if lock_file(handle, shared=True):
+                return
     finally:
         os.close(handle)
+    raise BusyError(
+        f"{home}: the command 'recover' is rebuilding the catalog of this home.",
+        "Try again when that command has ended.",
+    )
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
@@ -218,7 +233,7 @@ def refusal(error: OSError, what: Path) -> StoreError:
 
 
 def _is_full(folder: Path) -> bool:
-    return not unwritable(folder) and shutil.disk_usage(folder).free < _ROOM  # a read-only image never has free space
+    return not unwritable(folder) and shutil.disk_usage(folder).free < _ROOM  # an image that is mounted has none free
 
 
 @contextmanager
@@ -233,11 +248,11 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
 
 
 def _new(parent: Path) -> tuple[Path, FileLock]:
-    from filelock import FileLock, Timeout  # slow to import, and searches do not need it
+    from filelock import FileLock, Timeout  # takes long to import, and no search needs it
 
     while True:
         folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
-        lock = FileLock(  # beside the folder, so that it exists before the folder
+        lock = FileLock(  # beside the folder: it is there before the folder is
             folder.with_name(folder.name + _ALIVE), mode=0o600
         )
         try:
@@ -245,7 +260,7 @@ def _new(parent: Path) -> tuple[Path, FileLock]:
             lock.acquire(timeout=0)
             make_folder(folder)
             return folder, lock
-        except Timeout:  # another process that sweeps was the first to lock the new file
+        except Timeout:  # somebody who sweeps was quicker to lock the new file
             continue
         except OSError as error:
             raise refusal(error, folder) from error
@@ -315,10 +330,11 @@ def _temp_folders() -> Iterator[Path]:
 
 def _own_folder(place: Path) -> Path:
     """Return a folder below ``place`` that no other user can open. Raise OSError if that is impossible."""
-    folder = place / f"hybrid-pageindex-{os.geteuid()}"
+    folder = place / f"hybrid-pageindex-{user_name()}"
     folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+    others = POSIX and stat.S_IMODE(status.st_mode) & _OTHERS  # on Windows the folder of the user's profile is closed
+    if not stat.S_ISDIR(status.st_mode) or not is_own(status) or others:
         raise PermissionError(0, f"{folder.name} can be written by other users, too")
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(0, "cannot be written")

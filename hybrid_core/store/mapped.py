@@ -20,6 +20,7 @@ import numpy as np
 
 from hybrid_core.errors import IndexDamagedError, StoreError
 from hybrid_core.store.home import make_file, make_folder
+from hybrid_core.system import replace_file
 
 _MAGIC = b"tables 1"
 _TAIL = 8 + len(_MAGIC)
@@ -126,7 +127,7 @@ def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str
             file.write(begins.to_bytes(8, "little") + _MAGIC)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
+        replace_file(draft, path)
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be written ({error}).", "Free some disk space, or check the permissions of the folder."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from hybrid_core.store.home import make_folder
+from hybrid_core.system import remove_file
 
 DerivedKind = Literal["pictures", "readings"]
 """Pictures of pages, and OCR readings of them."""
@@ -123,7 +124,7 @@ class Folder:
         """Do nothing: deletions happen in a transaction, so no other process can have deleted it."""
 
     def drop(self, name: str) -> None:
-        self.place(name).unlink(missing_ok=True)
+        remove_file(self.place(name))
 
     def delete(self, names: Collection[str], used: Used) -> None:
         """Do nothing: ``drop`` has deleted the files."""

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import make_file, make_folder, unwritable
+from hybrid_core.system import replace_file
 from hybrid_core.text.exact_words import count_words
 
 _MAGIC = b"words 1\n"
@@ -115,7 +116,7 @@ class Segment:
             with draft.open("wb") as file:
                 parts = (_MAGIC, len(head).to_bytes(8, "little"), head, bytes(self._words), *arrays.values())
                 file.writelines(parts)
-            draft.replace(path)
+            replace_file(draft, path)
         finally:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import platform
-import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from hybrid_core.errors import UsageError
+from hybrid_core.system import on_signals
 from hybrid_core.text.prose import counted
 from hybrid_core.types.libraries import shown_name
 from hybrid_pageindex.cli.console import console, escape, library_option, tables, wants_json_output
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from indexers.jobs.embedding import EmbedReport
     from indexers.jobs.report import IndexReport
 
-_LISTED_FILES = 3  # maximum files to name for a shared note
-_NAMED_FILES = 10  # maximum files of a kind to name
+_LISTED_FILES = 3  # files
+_NAMED_FILES = 10  # files of a kind that are named
 _CATALOG_STATES = {
     "whole": "The catalog is undamaged: nothing was changed.",
     "missing": "The home had no catalog: a new one was created.",
@@ -125,8 +125,8 @@ async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
             "Use only one of --watch and --only.",
         )
     work = asyncio.current_task()
-    if work is not None:  # a signal ends the worker in order: its jobs return to the queue
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
+    if work is not None:  # a signal ends it in order: what it has goes back to the queue
+        on_signals(("SIGTERM",), work.cancel)
     with suppress(asyncio.CancelledError), worker_progress(json=wants_json_output(options)) as on_progress:
         do = engine.sources.watch if options.watch else partial(engine.jobs.work, kind=options.only)
         await do(concurrency=options.concurrency, on_progress=on_progress)
@@ -201,8 +201,7 @@ async def _watch_until_ended(engine: Engine, library: str | None, json: bool) ->
     watching = asyncio.ensure_future(
         engine.sources.watch(library=library, on_event=_print_event if json else _show_event)
     )
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(sign, watching.cancel)
+    on_signals(("SIGINT", "SIGTERM"), watching.cancel)
     with suppress(asyncio.CancelledError):
         await watching
     return 0

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
+import hybrid_pageindex
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.requests import OPTIONS
-from hybrid_pageindex import __version__
 from hybrid_pageindex.config.options import add_option, count
 
 PLUGIN_GROUP = "hybrid_pageindex.commands"
@@ -31,7 +31,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         description="Find the right pages of long documents. Start with: index FILES, then search QUESTION.",
         parents=[common],
     )
-    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, dest=argparse.SUPPRESS, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
@@ -410,6 +410,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         raise UsageError(f"{message}.", f"See {self.prog} --help.")
+
+
+class _Version(argparse.Action):
+    """Print the version and exit. It is looked up on demand, because that takes longer than parsing."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.exit(message=f"{PROGRAM} {hybrid_pageindex.__version__}\n")
 
 
 def needs_plugins(typed: Sequence[str], known_commands: Sequence[str]) -> bool:

@@ -17,6 +17,7 @@ import yaml
 
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.store.home import make_file
+from hybrid_core.system import replace_file
 from hybrid_core.types.requests import choices
 from hybrid_pageindex.config.checking import checked
 from hybrid_pageindex.config.experts import PACKS
@@ -121,7 +122,7 @@ def _write_config(file: Path, values: Mapping[str, Any]) -> None:
                 text = f"{text.rstrip()}\n{line}\n".lstrip()
         make_file(draft)
         draft.write_text(text, encoding="utf-8")
-        draft.replace(file)
+        replace_file(draft, file)
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise StoreError(f"{file}: cannot be written ({error.strerror}).", "Check the folder's permissions.") from error

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import hybrid_pageindex
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
@@ -78,7 +79,7 @@ def health(
         _tried("language model", partial(_model, settings, "llm", "none (pages are ranked without a model)")),
         _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
     ]
-    return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
+    return Health(str(home), hybrid_pageindex.__version__, tuple(checks))
 
 
 def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:

@@ -112,6 +112,7 @@ ROUTES = Routes(
         ("", reference.router),
     ]
 )
+UNVERSIONED = "0.0.0"  # of the description in the repository, which belongs to no release
 FILE = Path(__file__).with_name("openapi.json")
 _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
@@ -135,8 +136,10 @@ def build_api(server: Server | None = None) -> Api:
 
 
 def describe_api() -> str:
-    """Return the text of ``openapi.json``."""
-    return json.dumps(build_api().openapi(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    """Return the text of ``openapi.json``, which names no version: a server tells its own."""
+    schema = build_api().openapi()
+    schema["info"]["version"] = UNVERSIONED
+    return json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
 class Api(FastAPI):

@@ -9,12 +9,12 @@ import io
 import logging
 import os
 import select
-import signal
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import anyio
 import fastmcp
@@ -27,6 +27,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.system import POSIX, on_signals
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import SECONDS, HeadRequest, Impatient, loopback, not_cut_off, split, web_origin
@@ -34,17 +35,17 @@ from hybrid_pageindex.mcp.server import build_server
 
 SESSION_HEADER = "mcp-session-id"
 MCP_PATH = "/mcp"
-_MOST_BYTES = 4 * 2**20  # maximum bytes of one request
-_CONNECTIONS = 256  # maximum concurrent connections; a further one gets status 503
-_SESSIONS = 1000  # maximum concurrent sessions, about 40 kB each; more than connections
-_IDLE = 1800.0  # seconds without requests after which a session ends
+_MOST_BYTES = 4 * 2**20  # of one request
+_CONNECTIONS = 256  # at once; one more is answered 503
+_SESSIONS = 1000  # at once, some 40 kB each; more than there are connections
+_IDLE = 1800.0  # seconds after which a session ends on which nothing is asked
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "POST")
-_REQUEST_HEADERS = (  # request headers that a web page may send
+_REQUEST_HEADERS = (  # that a web page may send
     "Accept", "Authorization", "Content-Type", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version",
     "Mcp-Session-Id",
 )  # fmt: skip
-_TOKEN_LENGTH = 16  # minimum characters of a token
-_END_SECONDS = 10.0  # seconds for an orderly end after a signal
+_TOKEN_LENGTH = 16  # characters
+_END_SECONDS = 10.0  # for an orderly end after a signal
 
 
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
@@ -54,9 +55,9 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
     """
     access = Access.of(options.root, read_only=options.read_only)
     engine.admin.confine(access.roots)
-    fastmcp.settings.enable_rich_logging = False  # prints plain lines on stderr
+    fastmcp.settings.enable_rich_logging = False  # plain lines on stderr
     configure_logging("WARNING")
-    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that disconnects
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
     server = build_server(engine, access, options.max_tokens)
     if options.http:
         token = engine.settings.mcp_token
@@ -65,13 +66,12 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
         return
     try:
         with endable_stdin() as client:
-            for ending in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(ending, _end_in_order, client)
+            on_signals(("SIGTERM", "SIGINT"), partial(_end_in_order, client))
             await server.run_stdio_async(show_banner=False, log_level="WARNING")
     except ExceptionGroup as group:
         if group.split(BrokenPipeError)[1] is not None:
             raise
-        raise BrokenPipeError from group  # the client disconnected, so the command ends without a message
+        raise BrokenPipeError from group  # the client went away: the command line ends quietly
 
 
 def _end_in_order(client: EndableInput) -> None:
@@ -103,7 +103,7 @@ def endable_stdin() -> Iterator[EndableInput]:
     try:
         yield wrapped
     finally:
-        os.dup2(source, 0)  # not closed, because a thread may still read from it
+        os.dup2(source, 0)  # it is not closed: a thread may still read from it
         sys.stdin = standard
 
 
@@ -112,18 +112,23 @@ class EndableInput(io.RawIOBase):
 
     def __init__(self, source: int) -> None:
         super().__init__()
-        self._source = source
+        self._source, self._ended = source, False
         self._ending, self._end = os.pipe()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not POSIX:  # Windows waits for sockets only: an end is noticed when the client has written or gone
+            data = b"" if self._ended else os.read(self._source, len(buffer))
+            buffer[: len(data)] = data
+            return 0 if self._ended else len(data)
         ready, _, _ = select.select([self._source, self._ending], [], [])
         return 0 if self._ending in ready else os.readv(self._source, [buffer])
 
     def end(self) -> None:
         """End all further reads. Safe to call twice, and from a signal handler."""
+        self._ended = True
         os.write(self._end, b"\0")
 
 
@@ -155,13 +160,13 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
     try:
         await server.run_http_async(
             show_banner=False, transport="http", host=host, port=port, path=MCP_PATH, middleware=[guard, bound],
-            host_origin_protection=False,  # HttpGuard does this
+            host_origin_protection=False,  # Guard's work
             log_level="WARNING",
             uvicorn_config={
                 "access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning", "http": Impatient,
             },
         )  # fmt: skip
-    except SystemExit as error:  # uvicorn raises it if it cannot start, after it has printed the reason
+    except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
         raise StoreError(f"{host}:{port} cannot be opened for listening.", "Choose another port.") from error
 
 
@@ -240,7 +245,7 @@ async def _read_body(receive: Receive) -> bytes | None:
     size = 0
     while True:
         message = await receive()
-        if message["type"] != "http.request":  # the client disconnected
+        if message["type"] != "http.request":  # the client went away
             return b"".join(parts)
         parts.append(message.get("body", b""))
         size += len(parts[-1])
@@ -273,14 +278,14 @@ class SessionLimit:
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app, self._most = app, limit
-        self._in_flight: OrderedDict[str, int] = OrderedDict()  # running requests by session, the longest idle first
+        self._in_flight: OrderedDict[str, int] = OrderedDict()  # requests of each session; the longest idle first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         session = Headers(scope=scope).get(SESSION_HEADER)
-        if session is not None and session not in self._in_flight:  # an unknown session, which the application refuses
+        if session is not None and session not in self._in_flight:  # none of ours: the application says so
             await self._app(scope, receive, send)
             return
 
@@ -311,7 +316,7 @@ class SessionLimit:
         if len(self._in_flight) <= self._most or (longest := next(idle, None)) is None:
             return
         del self._in_flight[longest]
-        with anyio.CancelScope(shield=True):  # continues if the client that opened the new session disconnects
+        with anyio.CancelScope(shield=True):  # it is ended even where the client that opened another goes away
             await self._app(_delete_scope(scope, longest), _empty_request, _ignore_response)
 
 

@@ -42,6 +42,8 @@ def mount_above(path: str, mounts: Mapping[str, str]) -> str:
 def file_system(point: str) -> str:
     """Return an identity of the file system at a mount point; "" if unavailable."""
     try:
+        if not hasattr(os, "statvfs"):  # Windows tells drives by a number
+            return f"{Path(point).stat().st_dev:x}"
         return f"{os.statvfs(point).f_fsid:x}"
     except OSError:
         return ""

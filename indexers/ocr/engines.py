@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Literal, Protocol
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.system import end_with_parent
+from hybrid_core.system import POSIX, end_with_parent
 
 EngineName = Literal["Tesseract", "RapidOCR"]
 
@@ -62,7 +62,7 @@ _BOX, _SIZE, _SURE = (re.compile(rf"{name} ([-\d. ]+)") for name in ("bbox", "x_
 _LINES = frozenset({"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"})
 
 
-_UPSIDE_DOWN = 55  # mean confidence: upside-down or sideways pages have about 30, others at least 75
+_UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side have about 30, others from 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Tesseract:
     languages: str
     languages_installed: tuple[str, ...]
     turns: bool
-    folder: str = ""  # folder of its data
+    folder: str = ""  # where its data is
 
     def read(self, image: bytes, dpi: int) -> list[ReadLine]:
         """Read a picture, as Engine describes."""
@@ -94,8 +94,8 @@ class Tesseract:
             ],
             input=image,
             capture_output=True,
-            env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is already a worker per core
-            preexec_fn=end_with_parent,
+            env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is a worker per core already
+            preexec_fn=end_with_parent if POSIX else None,
             check=False,
         )  # fmt: skip
         if done.returncode:
@@ -119,7 +119,7 @@ def find_tesseract(
     if program is None:
         return _INSTALL_TESSERACT
     done = subprocess.run([program, "--list-langs"], capture_output=True, env=environment, check=False)
-    listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions write the list to stderr
+    listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions answer on the error stream
     folder = listing[1] if (listing := _LANGUAGE_FOLDER.search(listed)) else "its folder"
     installed = listed.splitlines()[1:] if listing else []
     if not installed:

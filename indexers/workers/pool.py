@@ -5,20 +5,18 @@ Processes start from a module of this package, so callers need no ``__main__`` g
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import BinaryIO, Literal, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
+from hybrid_core.system import child_options, kill_tree
 from indexers.formats.limits import MAX_SLOW_PAGES
 from indexers.workers.protocol import (
     ParseTask,
@@ -53,11 +51,11 @@ class Stop:
         self.asked.set()
 
 
-_WORN = 0.4  # share of the memory limit above which an idle worker is replaced, so that the next file has enough memory
+_WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
 _FULL_OF_MODELS = 0.8
 _IDLE_SECONDS = 30.0
-_START_SECONDS = 120.0  # maximum time for the start of a worker, which does not count for a file
-_FULL = 0.6  # share above which a crash is explained by memory: libraries abort if an allocation fails
+_START_SECONDS = 120.0  # that a worker may take to start, which is no file's time
+_FULL = 0.6  # share above which a death is put down to memory: libraries abort when an allocation fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ class WorkerPool:
     """
 
     def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits(), idle: float = 0.0) -> None:
-        self._limits, self._idle = limits, idle  # idle seconds after which a worker ends, 0 for never
+        self._limits, self._idle = limits, idle  # seconds without a task after which a worker ends, 0: never
         self._workers = workers
         self._models: dict[str, WorkerPool] = {}
         self._threads = TaskThreads(workers, "index-worker")
@@ -155,7 +153,7 @@ class WorkerPool:
             running = [process for process, of in self._busy.items() if of is stop]
             models = list(self._models.values())
         for process in running:
-            _kill(process)
+            kill_tree(process)
         for pool in models:
             pool.end(stop)
 
@@ -199,7 +197,7 @@ class WorkerPool:
         for pool in models:
             pool.close()
         for process in running:
-            _kill(process)
+            kill_tree(process)
         self._threads.close()
         self._watch.close()
         for process in running:
@@ -310,7 +308,7 @@ class WorkerPool:
         process: subprocess.Popen[bytes] | None = getattr(self._local, "process", None)
         if process is not None and process.poll() is None:
             return process
-        if process is not None:  # it ended while idle
+        if process is not None:  # it died while it had nothing to do
             self._forget(process)
         with self._lock:
             if self._closed:
@@ -326,18 +324,17 @@ class WorkerPool:
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                process_group=0,  # Ctrl-C in the terminal is handled by this process, which ends the workers
+                **child_options(),  # Ctrl-C on the terminal is for us, who end the workers
             )
             self._processes.add(process)
         self._local.process, self._local.used = process, False
         self._watch.begin(process, max(_START_SECONDS, self._limits.seconds_per_file))
-        # start time does not count for the task; if the worker crashed, the task reports it
-        receive(cast(BinaryIO, process.stdout))
+        receive(cast(BinaryIO, process.stdout))  # its start is no task's time; where it died, the task will find out
         self._watch.finish(process)
         return process
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
-        _kill(process)
+        kill_tree(process)
         _reap(process)
         with self._lock:
             self._processes.discard(process)
@@ -360,7 +357,7 @@ def _converse(
                 on_part(*cast(tuple[int, SmallContent | PageIndexError], reply.value))
             else:
                 return reply
-    except BrokenPipeError:
+    except OSError:  # a broken pipe; Windows calls it otherwise
         pass
     return None
 
@@ -369,17 +366,11 @@ def _stopped() -> Cancelled:
     return Cancelled("Indexing was stopped.")
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a worker and its child processes, which are in its own process group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _reap(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             try:
                 stream.close()
-            except BrokenPipeError:
+            except OSError:
                 continue

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import select
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
-from hybrid_core.system import out_of_memory
+from hybrid_core.system import POSIX, out_of_memory
 from hybrid_core.text.prose import counted
 from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import ParsedPage
@@ -52,7 +54,7 @@ from indexers.workers.protocol import (
     too_slow,
 )
 
-_WARNINGS = 5  # maximum warnings of one page range
+_WARNINGS = 5  # of one range of pages
 
 
 class _Worker:
@@ -189,7 +191,7 @@ class _Worker:
         try:
             for number in numbers:
                 yield number, too_slow(number, seconds) if number in left_out else next(pages)
-            next(pages, None)  # the last page is reported when the next one is requested
+            next(pages, None)  # the last page is told when the next is asked for
         finally:
             end_after(0)
 
@@ -218,7 +220,7 @@ def _engine(name: EngineName, ocr: Ocr) -> Engine:
 def work(idle: float | None = None) -> None:
     """Process tasks until the pipe is closed, or no task comes for ``idle`` seconds."""
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # so that output of libraries does not mix with the replies
+    os.dup2(2, 1)  # whatever a library prints must not get among the replies
     tasks = sys.stdin.buffer
     worker = _Worker(replies)
     send(replies, Reply("ready"))
@@ -237,7 +239,15 @@ def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
 
     Tasks are not sent in advance, so nothing is buffered.
     """
-    return bool(select.select([tasks], [], [], idle)[0])
+    if POSIX:
+        return bool(select.select([tasks], [], [], idle)[0])
+    end = threading.Timer(idle or threading.TIMEOUT_MAX, os._exit, (0,))  # Windows waits for sockets only
+    end.daemon = True
+    if idle:
+        end.start()
+    waiting = bool(cast(io.BufferedReader, tasks).peek(1))
+    end.cancel()
+    return waiting
 
 
 def _explained(error: Exception, task: Task) -> DocumentError:

@@ -6,9 +6,11 @@ independent of the load of the machine, ends the worker. Another worker then rea
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import struct
+import threading
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
@@ -295,14 +297,29 @@ def portable(error: PageIndexError, task: Task) -> PageIndexError:
 _ADVICE = "Raise the setting seconds_per_page to read {}."
 
 
+_SLOW_STATUS = 86  # of a process that Windows ends, which has no signals
+_timers: list[threading.Timer] = []
+
+
 def end_after(seconds: float) -> None:
-    """End this process after ``seconds`` of CPU time from now; 0 removes the limit."""
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    """End this process once it has computed for so many seconds from now on; 0: not any more.
+
+    On Windows the seconds are those of the clock, and a library that does not let threads run is ended by the pool.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        return
+    while _timers:
+        _timers.pop().cancel()
+    if seconds:
+        _timers.append(threading.Timer(seconds, os._exit, (_SLOW_STATUS,)))
+        _timers[0].daemon = True
+        _timers[0].start()
 
 
 def ended(status: int | None) -> bool:
     """Return whether an exit status was caused by ``end_after``."""
-    return status == -signal.SIGPROF
+    return status == (-signal.SIGPROF if hasattr(signal, "SIGPROF") else _SLOW_STATUS)
 
 
 def too_slow(number: int, seconds: float) -> DocumentError:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import resource
 import sys
 
-from hybrid_core.system import end_with_parent
+from hybrid_core.system import end_with_parent, optional_module
+
+resource = optional_module("resource")  # missing on Windows
 
 
 def limit_memory(max_bytes: int) -> None:
@@ -21,6 +22,8 @@ def limit_memory(max_bytes: int) -> None:
     RLIMIT_DATA is used because RLIMIT_AS also counts memory that libraries map but do not use. On systems without this
     limit, the pool watches the memory.
     """
+    if resource is None:
+        return
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with contextlib.suppress(OSError, ValueError):

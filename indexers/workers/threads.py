@@ -5,7 +5,7 @@ A watch thread enforces the limits of time and memory.
 
 from __future__ import annotations
 
-import resource
+import mmap
 import subprocess
 import threading
 import time
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from hybrid_core.errors import DocumentError
+from hybrid_core.system import POSIX
 from indexers.ocr.engines import EngineName
 from indexers.ocr.pages import better
 from indexers.workers.protocol import EngineAnswer, ScanTask
@@ -151,7 +152,7 @@ class PageReading(Future[object]):
 
 
 Verdict = Literal["time", "memory"]
-_PAGE = resource.getpagesize()
+_PAGE = mmap.PAGESIZE
 _PROC = Path("/proc/self/statm").exists()
 _EVERY = 0.1 if _PROC else 1.0  # seconds; on other systems each check starts a process
 
@@ -216,7 +217,18 @@ def resident_bytes(pid: int) -> int:
         if _PROC:
             pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
             return pages * _PAGE
+        if not POSIX:
+            return _resident_by_psutil(pid)
         output = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
         return int(output.stdout.strip() or 0) * 1024
     except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _resident_by_psutil(pid: int) -> int:
+    import psutil  # installed on Windows only
+
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
         return 0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import errno
-import fcntl
 import mmap
 import os
 import shutil
@@ -31,11 +30,12 @@ from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, stat
 from hybrid_core.store.recovery.mending import Mending, name_originals
 from hybrid_core.store.recovery.pages import fold, open_pages
 from hybrid_core.store.recovery.salvage import Salvage, Saved
+from hybrid_core.system import CLOSE_ON_EXEC, POSIX, lock_span, sync_file, sync_folder
 from hybrid_core.text.terms import ORDER_BYTES
 
-_WHOLE_FILE = (512, 0x40000000)  # the byte range that SQLite locks: pending, reserved, shared
-_LOG_LOCKS = (9, 120)  # locks in the index of the log; every open connection has one of them
-_PIECE = 1 << 20  # bytes per read
+_WHOLE_FILE = (512, 0x40000000)  # the bytes that SQLite locks: pending, reserved, shared
+_LOG_LOCKS = (9, 120)  # those of the index of its log: one a connection holds as long as it is open
+_PIECE = 1 << 20  # bytes
 _IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, notebooks), then run the command again."
 
 
@@ -129,7 +129,7 @@ def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
             tables = Salvage(pages, schema, target).run()
             stored = target.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
             if stored != (str(version),) or (version == SCHEMA_VERSION and schema.replaced):
-                tables["meta"].gone += 1  # so that the catalog does not count as complete
+                tables["meta"].gone += 1  # so that the catalog does not pass for a whole one
             target.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(version)])
             target.execute("INSERT OR IGNORE INTO meta VALUES ('catalog', ?)", [uuid.uuid4().hex])
             target.execute("COMMIT")
@@ -147,13 +147,12 @@ def _older_schema(schema: Schema) -> Schema:
 def _version(data: mmap.mmap, schema: Schema) -> int:
     """Return the schema version of a damaged catalog, or the current one if it is unreadable."""
     meta: Layout = schema.layouts["meta"]
-    pages = open_pages(data)  # separate, since the salvage reads this table again
+    pages = open_pages(data)  # apart: the salvage walks through this table once more
     for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
         row = meta.row(record)
         if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():
             version = int(str(row["value"]))
-            # the version number is damaged
-            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version
+            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version  # the number is damaged
     return SCHEMA_VERSION
 
 
@@ -205,14 +204,14 @@ def _finish(new: Path) -> None:
 
 
 class Exclusive:
-    """A home whose catalog no other process has open or can open.
-
-    ``handle`` is the catalog's file, None if it is missing. Read the file only through it: closing another descriptor
-    would release the lock.
+    """A home whose catalog no other process has open or can open. ``handle`` is the catalog's file, None
+    where it is missing: only through it may the file be read, since closing another one would drop the lock.
+    ``handles`` are all that hold locks.
     """
 
-    def __init__(self, home: Path, handle: int | None) -> None:
-        self.home, self.catalog, self._handle = home, home / CATALOG, handle
+    def __init__(self, home: Path, handle: int | None, handles: list[int]) -> None:
+        self.home, self.catalog = home, home / CATALOG
+        self._handle, self._handles = handle, handles
 
     @property
     def log(self) -> Path:
@@ -224,10 +223,10 @@ class Exclusive:
         try:
             with target.open("xb") as copy:
                 target.chmod(0o600)
-                at = 0
-                while self._handle is not None and (piece := os.pread(self._handle, _PIECE, at)):
+                if self._handle is not None:
+                    os.lseek(self._handle, 0, os.SEEK_SET)
+                while self._handle is not None and (piece := os.read(self._handle, _PIECE)):
                     copy.write(piece)
-                    at += len(piece)
         except OSError as error:
             advice = advice_of(str(error.strerror), target.parent, "Check the disk; copy the file away first.")
             raise StoreError(f"{self.catalog}: cannot be copied ({error.strerror}).", advice) from error
@@ -240,15 +239,17 @@ class Exclusive:
         """
         aside = self._keep_aside()
         for file in (folded, new):
-            _sync(file)
+            sync_file(file)
+        if not POSIX:  # Windows replaces no file that is open; the lock for recovery still keeps others out
+            self._let_go()
         if self.log.exists():
-            folded.replace(self.catalog)  # the same content, so the log can be deleted
-            _sync(self.home)
+            folded.replace(self.catalog)  # the same content, so that its log can go
+            sync_folder(self.home)
         for name in ("-wal", "-shm"):
             self.catalog.with_name(CATALOG + name).unlink(missing_ok=True)
-        _sync(self.home)
+        sync_folder(self.home)
         new.replace(self.catalog)
-        _sync(self.home)
+        sync_folder(self.home)
         return aside
 
     def _keep_aside(self) -> Path | None:
@@ -267,8 +268,14 @@ class Exclusive:
                 first = first or target
                 if not target.exists():
                     self._link(source, target)
-        _sync(self.home)
+        sync_folder(self.home)
         return first
+
+    def _let_go(self) -> None:
+        """Close the files of the catalog, and so give up the locks on them."""
+        self._handle = None
+        while self._handles:
+            os.close(self._handles.pop())
 
     def _link(self, source: Path, target: Path) -> None:
         try:
@@ -276,13 +283,13 @@ class Exclusive:
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
                 raise
-            part = target.with_name(f"{target.name}.part")  # a file system without hard links
+            part = target.with_name(f"{target.name}.part")  # a file system without links
             part.unlink(missing_ok=True)
             if source == self.catalog:
                 self.copy(part)
             else:
                 shutil.copyfile(source, part)
-            _sync(part)
+            sync_file(part)
             part.replace(target)
 
 
@@ -296,15 +303,16 @@ def exclusive(home: Path) -> Iterator[Exclusive]:
             raise BusyError(f"{home}: another process is recovering this home.", "Wait until that process has ended.")
         handles = list[int]()
         try:
-            if _is_open_here(catalog):  # SQLite's locks do not separate users within a process
+            if _is_open_here(catalog):  # SQLite's locks do not part users within a process
                 raise used
             for file, span in ((catalog, _WHOLE_FILE), (catalog.with_name(f"{CATALOG}-shm"), _LOG_LOCKS)):
                 with suppress(FileNotFoundError):
-                    handles.append(os.open(file, os.O_RDWR | os.O_CLOEXEC))
-                    fcntl.lockf(handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB, *span)
+                    handles.append(os.open(file, os.O_RDWR | CLOSE_ON_EXEC))
+                    if not lock_span(handles[-1], *span):
+                        raise used
             if not catalog.exists() and living(home / "tmp"):
                 raise used
-            yield Exclusive(home, handles[0] if catalog.exists() else None)
+            yield Exclusive(home, handles[0] if catalog.exists() else None, handles)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN) and not os.access(catalog, os.R_OK | os.W_OK):
                 raise StoreError(f"{catalog}: cannot be read or written.", "Check the file's permissions.") from error
@@ -326,11 +334,3 @@ def _is_open_here(file: Path) -> bool:
                 if str(handle.readlink()) == place:
                     return True
     return False
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

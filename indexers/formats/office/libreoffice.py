@@ -5,9 +5,7 @@ The memory limit is that of the calling worker.
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.system import end_with_parent
+from hybrid_core.system import child_options, kill_tree
 from hybrid_core.text.tokens import tokenise
 from indexers.formats.format import Picture
 
@@ -64,7 +62,7 @@ def _run(command: Sequence[str], path: Path) -> int:
     """Run a program and return its exit status. No process of it remains afterwards."""
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True, preexec_fn=end_with_parent,
+        **child_options(bound=True),
     )  # fmt: skip
     try:
         return process.wait(_SECONDS)
@@ -72,7 +70,7 @@ def _run(command: Sequence[str], path: Path) -> int:
         raise DocumentError(f"{path}: LibreOffice took more than {_SECONDS:.0f} s to open it.") from error
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_tree(process)
             process.wait()
 
 

@@ -27,9 +27,9 @@ from indexers.formats.word_boxes import around, holder, line_words, tables
 
 _DPI = 150
 _MOST_PIXELS = 25_000_000
-_SPARE = 6  # additional gaps inside words that may be as wide as those between words
-_EDGE = 0.5  # points: white space at the ends of a line that is ignored
-_DARK = 0.5  # share of the way from white to the darkest value
+_SPARE = 6  # gaps inside words that may be as wide as those between them
+_EDGE = 0.5  # points: white at the ends of a line parts no words
+_DARK = 0.5  # share of the way from white to the darkest
 _PARTS = re.compile(r"\S+")
 
 _Gap = tuple[float, float]
@@ -79,7 +79,7 @@ def _fit_words(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: floa
     needed = len(letters) - 1
     unit = max(0.1, (x1 - x0 - sum(b - a for a, b in gaps[:needed])) / sum(letters))
     ordered = sorted(gaps)
-    best: dict[int, tuple[float, list[_Gap]]] = {-1: (0.0, [])}  # by the gap before which the last word ended
+    best: dict[int, tuple[float, list[_Gap]]] = {-1: (0.0, [])}  # by the gap that the last word ended before
     for number, count in enumerate(letters):
         last = number == needed
         after: dict[int, tuple[float, list[_Gap]]] = {}
@@ -94,11 +94,11 @@ def _fit_words(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: floa
     return best[len(ordered)][1]
 
 
-_MOST_SHAPES = 2_000  # per page: a map has more, and is already a figure
-_LEAST_SIDE = 6.0  # points: a thinner filled bar is a rule
-_SLANT = 2.0  # points in both directions: a line that is neither horizontal nor vertical
-_COLOUR = 0.1  # difference between the strongest and the weakest channel of a colour other than grey
-_WORDED = 0.25  # share of a shape covered by words, above which it is a box around them
+_MOST_SHAPES = 2_000  # of a page: a map has more, and is a figure by then
+_LEAST_SIDE = 6.0  # points; a filled bar that is thinner is a rule
+_SLANT = 2.0  # points in both directions: a line that is neither level nor upright
+_COLOUR = 0.1  # between the strongest and the weakest part of a colour that is no grey
+_WORDED = 0.25  # share of a shape that its words cover, above which it is a box around them
 
 
 def look(path: Path, password: str | None, start: int, stop: int, limits: ParseLimits) -> list[PageLook]:
@@ -177,8 +177,8 @@ def _bounds(rect: pymupdf.Rect) -> Bounds | None:
     return bounds if bounds[2] >= bounds[0] and bounds[3] >= bounds[1] else None
 
 
-_NEAR = 12.0  # maximum points between parts of one figure
-_LEAST, _MOST = 0.01, 0.8  # minimum and maximum share of the page; a larger figure is the page itself, such as a scan
+_NEAR = 12.0  # points between parts of one figure
+_LEAST, _MOST = 0.01, 0.8  # shares of the page that a figure has; more is the page itself, as a scan's picture is
 
 
 def pdf_layout(
@@ -260,10 +260,10 @@ _FEATURES = "rf"
 """What is measured of the text and its surroundings. With the page's picture too ("imf+rf") F1 is .006 better on the
 outlines written by hand, in four times the time.
 """
-_REGION_DPI = 100  # resolution of the picture of a page without its own text
-_MOST_COVERED = 0.5  # maximum share of a figure's box that detected regions may cover
-_REASON = 200  # maximum characters of the model runtime's message
-_POLITE = 10  # niceness of the process with the model
+_REGION_DPI = 100  # of the picture of a page that has no text of its own
+_MOST_COVERED = 0.5  # of a figure's box that what the model tells may cover
+_REASON = 200  # characters of what its runtime says
+_POLITE = 10  # how far the process that holds the model steps back behind others
 
 
 def page_regions(
@@ -331,16 +331,17 @@ def _with_text(target: pymupdf.Document, page: pymupdf.Page, lines: Sequence[Pla
 @cache
 def _model() -> Any:
     """Load the model, once per process, which should do nothing else. Raise ModelError if it cannot be loaded."""
-    os.nice(_POLITE)
-    sys.modules.pop("pymupdf.layout", None)  # other workers block this import
-    pymupdf._get_layout = page_regions  # otherwise the import would load the model a second time
+    if hasattr(os, "nice"):  # Windows has other priorities
+        os.nice(_POLITE)
+    sys.modules.pop("pymupdf.layout", None)  # which other workers keep out
+    pymupdf._get_layout = page_regions  # else importing it would load the model a second time
     try:
         from pymupdf.layout import DocumentLayoutAnalyzer
 
         with _one_core():
             model = DocumentLayoutAnalyzer.get_model(feature_set_name=_FEATURES, use_sort=False)
-        model._model.table_grid_extractor = None  # it detects rows and columns, which takes a fifth of the time
-    except Exception as error:  # its runtime raises its own exceptions
+        model._model.table_grid_extractor = None  # finds rows and columns, which takes a fifth of the time
+    except Exception as error:  # its runtime raises exceptions of its own
         if out_of_memory(error):
             raise
         reason = " ".join(str(error).split())[:_REASON]

@@ -176,3 +176,11 @@ def test_a_failure_of_a_library_is_told_without_the_name_of_its_class(raised: Ex
     with pytest.raises(ModelError) as told, running("bge"):
         raise raised
     assert told.value.message == f"bge failed ({reason})."
+
+
+def test_a_missing_extra_is_named_in_the_words_of_each_interface() -> None:
+    with pytest.raises(PageIndexError) as raised:
+        require("nothing_there", "ocr")
+    advice = raised.value.advice
+    assert "in the environment that the engine runs in" in advice, "a reader of the page may sit at another machine"
+    assert advice.command == "Install it with: pip install 'hybrid-pageindex[ocr]'"

@@ -44,7 +44,10 @@ def counted(work):
         return work(*arguments, **options)
     return call
 
-for owner, name in ((os, "link"), (Path, "replace"), (Path, "unlink"), (recovery, "_sync"), (recovery, "_finish")):
+for owner, name in (
+    (os, "link"), (Path, "replace"), (Path, "unlink"), (recovery, "sync_file"), (recovery, "sync_folder"),
+    (recovery, "_finish"),
+):
     setattr(owner, name, counted(getattr(owner, name)))
 for line in sys.stdin:
     steps = int(line)

@@ -18,6 +18,7 @@ import qdrant_edge
 
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.edge.shard import Shard
+from hybrid_core.system import child_options
 
 _OPTIMIZE_SECONDS = 600
 _LOAD_SECONDS = 120
@@ -50,7 +51,7 @@ def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[
     try:
         process = run_child(["load", str(folder), str(dimension), str(int(learned))], handles, _LOAD_SECONDS)
     except OSError:
-        return  # the system cannot start a child
+        return  # no child can be started
     except subprocess.TimeoutExpired as error:
         raise IndexDamagedError("a process that loads it hangs") from error
     if process.returncode < 0:
@@ -58,20 +59,20 @@ def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[
 
 
 def run_child(arguments: Sequence[str], handles: Sequence[int], seconds: float) -> subprocess.CompletedProcess[bytes]:
-    """Run this module with ``arguments`` in a child process and wait for its end; stderr is captured.
+    """Run this module with ``arguments`` and wait for its end; its stderr is captured.
 
-    ``handles`` are the lock descriptors that the child inherits. They keep the shard locked even if the parent is
-    killed. Raise OSError if the child cannot be started, and ``subprocess.TimeoutExpired`` after ``seconds``.
+    ``handles`` are the lock descriptors that the child inherits, so that nobody opens a shard under a child whose
+    parent was killed (Windows cannot do that). Raise OSError where no child can be started,
+    ``subprocess.TimeoutExpired`` after ``seconds``.
     """
     return subprocess.run(
         [sys.executable, "-P", "-m", __name__, *arguments],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,  # stdout of a server over stdio may contain only its protocol
+        stdout=subprocess.DEVNULL,  # a stdio server's stdout carries its protocol only
         stderr=subprocess.PIPE,
-        pass_fds=tuple(handles),
         timeout=seconds,
         check=False,
-        process_group=0,  # Ctrl-C on the terminal must reach only the parent
+        **child_options(handles=handles),  # Ctrl-C on the terminal is for us
     )
 
 
@@ -92,5 +93,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    os.umask(0o077)  # files in the home are private
+    os.umask(0o077)  # what it writes lies in the home
     sys.exit(main(sys.argv[1:]))

@@ -3,23 +3,22 @@
 ::
 
     FOLDER/shard            the library's own shard
-    FOLDER/state.json       the record of its content (``ShardState``)
-    FOLDER/owner.lock       locked as long as a handle owns the shard
-    FOLDER/loading          exists while the shard is loaded: if it is left over, a process died during a load
-    FOLDER/write.lock       locked while the shard is loaded, written or copied, so that copies are consistent
-    FOLDER/private/<name>/  shard/, loading and a lock file of every further handle, until its process ends
-    FOLDER/private.lock     locked while private folders are created and deleted
+    FOLDER/state.json       what it holds (``ShardState``)
+    FOLDER/owner.lock       held for life by the handle that owns the shard
+    FOLDER/loading          there while the shard is loaded: a process that finds it knows of one that died meanwhile
+    FOLDER/write.lock       held while the shard is loaded, written or copied, so that a copy is whole
+    FOLDER/private/<name>/  shard/, loading and a lock file, of every further handle, until its process is gone
+    FOLDER/private.lock     held while private folders are made and removed
 
-If FOLDER cannot be written, a handle has its private folder below the system's temporary folder. It then opens
-FOLDER/write.lock for reading, so that its copy is consistent even if another user can write FOLDER.
+Where FOLDER cannot be written, a handle has its private folder below the system's temporary folder, and takes
+FOLDER/write.lock for reading: what is copied is whole there too, should somebody else be able to write it.
 
-All locks use flock: the system releases them when their process ends for any reason.
+The system drops all locks when their process dies, however it dies.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import secrets
@@ -33,9 +32,10 @@ from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
 from hybrid_core.store.home import close_to_others, make_folder, scratch_folder, temporary_folder
+from hybrid_core.system import CLOSE_ON_EXEC, lock_file, replace_file, sync_folder
 
 CHECKSUM = "crc32:"
-SPARE_BYTES = 64 << 20  # reserve for a copy of a shard, since some file systems allocate the holes of mapped files
+SPARE_BYTES = 64 << 20  # beside a copy of a shard: some file systems fill the holes of files that are mapped
 _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
@@ -96,7 +96,7 @@ def write_state(path: Path, state: ShardState) -> None:
             file.flush()
             os.fsync(file.fileno())
     close_to_others(fresh)
-    fresh.replace(path)
+    replace_file(fresh, path)
     if not state.writing:
         sync_folder(path.parent)
 
@@ -107,19 +107,10 @@ def forget_state(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames and removals in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 class FolderLock:
-    """An exclusive flock on a separate file, which also excludes other handles in this process.
+    """An exclusive lock on a file of its own, also against other handles in this process.
 
-    An ``optional`` lock does not create its file. It counts as acquired if the file is missing or cannot be locked.
+    ``optional``: its file is not made, and where there is none, or it cannot be locked, the lock counts as taken.
     """
 
     def __init__(self, path: Path, *, optional: bool = False) -> None:
@@ -130,7 +121,9 @@ class FolderLock:
     def acquire(self, timeout: float = 0.0) -> bool:
         """Acquire the lock within ``timeout`` seconds. Return False if another handle has it."""
         try:
-            handle = os.open(self.path, os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT, 0o600)
+            handle = os.open(
+                self.path, CLOSE_ON_EXEC | (os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT), 0o600
+            )
         except OSError:
             if self._optional:
                 return True
@@ -138,13 +131,8 @@ class FolderLock:
         deadline = time.monotonic() + timeout
         while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    os.close(handle)
-                    return False
-                time.sleep(_POLL_SECONDS)
-            except OSError:  # some network file systems lock only files that are open for writing
+                locked = lock_file(handle)
+            except OSError:  # some network file systems lock only what is open for writing
                 os.close(handle)
                 if self._optional:
                     return True
@@ -152,9 +140,13 @@ class FolderLock:
             except BaseException:
                 os.close(handle)
                 raise
-            else:
+            if locked:
                 self._handle = handle
                 return True
+            if time.monotonic() >= deadline:
+                os.close(handle)
+                return False
+            time.sleep(_POLL_SECONDS)
 
     def release(self) -> None:
         """Release the lock; safe to call twice.
@@ -314,17 +306,17 @@ def _remove_abandoned(private: Path) -> None:
         lock = FolderLock(home / "lock")
         try:
             if lock.acquire():
-                if (home / _LOADING).exists():  # the process died while it loaded a copy of the library's shard
+                if (home / _LOADING).exists():  # it died over a copy of the library's shard
                     _mark(private.parent / _LOADING)
                 shutil.rmtree(home, ignore_errors=True)
         except OSError:
-            continue  # another user's folder, or already deleted; the next process tries again
+            continue  # not ours to remove, or vanishing; the next opener looks again
         finally:
             lock.release()
 
 
 def _mark(path: Path) -> None:
-    with suppress(OSError):  # on a full disk the shard is loaded without the mark
+    with suppress(OSError):  # on a full disk the shard is loaded without
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
@@ -351,7 +343,11 @@ def _copy_sparse(source: Path, target: Path) -> None:
 
 def allocated_bytes(folder: Path) -> int:
     """Return the disk usage in bytes, without holes, of all files below a folder."""
-    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+    return sum(_allocated(path.stat()) for path in folder.rglob("*") if path.is_file())
+
+
+def _allocated(status: os.stat_result) -> int:
+    return status.st_blocks * 512 if hasattr(status, "st_blocks") else status.st_size  # Windows counts no blocks
 
 
 def fingerprint(shard: Path) -> str:
@@ -395,8 +391,9 @@ def _checksum(path: Path) -> int:
 
 def _next_data(handle: int, position: int, size: int) -> int:
     """Return the offset of the end of a hole that begins at ``position``; ``position`` itself if there is no hole."""
+    if not hasattr(os, "SEEK_DATA"):
+        return position
     try:
         return os.lseek(handle, position, os.SEEK_DATA)
     except OSError as error:
-        # a hole up to the end, or a file system that reports no holes
-        return size if error.errno == errno.ENXIO else position
+        return size if error.errno == errno.ENXIO else position  # a hole up to the end, or no holes are told
