@@ -139,6 +139,8 @@ class PageFound:
     contents: bool = False  # printed contents or an index: it says where things stand, not what they are
     hidden_text: tuple[str, ...] = ()  # lines that the page holds and does not show
     doc_title: str = ""
+    organisation: str = ""
+    year: int | None = None
 
     @property
     def why(self) -> str:
@@ -317,7 +319,7 @@ class SearchResult:
         shape = asdict(self)
         for page, result in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = result.receipt.to_dict(), result.why
-            for name in ("library", "place", "near", "see", "contents"):
+            for name in ("library", "place", "near", "see", "contents", "organisation", "year"):
                 if not page[name]:
                     del page[name]
         return shape

@@ -7,8 +7,10 @@ import asyncio
 import gc
 import json
 import os
+import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -94,7 +96,6 @@ def _grants_line(token: Token) -> str:
 
 
 def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
-
     from hybrid_pageindex.mcp.payloads import ANSWER_TOKENS
 
     if options.http or options.allow_origin:
@@ -117,7 +118,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
     """Add or replace the server's entry in a client's configuration. Return the file and its backup.
 
     Other entries stay. ``options`` are further options of the command ``mcp``. Raise UsageError for an unknown client
-    or a file that is not JSON, StoreError if it cannot be written.
+    or a file that is not JSON or TOML, StoreError if it cannot be written.
     """
     if client not in CLIENTS:
         raise UsageError(f"'{client}' is not a known client.", f"Choose {', '.join(CLIENTS)}.")
@@ -128,7 +129,8 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
     added = {"source": settings.source, **added} if settings.source else added
     try:
         before = file.read_bytes() if file.exists() else b""
-        after = _add_entry(file, before, settings.key, added)
+        add = _add_toml_entry if settings.toml else _add_entry
+        after = add(file, before, settings.key, added)
         file.parent.mkdir(parents=True, exist_ok=True)
         backup = _back_up(file) if before else None
         new = file.with_name(f"{file.name}.new")
@@ -167,6 +169,30 @@ def _add_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> by
     raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
 
 
+def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
+    """Return a TOML file with the entry; its comments stay. Raise UsageError where anything else would change."""
+    head = f"[{key}.{NAME}]"
+    table = "\n".join([head, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in added.items())])
+    advice = f"Add this by hand: {table}"
+    try:
+        text = before.decode("utf-8-sig").replace("\r\n", "\n")
+        config = tomllib.loads(text)
+        header = re.compile(rf"^\s*\[\s*{re.escape(key)}\s*\.\s*[\"']?{re.escape(NAME)}[\"']?\s*\]")
+        lines, inside = list[str](), False
+        for line in text.splitlines():
+            inside = bool(header.match(line)) or (inside and not line.lstrip().startswith("["))
+            lines += [] if inside else [line]
+        after = "\n".join([*lines, *([""] if lines and lines[-1].strip() else []), table, ""])
+        config.setdefault(key, {})[NAME] = {}
+        written = tomllib.loads(after)
+        written[key][NAME] = {}
+    except (ValueError, RecursionError, TypeError) as error:
+        raise UsageError(f"{file} is not TOML that can be extended ({error}).", advice) from error
+    if config != written:
+        raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
+    return after.encode()
+
+
 def _back_up(file: Path) -> Path:
     number, copy = 1, file.with_name(f"{file.name}.backup")
     while copy.exists():
@@ -185,6 +211,7 @@ class Client:
     key: str = "mcpServers"
     typed: bool = False  # its entries say that they are stdio
     source: str = ""  # what its entries say of where they come from
+    toml: bool = False  # its configuration file is TOML, not JSON
 
     @property
     def file(self) -> Path:
@@ -202,6 +229,7 @@ CLIENTS = {
     "vscode": Client(
         ".config/Code/User/mcp.json", "Library/Application Support/Code/User/mcp.json", key="servers", typed=True
     ),
+    "codex": Client(".codex/config.toml", ".codex/config.toml", key="mcp_servers", toml=True),
     "cline": Client(f".config/Code/User/{_CLINE}", f"Library/Application Support/Code/User/{_CLINE}"),
     "gemini-cli": Client(".gemini/settings.json", ".gemini/settings.json"),
     "windsurf": Client(".codeium/windsurf/mcp_config.json", ".codeium/windsurf/mcp_config.json"),

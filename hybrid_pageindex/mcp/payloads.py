@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from hybrid_core.errors import UsageError
 from hybrid_core.text.prose import counted
@@ -17,6 +18,7 @@ from hybrid_pageindex.engine.documents.contents import Outline, OutlineNode
 from hybrid_pageindex.engine.documents.reading import MOST_PAGES, PageRead
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from indexers.assembly.flags import CAPTION
+from retrievers.reason.board import pictured, unlabelled
 
 ANSWER_TOKENS = 5000  # tokens of one answer
 _FRAME = 250  # of these, for what stands around the items
@@ -133,17 +135,24 @@ def page_range(start: int, end: int) -> str:
     return str(start) if start == end else f"{start}-{end}"
 
 
+def document_uri(library: str, document: str, rest: str = "") -> str:
+    """Return the address of a document, or with ``rest`` of a part of it."""
+    return f"pageindex://{quote(library, safe='')}/{quote(document, safe='')}{rest}"
+
+
 def evidence_payload(judged: Evidence) -> dict[str, Any]:
     """Return the level with its score, rounded down: 0.4987 is weak and must not be shown as 0.5, which is strong."""
     score = round(judged.score * 10_000) // 100 / 100
     return {"level": judged.level, "score": score} | without_empty({"hint": judged.hint})
 
 
-def result_payload(hit: PageFound) -> dict[str, Any]:
-    """Return a page of a search; ``score`` compares the results of one search, higher is better."""
+def result_payload(hit: PageFound, library: str) -> dict[str, Any]:
+    """Return a page of a search; ``score`` compares its results, higher is better. ``library`` is the usual one."""
     section = hit.section
     return without_empty({
         "document": hit.doc_name, "doc_id": hit.doc_id, "library": hit.library,
+        "link": document_uri(hit.library or library, hit.doc_id, f"/page/{hit.page}"),
+        "organisation": hit.organisation, "year": hit.year,
         "path": hit.short_path if hit.short_path != hit.doc_name else "", "page": hit.page,
         "label": hit.label if hit.label != str(hit.page) else "",
         "place": shown_place(hit.place) if hit.place != hit.label else "", "score": round(hit.score, 3),
@@ -281,15 +290,29 @@ def _nothing_hint(library: str | None) -> dict[str, Any]:
     return hint("list_documents", "nothing says this: see what there is, then ask in its words", library=library)
 
 
-def page_payload(read: PageRead, text: str) -> dict[str, Any]:
-    """Return a page with the part of its text that fits; ``sections`` are paths, innermost last."""
+def page_payload(read: PageRead, text: str, *, seen: bool = False) -> dict[str, Any]:
+    """Return a page with the part of its text that fits; ``sections`` are paths, innermost last.
+
+    Unless its picture is ``seen``, a note says where the text lacks what a chart or figure shows.
+    """
+    lacks = "" if seen or read.described else _missing_figures(read.text)
     return without_empty({
         "page": read.page, "label": read.label if read.label != str(read.page) else "", "place": read.span,
         "sections": [f"{_PATH.join(s.path)} [{s.node_id}, pages {page_range(s.start_page, s.end_page)}]"
                      for s in read.sections[:_OPEN_SECTIONS]],
         "text": text, "described": description_excerpt(read), "needs_ocr": read.needs_ocr or None,
-        "ocr": read.ocr or None, "read_by": read.read_by, "note": read.note, "hidden_text": list(read.hidden_text),
+        "ocr": read.ocr or None, "read_by": read.read_by, "note": "; ".join(filter(None, (read.note, lacks))),
+        "hidden_text": list(read.hidden_text),
     })  # fmt: skip
+
+
+def _missing_figures(text: str) -> str:
+    """Return a note where figures of a chart stand without their labels, or a caption names a figure."""
+    if unlabelled(text):
+        return "figures of a chart stand apart from their labels: format=both shows the page"
+    return (
+        "a figure is on this page, and its content is not in the text: format=both shows it" if pictured(text) else ""
+    )
 
 
 def description_excerpt(read: PageRead) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import mcp_types
 from fastmcp import FastMCP
@@ -26,6 +25,7 @@ from hybrid_core.store.catalog.maintenance import HomeState
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.engine.index.worker import Feed
+from hybrid_pageindex.mcp.payloads import document_uri
 from hybrid_pageindex.mcp.state import ToolState
 
 _LISTED = 100  # documents of one part of a list
@@ -40,11 +40,6 @@ def missing_resource(session: Any, uri: str, message: str = "") -> MCPError:
     modern = session is not None and session.protocol_version in MODERN_PROTOCOL_VERSIONS
     code = mcp_types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND
     return MCPError(code, message or f"Resource not found: '{uri[:500]}'", {"uri": uri})
-
-
-def document_uri(library: str, document: str, rest: str = "") -> str:
-    """Return the address of a document, or with ``rest`` of a part of it."""
-    return f"pageindex://{quote(library, safe='')}/{quote(document, safe='')}{rest}"
 
 
 def register_document_list(server: FastMCP, state: ToolState, subscriptions: Subscriptions) -> None:
@@ -113,6 +108,7 @@ def register_document_list(server: FastMCP, state: ToolState, subscriptions: Sub
     handlers.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, listen)
     for method in ("tools/list", "prompts/list", "resources/templates/list"):
         _refuse_cursors(handlers, method)
+    _withhold_logging(handlers)
 
 
 def _publisher(bus: InMemorySubscriptionBus, uri: str) -> Notify:
@@ -134,6 +130,18 @@ def _refuse_cursors(handlers: Any, method: str) -> None:
         return await whole(ctx, params)
 
     handlers.add_request_handler(method, mcp_types.PaginatedRequestParams, handle)
+
+
+def _withhold_logging(handlers: Any) -> None:
+    """Leave logging out of the capabilities of the revision of 2026, which deprecates it."""
+    whole = handlers.get_capabilities
+
+    def get_capabilities(*arguments: Any, **named: Any) -> mcp_types.ServerCapabilities:
+        capabilities: mcp_types.ServerCapabilities = whole(*arguments, **named)
+        modern = named.get("protocol_version") in MODERN_PROTOCOL_VERSIONS
+        return capabilities.model_copy(update={"logging": None}) if modern else capabilities
+
+    handlers.get_capabilities = get_capabilities
 
 
 async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Document]], str]:
