@@ -289,7 +289,7 @@ class McpMount:
         import fastmcp
 
         from hybrid_pageindex.mcp.server import build_server
-        from hybrid_pageindex.mcp.transports import SessionLimit
+        from hybrid_pageindex.mcp.transports import RETRY_MS, SessionLimit, event_store
 
         fastmcp.settings.enable_rich_logging = False
         fastmcp.settings.http_session_idle_timeout = 1800.0
@@ -297,7 +297,8 @@ class McpMount:
         access = Access() if limited else self._access
         server = build_server(self._engine, access, limited=limited, feed=self._feed, wake=self._wake)
         return server.http_app(
-            path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False
+            path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False,
+            event_store=event_store(), retry_interval=RETRY_MS,
         )  # the guard in front has looked at both
 
     async def close(self) -> None:

@@ -92,6 +92,7 @@ def build_server(
         lifespan=lifespan,
         middleware=[Heartbeat(), _Calls(turn, engine, bounded), _Lists(read_only=access.read_only, limited=limited)],
         mask_error_details=True,  # of errors that are not ours
+        dereference_schemas=False,
     )
     register_search_tools(server, state)
     register_conversation_tools(server, state)
