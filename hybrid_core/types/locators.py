@@ -147,7 +147,8 @@ class Region:
 class PageLayout:
     """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
     has the places of its drawing. ``regions`` are what a layout model saw, from top to bottom: headings, figures,
-    tables, captions; None where none has read the page.
+    tables, captions; None where none has read the page. ``charts`` are tables of the data of bar and line charts, read
+    from the drawing; their ``lines`` are empty.
     """
 
     width: float
@@ -156,6 +157,7 @@ class PageLayout:
     figures: tuple[Box, ...] = ()
     tables: tuple[TableBox, ...] = ()
     regions: tuple[Region, ...] | None = None
+    charts: tuple[TableBox, ...] = ()
 
 
 RegionsByPage = Mapping[int, Sequence[Region]]
