@@ -1,14 +1,21 @@
-"""Search results with full page texts, for other frameworks: text, score and location."""
+"""Search results with whole pages, and tools for agents, for other frameworks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Protocol, Unpack
 
+from hybrid_core.errors import PageIndexError
 from hybrid_core.types.requests import SearchFields, search_request
 from hybrid_core.types.results import PageFound, SearchResult
 from hybrid_pageindex.engine.documents.reading import PageRead
+from hybrid_pageindex.engine.search.grep import GrepResult, Listed
+
+_TOOL_PAGES = 5  # that an agent reads at once
+_TOOL_DOCUMENTS = 50  # that a count lists
+AgentTool = Callable[..., Awaitable[dict[str, Any]]]
 
 
 class Source(Protocol):
@@ -77,3 +84,68 @@ def _retrieved(page: PageFound, text: str, score: float) -> RetrievedPage:
     }  # fmt: skip
     values = {name: value for name, value in metadata.items() if value != ""}
     return RetrievedPage(f"{page.doc_id}:{page.page}", text, score, values)
+
+
+class ToolSource(Source, Protocol):
+    """A source of pages that also counts words: an ``Engine``, or a ``client.Client`` of a server."""
+
+    async def grep(
+        self, pattern: str, *, library: str | Sequence[str] | None = None, listed: Listed = "pages", most: int = 20
+    ) -> GrepResult: ...
+
+
+def page_tools(source: ToolSource, *, library: str | None = None, top_k: int = 5) -> list[AgentTool]:
+    """Return functions for the agents of other frameworks: search, read and count pages of one library.
+
+    Signatures and docstrings describe the tools. An error that the model can mend is returned as ``error``.
+    """
+
+    async def search_pages(question: str) -> dict[str, Any]:
+        """Find the pages of the documents that answer a question, best first, with snippets.
+
+        Args:
+            question: The question, with the names and years that it is about.
+        """
+        result = await source.search(question, library=library, top_k=top_k)
+        pages = [
+            {"document": page.doc_id, "name": page.doc_name, "page": page.page, "snippet": page.snippet,
+             "section": " › ".join(page.section.path)}
+            for page in result.results
+        ]  # fmt: skip
+        return {"evidence": result.evidence.level, "pages": pages, "notes": list(result.notes)}
+
+    async def read_pages(document: str, pages: list[int]) -> dict[str, Any]:
+        """Read the text of pages before you answer. Cite the document and the page.
+
+        Args:
+            document: The id or name of a document, as search_pages returns it.
+            pages: Page numbers, at most 5.
+        """
+        read = await source.pages(document, pages[:_TOOL_PAGES], library=library)
+        return {"pages": [{"name": page.doc_name, "page": page.page, "text": page.shown().text} for page in read]}
+
+    async def count_pages(words: str) -> dict[str, Any]:
+        """Count and list every document that holds a word or phrase.
+
+        Args:
+            words: A word, a phrase, or the beginning of a word with a star.
+        """
+        result = await source.grep(words, library=library, listed="documents", most=_TOOL_DOCUMENTS)
+        listed = [{"document": each.doc_id, "name": each.document, "pages": each.pages} for each in result.documents]
+        totals = {"total_documents": result.total_documents, "total_pages": result.total_pages}
+        return totals | {"complete": result.complete, "documents": listed}
+
+    return [_reporting(tool) for tool in (search_pages, read_pages, count_pages)]
+
+
+def _reporting(tool: AgentTool) -> AgentTool:
+    """Return a tool that returns the message of an error instead of raising it."""
+
+    @wraps(tool)
+    async def call(*arguments: Any, **named: Any) -> dict[str, Any]:
+        try:
+            return await tool(*arguments, **named)
+        except PageIndexError as error:
+            return {"error": str(error)}
+
+    return call

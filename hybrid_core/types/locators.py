@@ -114,7 +114,7 @@ class TableBox:
     box: Box
     rows: tuple[tuple[str, ...], ...]
     heads: int = 0
-    lines: tuple[int, int] = (0, 0)  # range of the table's lines in the page's text, from 0, the end excluded
+    lines: tuple[int, int] = (0, 0)  # those of the page's text that it is, from 0, the last excluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +160,10 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """The positions of words, figures and tables on a page.
-
-    ``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page of a format without layout has
-    positions in its rendered drawing. ``regions`` are the detections of a layout model, from top to bottom: headings,
-    figures, tables, captions. They are None if no model has read the page.
+    """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
+    has the places of its drawing. ``regions`` are what a layout model saw, from top to bottom: headings, figures,
+    tables, captions; None where none has read the page. ``charts`` are tables of the data of bar and line charts, read
+    from the drawing; their ``lines`` are empty.
     """
 
     width: float
@@ -173,6 +172,7 @@ class PageLayout:
     figures: tuple[Box, ...] = ()
     tables: tuple[TableBox, ...] = ()
     regions: tuple[Region, ...] | None = None
+    charts: tuple[TableBox, ...] = ()
 
 
 RegionsByPage = Mapping[int, Sequence[Region]]

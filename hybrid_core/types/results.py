@@ -146,6 +146,8 @@ class PageFound:
     contents: bool = False  # the page is a printed table of contents or an index, not an answer
     hidden_text: tuple[str, ...] = ()  # lines in the text of the page that are hidden on the page
     doc_title: str = ""
+    organisation: str = ""
+    year: int | None = None
 
     @property
     def why(self) -> str:
@@ -325,7 +327,7 @@ class SearchResult:
         shape = asdict(self)
         for page, result in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = result.receipt.to_dict(), result.why
-            for name in ("library", "place", "near", "see", "contents"):
+            for name in ("library", "place", "near", "see", "contents", "organisation", "year"):
                 if not page[name]:
                     del page[name]
         return shape

@@ -7,8 +7,10 @@ import asyncio
 import gc
 import json
 import os
+import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,7 +34,7 @@ async def mcp_command(engine: Engine, options: argparse.Namespace) -> int:
         _install_mcp(engine, options)
         return 0
     gc.disable()  # as in main
-    from hybrid_pageindex.mcp.transports import serve  # importing FastMCP takes longer than a search
+    from hybrid_pageindex.mcp.transports import serve  # FastMCP takes longer to import than a search takes
 
     gc.freeze()
     gc.enable()
@@ -63,7 +65,7 @@ def _manage_tokens(engine: Engine, options: argparse.Namespace) -> int:
         if json:
             dump(asdict(created))
         elif created.secret:
-            print(created.secret)  # alone on stdout, so that a pipe receives only the token
+            print(created.secret)  # alone on stdout, so that a pipe takes the token and nothing else
             remark = f"This token is shown only now. It gives {_grants_line(created.token)}."
             print(visible(remark), file=sys.stderr)
         else:
@@ -94,7 +96,6 @@ def _grants_line(token: Token) -> str:
 
 
 def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
-
     from hybrid_pageindex.mcp.payloads import ANSWER_TOKENS
 
     if options.http or options.allow_origin:
@@ -114,11 +115,10 @@ def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
 
 
 def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[str] = ()) -> tuple[Path, Path | None]:
-    """Add or replace the server's entry in a client's configuration. Return the file and its backup, None for a new
-    file.
+    """Add or replace the server's entry in a client's configuration. Return the file and its backup.
 
     Other entries stay. ``options`` are further options of the command ``mcp``. Raise UsageError for an unknown client
-    or a file that is not JSON, StoreError if it cannot be written.
+    or a file that is not JSON or TOML, StoreError if it cannot be written.
     """
     if client not in CLIENTS:
         raise UsageError(f"'{client}' is not a known client.", f"Choose {', '.join(CLIENTS)}.")
@@ -129,14 +129,15 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
     added = {"source": settings.source, **added} if settings.source else added
     try:
         before = file.read_bytes() if file.exists() else b""
-        after = _add_entry(file, before, settings.key, added)
+        add = _add_toml_entry if settings.toml else _add_entry
+        after = add(file, before, settings.key, added)
         file.parent.mkdir(parents=True, exist_ok=True)
         backup = _back_up(file) if before else None
         new = file.with_name(f"{file.name}.new")
         new.write_bytes(after)
         if backup:
             shutil.copymode(file, new)
-        os.replace(new, file)  # noqa: PTH105 - atomic, because a client may be reading
+        os.replace(new, file)  # noqa: PTH105 - at once: a client may be reading
     except OSError as error:
         raise StoreError(
             f"{file}: cannot be written ({error.strerror}).", "Add the entry by hand, as the documentation describes."
@@ -167,9 +168,33 @@ def _add_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> by
         if isinstance(config, dict) and isinstance(config.setdefault(key, {}), dict):
             config[key][NAME] = added
             return (json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
-    except (ValueError, RecursionError) as error:  # comments, another encoding, or numbers that JSON does not allow
+    except (ValueError, RecursionError) as error:  # comments, another encoding, numbers that JSON has not
         raise UsageError(f"{file} is not plain JSON ({error}).", advice) from error
     raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
+
+
+def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
+    """Return a TOML file with the entry; its comments stay. Raise UsageError where anything else would change."""
+    head = f"[{key}.{NAME}]"
+    table = "\n".join([head, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in added.items())])
+    advice = f"Add this by hand: {table}"
+    try:
+        text = before.decode("utf-8-sig").replace("\r\n", "\n")
+        config = tomllib.loads(text)
+        header = re.compile(rf"^\s*\[\s*{re.escape(key)}\s*\.\s*[\"']?{re.escape(NAME)}[\"']?\s*\]")
+        lines, inside = list[str](), False
+        for line in text.splitlines():
+            inside = bool(header.match(line)) or (inside and not line.lstrip().startswith("["))
+            lines += [] if inside else [line]
+        after = "\n".join([*lines, *([""] if lines and lines[-1].strip() else []), table, ""])
+        config.setdefault(key, {})[NAME] = {}
+        written = tomllib.loads(after)
+        written[key][NAME] = {}
+    except (ValueError, RecursionError, TypeError) as error:
+        raise UsageError(f"{file} is not TOML that can be extended ({error}).", advice) from error
+    if config != written:
+        raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
+    return after.encode()
 
 
 def _back_up(file: Path) -> Path:
@@ -188,8 +213,9 @@ class Client:
     linux: str
     mac: str
     key: str = "mcpServers"
-    typed: bool = False  # whether its entries state the type stdio
-    source: str = ""  # the value of "source" in its entries, "" for none
+    typed: bool = False  # its entries say that they are stdio
+    source: str = ""  # what its entries say of where they come from
+    toml: bool = False  # its configuration file is TOML, not JSON
 
     @property
     def file(self) -> Path:
@@ -207,6 +233,7 @@ CLIENTS = {
     "vscode": Client(
         ".config/Code/User/mcp.json", "Library/Application Support/Code/User/mcp.json", key="servers", typed=True
     ),
+    "codex": Client(".codex/config.toml", ".codex/config.toml", key="mcp_servers", toml=True),
     "cline": Client(f".config/Code/User/{_CLINE}", f"Library/Application Support/Code/User/{_CLINE}"),
     "gemini-cli": Client(".gemini/settings.json", ".gemini/settings.json"),
     "windsurf": Client(".codeium/windsurf/mcp_config.json", ".codeium/windsurf/mcp_config.json"),

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from pydantic import TypeAdapter
 
@@ -19,12 +19,11 @@ from hybrid_pageindex.client.conversations import ConversationsClient
 from hybrid_pageindex.client.documents import DocumentsClient, PicturesClient
 from hybrid_pageindex.client.libraries import BinClient, JobsClient, LibrariesClient, ModelsClient
 from hybrid_pageindex.client.wire import SubClient, Wire, error_of, read_as
+from hybrid_pageindex.engine.documents.comparison import Comparison
 from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.engine.index.uploads import Uploaded
-
-if TYPE_CHECKING:
-    pass
+from hybrid_pageindex.engine.search.grep import GrepResult, Listed
 
 _BINARY = {"Content-Type": "application/octet-stream"}
 
@@ -78,6 +77,54 @@ class Client(SubClient):
         if on_text is None and on_step is None:
             return read_as(Answer, await self._wire.json("POST", "/ask", json=body))
         return read_as(Answer, await self._followed("/ask", body, "answer", on_step, on_text))
+
+    async def grep(
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        library: str | Sequence[str] | None = None,
+        all_libraries: bool = False,
+        documents: Sequence[str] | str | None = None,
+        where: Sequence[str] | str = (),
+        node: str = "",
+        listed: Listed = "pages",
+        most: int = 20,
+        context: int = 0,
+        cursor: str = "",
+        seconds: float | None = None,
+    ) -> GrepResult:
+        """Count and list like ``Engine.grep``. The server stops after ``seconds``, by default 2."""
+        body: dict[str, Any] = {
+            "pattern": pattern, "regex": regex, "all_libraries": all_libraries, "where": several(where), "node": node,
+            "listed": listed, "most": most, "context": context, "cursor": cursor,
+        }  # fmt: skip
+        body |= {} if all_libraries else {"libraries": several(library or self._library)}
+        body |= {} if documents is None else {"documents": several(documents)}
+        body |= {} if seconds is None else {"seconds": seconds}
+        return read_as(GrepResult, await self._wire.json("POST", "/grep", json=body))
+
+    async def compare(
+        self,
+        left: str,
+        right: str,
+        *,
+        library: str | None = None,
+        right_library: str | None = None,
+        left_node: str = "",
+        right_node: str = "",
+        most: int = 50,
+        each: int = 20,
+        cursor: str = "",
+    ) -> Comparison:
+        """Compare like ``Engine.compare``."""
+        own = library or self._library
+        body = {
+            "left": {"document": left, "library": own, "node": left_node},
+            "right": {"document": right, "library": right_library or own, "node": right_node},
+            "most": most, "each": each, "cursor": cursor,
+        }  # fmt: skip
+        return read_as(Comparison, await self._wire.json("POST", "/compare", json=body))
 
     async def outline(
         self,

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 _API_PREFIX = "/api/v1/"
-_EMPTY_BODY_BYTES = 2  # bytes of the empty body {}
-_KEPT_BYTES = 2**16  # maximum bytes of a stored reply
-_KEY_LENGTH = 200  # maximum characters of an idempotency key
+_EMPTY_BODY_BYTES = 2  # bytes of a body that says nothing: {}
+_KEPT_BYTES = 2**16  # bytes of an answer that is kept
+_KEY_LENGTH = 200  # characters of a key
 _NEVER_KEPT = ("/api/v1/tokens", "/api/v1/session", "/api/v1/search", "/api/v1/ask")
 _KEPT_HEADERS = ("content-type", "location")
 _MCP_SESSIONS = 1000
@@ -155,7 +155,7 @@ class Idempotency:
         caller, store = scope["state"]["caller"].id, self._engine.admin.replies
         try:
             reply = await asyncio.to_thread(store.begin, caller, key, request_hash)
-        except (ReadOnlyError, DiskFullError) as error:  # another request with this key would be refused too
+        except (ReadOnlyError, DiskFullError) as error:  # so would be what it asks for
             refusal = refusal_of(error)
             await refusal.response()(scope, receive, send)
             return
@@ -249,7 +249,7 @@ class RequestRecorder:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"] == "/mcp" else "other")
                 self._metrics.add(scope["method"], route, message["status"], time.perf_counter() - began)
-                await self._audit(scope, message["status"])  # written before the caller receives the response
+                await self._audit(scope, message["status"])  # before the caller hears of it
             await send(message)
 
         await self._app(scope, receive, passed_on)
@@ -263,9 +263,9 @@ class RequestRecorder:
         path = scope["path"].removeprefix("/api/v1")
         try:
             await asyncio.to_thread(self._engine.admin.audit.add, caller.name, action, library, path[:2000], status)
-        except ReadOnlyError:  # this has refused the request too
+        except ReadOnlyError:  # which has refused what was asked, too
             return
-        except PageIndexError as error:  # the change has been made; the log reports that it was not recorded
+        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
             logging.getLogger(__name__).error("%s by %s at %s (%d): %s", action, caller.name, path, status, error)
 
 
@@ -295,16 +295,20 @@ class McpMount:
         import fastmcp
 
         from hybrid_pageindex.mcp.server import build_server
-        from hybrid_pageindex.mcp.transports import SessionLimit
+        from hybrid_pageindex.mcp.transports import RETRY_MS, SessionLimit, event_store
 
         fastmcp.settings.enable_rich_logging = False
         fastmcp.settings.http_session_idle_timeout = 1800.0
-        logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that disconnects
+        logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
         access = Access() if limited else self._access
         server = build_server(self._engine, access, limited=limited, feed=self._feed, wake=self._wake)
         return server.http_app(
-            path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False
-        )  # the guard has already checked both
+            path="/mcp",
+            middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)],
+            host_origin_protection=False,
+            event_store=event_store(),
+            retry_interval=RETRY_MS,
+        )  # the guard in front has looked at both
 
     async def close(self) -> None:
         for running in self._made.values():

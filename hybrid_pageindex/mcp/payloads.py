@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from hybrid_core.errors import UsageError
 from hybrid_core.text.prose import counted
@@ -17,18 +18,19 @@ from hybrid_pageindex.engine.documents.contents import Outline, OutlineNode
 from hybrid_pageindex.engine.documents.reading import MOST_PAGES, PageRead
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from indexers.assembly.flags import CAPTION
+from retrievers.reason.board import pictured, unlabelled
 
-ANSWER_TOKENS = 5000  # maximum tokens of one result
-_FRAME = 250  # tokens reserved for the fields around the items
-_WIDE = 0x2E80  # first code point from which most characters are Chinese, Japanese or Korean
+ANSWER_TOKENS = 5000  # tokens of one answer
+_FRAME = 250  # of these, for what stands around the items
+_WIDE = 0x2E80  # from here on mostly Chinese, Japanese and Korean
 _PATH = " › "
-_LINE_LENGTH = 200  # maximum characters of a one-line relevance
+_LINE_LENGTH = 200  # characters of a one-line relevance
 _READ_PAGES, _NEXT_PAGES, _OPEN_SECTIONS, _FEW_HINTS = (
     5,
     5,
     3,
     3,
-)  # maximum pages, following pages, sections and hints to suggest at once
+)  # pages, pages after them, sections and hints that are suggested at once
 _SUMMARY_TOKENS = 300
 _JSON_TYPES = {"a": "array", "i": "integer", "s": "string", "o": "object"}
 
@@ -136,6 +138,11 @@ def page_range(start: int, end: int) -> str:
     return str(start) if start == end else f"{start}-{end}"
 
 
+def document_uri(library: str, document: str, rest: str = "") -> str:
+    """Return the resource address of a document, or of a part of it with ``rest``."""
+    return f"pageindex://{quote(library, safe='')}/{quote(document, safe='')}{rest}"
+
+
 def evidence_payload(judged: Evidence) -> dict[str, Any]:
     """Return the evidence level with its score, rounded down. 0.4987 is weak and must not appear as 0.5, which is
     strong.
@@ -144,11 +151,13 @@ def evidence_payload(judged: Evidence) -> dict[str, Any]:
     return {"level": judged.level, "score": score} | without_empty({"hint": judged.hint})
 
 
-def result_payload(hit: PageFound) -> dict[str, Any]:
-    """Return the payload of a search result. ``score`` compares the results of one search, higher is better."""
+def result_payload(hit: PageFound, library: str) -> dict[str, Any]:
+    """Return a page of a search; ``score`` compares its results, higher is better. ``library`` is the usual one."""
     section = hit.section
     return without_empty({
         "document": hit.doc_name, "doc_id": hit.doc_id, "library": hit.library,
+        "link": document_uri(hit.library or library, hit.doc_id, f"/page/{hit.page}"),
+        "organisation": hit.organisation, "year": hit.year,
         "path": hit.short_path if hit.short_path != hit.doc_name else "", "page": hit.page,
         "label": hit.label if hit.label != str(hit.page) else "",
         "place": shown_place(hit.place) if hit.place != hit.label else "", "score": round(hit.score, 3),
@@ -293,18 +302,29 @@ def _nothing_hint(library: str | None) -> dict[str, Any]:
     return hint("list_documents", "nothing says this: see what there is, then ask in its words", library=library)
 
 
-def page_payload(read: PageRead, text: str) -> dict[str, Any]:
-    """Return the payload of a page with ``text``, the part of its text that fits.
+def page_payload(read: PageRead, text: str, *, seen: bool = False) -> dict[str, Any]:
+    """Return a page with the part of its text that fits; ``sections`` are paths, innermost last.
 
-    ``sections`` are paths, innermost last.
+    Unless its picture is ``seen``, a note says where the text lacks what a chart or figure shows.
     """
+    lacks = "" if seen or read.described else _missing_figures(read.text)
     return without_empty({
         "page": read.page, "label": read.label if read.label != str(read.page) else "", "place": read.span,
         "sections": [f"{_PATH.join(s.path)} [{s.node_id}, pages {page_range(s.start_page, s.end_page)}]"
                      for s in read.sections[:_OPEN_SECTIONS]],
         "text": text, "described": description_excerpt(read), "needs_ocr": read.needs_ocr or None,
-        "ocr": read.ocr or None, "read_by": read.read_by, "note": read.note, "hidden_text": list(read.hidden_text),
+        "ocr": read.ocr or None, "read_by": read.read_by, "note": "; ".join(filter(None, (read.note, lacks))),
+        "hidden_text": list(read.hidden_text),
     })  # fmt: skip
+
+
+def _missing_figures(text: str) -> str:
+    """Return a note where figures of a chart stand without their labels, or a caption names a figure."""
+    if unlabelled(text):
+        return "figures of a chart stand apart from their labels: format=both shows the page"
+    return (
+        "a figure is on this page, and its content is not in the text: format=both shows it" if pictured(text) else ""
+    )
 
 
 def description_excerpt(read: PageRead) -> str:

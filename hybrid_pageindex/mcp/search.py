@@ -26,6 +26,7 @@ from hybrid_pageindex.mcp.payloads import (
     count_tokens,
     cut_text,
     description_excerpt,
+    document_uri,
     evidence_payload,
     fit_items,
     has_more,
@@ -45,7 +46,6 @@ from hybrid_pageindex.mcp.payloads import (
     without_empty,
 )
 from hybrid_pageindex.mcp.state import Progress, ToolState, check_length, report_errors, with_content, with_images
-from hybrid_pageindex.mcp.subscriptions import document_uri
 
 _GREP_SECONDS = 2.0  # seconds of one call; the next call continues the search
 _MAX_LISTED = 50  # maximum pages or documents in one result
@@ -95,7 +95,8 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
             documents=documents or None, where=where, top_k=limit, effort=effort, trace=True, on_step=progress.step,
         )  # fmt: skip
         hits = result.results[start:]
-        results = fit_items([result_payload(page) for page in hits], state.budget)
+        usual = library or state.engine.settings.library
+        results = fit_items([result_payload(page, usual) for page in hits], state.budget)
         end = start + len(results)
         more = make_cursor(call, end) if has_more(result.results, end, limit) else ""
         answer = untrusted_fields("section", "snippet", "why") | {
@@ -106,7 +107,6 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
         answer |= without_empty({"notes": list(result.notes), "cursor": more}) | {"next": hints}
         if ctx.session.protocol_version < _LINKS_SINCE:
             return with_content(answer, [])
-        usual = library or state.engine.settings.library
         return with_content(answer, _page_links(hits[: len(results)], usual))
 
     _register_grep_and_compare(server, state)
@@ -152,7 +152,7 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
         document: DocumentName,
         pages: Annotated[str, BeforeValidator(_join_page_list), "Such as 3,7-9"] = "",
         node: Annotated[str, "Or a section's node_id"] = "",
-        format: Annotated[Literal["text", "hidden", "image", "sheet"], "sheet: 12 pages at once"] = "text",
+        format: Annotated[Literal["text", "hidden", "image", "both", "sheet"], "sheet: 12 pages at once"] = "text",
         library: str = "",
         cursor: str = "",
     ) -> ToolResult:
@@ -171,18 +171,25 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
         at = read_cursor(call, cursor)
         requested = await state.engine.pages(info.doc_id, numbers, library=library or None)
         head = untrusted_fields("sections", "text", "described") | {"document": info.name, "doc_id": info.doc_id}
-        if format not in ("text", "hidden"):
+        if format in ("image", "sheet"):
             each = SHEET if format == "sheet" else 1
             shown = requested[at[0] : at[0] + _IMAGES * each]
             together = [[page.page for page in shown[first : first + each]] for first in range(0, len(shown), each)]
             images = [await state.picture(info.doc_id, numbers, library, sheet=each > 1) for numbers in together]
             end, within = at[0] + len(shown), 0
-            payloads = [{"page": page.page} if format == "sheet" else page_payload(page, "") for page in shown]
+            payloads = [
+                {"page": page.page} if format == "sheet" else page_payload(page, "", seen=True) for page in shown
+            ]
         else:
-            if format == "text":
+            if format != "hidden":
                 requested = [page.shown() for page in requested]
-            payloads, (end, within) = await _fit_page_texts(state, requested, at, library)
-            shown, images = requested[at[0] : end + bool(within)], []
+            both = format == "both"
+            payloads, (end, within) = await _fit_page_texts(
+                state, requested[: at[0] + _IMAGES] if both else requested, at, library, seen=both
+            )
+            shown = requested[at[0] : end + bool(within)]
+            drawn = shown[bool(at[1]) :] if both else []  # the rest of a long text comes without its picture
+            images = [await state.picture(info.doc_id, [page.page], library) for page in drawn]
         more = make_cursor(call, end, within) if end < len(requested) else ""
         hints = [hint("read", "the rest", **call, cursor=more)] if more else read_hints(info, shown, library, format)
         answer = head | {"pages": payloads} | without_empty({"cursor": more}) | {"next": hints}
@@ -242,7 +249,7 @@ async def _read_outlines(
 
 
 async def _fit_page_texts(
-    state: ToolState, pages: Sequence[PageRead], at: tuple[int, int], library: str
+    state: ToolState, pages: Sequence[PageRead], at: tuple[int, int], library: str, *, seen: bool
 ) -> tuple[list[dict[str, Any]], tuple[int, int]]:
     """Return the payloads of pages whose texts fit the budget, and the position at which the next result continues.
 
@@ -259,7 +266,7 @@ async def _fit_page_texts(
         if payloads and not whole:
             break
         text = remaining if whole else cut_text(remaining, max(left, _PAGE_FRAME))
-        payloads.append(page_payload(read, text))
+        payloads.append(page_payload(read, text, seen=seen))
         left -= count_tokens(text)
         if not whole:
             return payloads, (position, within + len(text))

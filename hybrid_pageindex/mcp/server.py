@@ -45,14 +45,14 @@ If evidence is weak, outline(document, question) scores the section tree: open f
 best_pages. To count or to list all pages with exact words, grep; what changed between two documents, compare. \
 Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
-_AT_ONCE = 16  # maximum concurrent tool calls; further calls wait
+_AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
 _WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library", "upload_document"})
-_READING_ACTIONS = (None, "list", "show")  # actions of the tool jobs that change nothing
+_READING_ACTIONS = (None, "list", "show")  # of the tool jobs
 _WAITING_TOOLS = (
     "get_index",
     "build_index",
     "add_documents",
-)  # these mostly wait for builds and must not block reading
+)  # mostly wait for builds, which must keep nobody from reading
 
 
 def build_server(
@@ -94,7 +94,8 @@ def build_server(
         version=__version__,
         lifespan=lifespan,
         middleware=[Heartbeat(), _Calls(turn, engine, bounded), _Lists(read_only=access.read_only, limited=limited)],
-        mask_error_details=True,  # hides details of unexpected errors
+        mask_error_details=True,  # of errors that are not ours
+        dereference_schemas=False,
     )
     register_search_tools(server, state)
     register_conversation_tools(server, state)
@@ -123,7 +124,7 @@ class _Calls(Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        if context.message.arguments:  # some clients send null for arguments that are not given
+        if context.message.arguments:  # some clients send null for what is not given
             arguments = {name: value for name, value in context.message.arguments.items() if value is not None}
             context = context.copy(message=context.message.model_copy(update={"arguments": arguments}))
         async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
@@ -154,9 +155,9 @@ class _Calls(Middleware):
             library = await self._library_id(arguments.get("library"))
             add = self._engine.admin.audit.add
             await asyncio.to_thread(lambda: add(caller, tool, library, subject[:2000], outcome))
-        except ReadOnlyError:  # this has refused the request too
+        except ReadOnlyError:  # which has refused what was asked, too
             return
-        except PageIndexError as error:  # the change has been made; the log reports that it was not recorded
+        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
             logging.getLogger(__name__).error("%s by %s (%d): %s", tool, caller, outcome, error)
 
     async def _library_id(self, name: Any) -> str:
@@ -250,4 +251,4 @@ def _argument_errors(error: ValidationError) -> str:
         return str(error)
     details = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
     text = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)
-    return text.replace("a valid tuple", "a valid list")  # the term in the schema
+    return text.replace("a valid tuple", "a valid list")  # as the schema calls it

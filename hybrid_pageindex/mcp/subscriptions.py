@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import mcp_types
 from fastmcp import FastMCP
@@ -26,12 +25,13 @@ from hybrid_core.store.catalog.maintenance import HomeState
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.engine.index.worker import Feed
+from hybrid_pageindex.mcp.payloads import document_uri
 from hybrid_pageindex.mcp.state import ToolState
 
-_LISTED = 100  # documents of one batch
+_LISTED = 100  # documents of one part of a list
 _RETRY_SECONDS = 1.0
-_MAX_WATCHES = 1000  # maximum subscriptions of one server
-_RESOURCE_NOT_FOUND = -32002  # error code before the revision of 2026, which uses -32602
+_MAX_WATCHES = 1000  # of one server
+_RESOURCE_NOT_FOUND = -32002  # until the revision of 2026, which has -32602
 Notify = Callable[[], Awaitable[None]]
 
 
@@ -40,11 +40,6 @@ def missing_resource(session: Any, uri: str, message: str = "") -> MCPError:
     modern = session is not None and session.protocol_version in MODERN_PROTOCOL_VERSIONS
     code = mcp_types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND
     return MCPError(code, message or f"Resource not found: '{uri[:500]}'", {"uri": uri})
-
-
-def document_uri(library: str, document: str, rest: str = "") -> str:
-    """Return the resource address of a document, or of a part of it with ``rest``."""
-    return f"pageindex://{quote(library, safe='')}/{quote(document, safe='')}{rest}"
 
 
 def register_document_list(server: FastMCP, state: ToolState, subscriptions: Subscriptions) -> None:
@@ -113,6 +108,7 @@ def register_document_list(server: FastMCP, state: ToolState, subscriptions: Sub
     handlers.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, listen)
     for method in ("tools/list", "prompts/list", "resources/templates/list"):
         _refuse_cursors(handlers, method)
+    _withhold_logging(handlers)
 
 
 def _publisher(bus: InMemorySubscriptionBus, uri: str) -> Notify:
@@ -136,6 +132,18 @@ def _refuse_cursors(handlers: Any, method: str) -> None:
     handlers.add_request_handler(method, mcp_types.PaginatedRequestParams, handle)
 
 
+def _withhold_logging(handlers: Any) -> None:
+    """Leave logging out of the capabilities of the revision of 2026, which deprecates it."""
+    whole = handlers.get_capabilities
+
+    def get_capabilities(*arguments: Any, **named: Any) -> mcp_types.ServerCapabilities:
+        capabilities: mcp_types.ServerCapabilities = whole(*arguments, **named)
+        modern = named.get("protocol_version") in MODERN_PROTOCOL_VERSIONS
+        return capabilities.model_copy(update={"logging": None}) if modern else capabilities
+
+    handlers.get_capabilities = get_capabilities
+
+
 async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Document]], str]:
     """Return documents with the names of their libraries, by library and path, and the cursor of the next batch."""
     start, inner = _read_cursor(cursor)
@@ -149,7 +157,7 @@ async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Doc
             part = await state.engine.documents.browse(
                 library=name, state="published", most=_LISTED - len(documents), cursor=inner
             )
-        except NotFoundError:  # the library was deleted meanwhile
+        except NotFoundError:  # it was deleted meanwhile
             continue
         documents += ((name, document) for document in part.documents)
         if part.cursor:
@@ -202,7 +210,7 @@ class Subscriptions:
     def __init__(self, engine: Engine, feed: Feed) -> None:
         self._engine, self._feed = engine, feed
         self._watches: dict[Hashable, _Watch] = {}
-        self._moved = asyncio.Event()  # set when a subscription is added or removed
+        self._moved = asyncio.Event()  # set when a watch came or went
 
     def add(self, key: Hashable, library: str, document: Document, notify: Notify) -> None:
         """Subscribe to a document. Raise MCPError if the server has too many subscriptions."""
@@ -227,7 +235,7 @@ class Subscriptions:
             try:
                 for key, watch in list(self._watches.items()):
                     await self._check(key, watch)
-            except PageIndexError:  # a busy catalog is checked again
+            except PageIndexError:  # a catalog that is busy is looked at again
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 await self._wait_for_news(state)
@@ -256,5 +264,5 @@ class Subscriptions:
         watch.document = current
         try:
             await watch.notify()
-        except Exception:  # noqa: BLE001 - the client disconnected; the kind of error depends on its transport
+        except Exception:  # noqa: BLE001 - the client went away, however its transport says so
             self.remove(key)

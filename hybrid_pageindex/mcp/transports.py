@@ -18,8 +18,11 @@ from functools import partial
 
 import anyio
 import fastmcp
+import uvicorn
 from fastmcp import FastMCP
+from fastmcp.server.event_store import EventStore
 from fastmcp.utilities.logging import configure_logging
+from key_value.aio.stores.memory import MemoryStore
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -45,6 +48,9 @@ _REQUEST_HEADERS = (  # that a web page may send
     "Mcp-Session-Id",
 )  # fmt: skip
 _TOKEN_LENGTH = 16  # characters
+_EVENTS = 200  # kept for clients whose stream broke, of all sessions together; with pictures some 100 MB at most
+_EVENT_SECONDS = 300
+RETRY_MS = 1000  # after which such a client comes back
 _END_SECONDS = 10.0  # for an orderly end after a signal
 
 
@@ -158,16 +164,24 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
     fastmcp.settings.http_session_idle_timeout = _IDLE
     logging.getLogger("uvicorn.error").addFilter(not_cut_off)
     try:
-        await server.run_http_async(
-            show_banner=False, transport="http", host=host, port=port, path=MCP_PATH, middleware=[guard, bound],
-            host_origin_protection=False,  # Guard's work
-            log_level="WARNING",
-            uvicorn_config={
-                "access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning", "http": Impatient,
-            },
+        app = server.http_app(
+            path=MCP_PATH, middleware=[guard, bound], host_origin_protection=False,  # HttpGuard's work
+            event_store=event_store(), retry_interval=RETRY_MS,
         )  # fmt: skip
+        config = uvicorn.Config(
+            app, host=host, port=port, lifespan="on", ws="none", timeout_graceful_shutdown=2, access_log=False,
+            limit_concurrency=_CONNECTIONS, log_level="warning", http=Impatient,
+        )  # fmt: skip
+        await uvicorn.Server(config).serve()
     except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
         raise StoreError(f"{host}:{port} cannot be opened for listening.", "Choose another port.") from error
+
+
+def event_store() -> EventStore:
+    """Return a store of the latest events, from which a client whose stream broke fetches what it missed."""
+    return EventStore(
+        MemoryStore(max_entries_per_collection=_EVENTS), max_events_per_stream=_EVENTS, ttl=_EVENT_SECONDS
+    )
 
 
 class HttpGuard:

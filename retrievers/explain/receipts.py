@@ -111,7 +111,8 @@ class Explainer:
             self._short_path(visit.doc),
             place=place_of(page_text.label, page_text.places, page_text.text.count("\n", 0, offset)),
             mark=shown.mark, contents=lists_pages(page_text.text, content.pages), hidden_text=page_text.hidden,
-            doc_title=document.title,
+            doc_title=document.title, organisation=next(iter(document.card.names), ""),
+            year=next(iter(document.card.years), None),
         )  # fmt: skip
 
     def _verdict(self, place: tuple[int, int], title: str, page_text: PageText) -> str:

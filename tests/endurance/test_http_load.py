@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -32,6 +33,7 @@ async def test_no_request_of_many_clients_fails(
     record_property("p95 of a search, ms", found["kinds"]["search"]["p95_ms"])
 
 
+_CASES = 3_500
 _MAKERS = ("createLibrary", "nameLibrary", "createVectorStore", "importLibrary", "makeSample")
 _CHECKS = """
 [checks]
@@ -60,11 +62,14 @@ _STAY = ("changeSettings", "deleteLibrary", "deleteVectorStore", "nameLibrary")
 """Nothing that a sequence of requests does takes the library away that it is about."""
 
 
-def test_every_request_is_answered_as_it_is_described(tmp_path: Path) -> None:
+def test_every_request_is_answered_as_it_is_described(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """Schemathesis makes them from the description, of what is there and of what is not, with all of its checks.
 
     Last come sequences, in which one request uses what another made: documents, notes, jobs, tokens.
     """
+    cases = 0
     with serving(tmp_path / "home", PAGEINDEX_HTTP_REQUESTS_PER_MINUTE="0") as served:
         with served.client() as client:
             client.post("/libraries", json={"name": "default"})
@@ -104,9 +109,12 @@ def test_every_request_is_answered_as_it_is_described(tmp_path: Path) -> None:
             done = subprocess.run([*asked, *operations], capture_output=True, text=True, cwd=tmp_path)
             (tmp_path / f"{name}.txt").write_text(done.stdout)
             assert done.returncode == 0, done.stdout[-10000:]
+            cases += sum(map(int, re.findall(r"(\d[\d,]*) generated", done.stdout.replace(",", ""))))
         with served.client() as client:
             assert client.get("/health").status_code == 200
         assert not [line for line in served.said if "Traceback" in line]
+    assert cases >= _CASES
+    record_property("cases made from the description, all answered as described", cases)
 
 
 def _describe_seeded(described: dict[str, Any], there: Mapping[str, object]) -> dict[str, Any]:

@@ -47,6 +47,22 @@ def test_tools_are_those_of_the_snapshot_and_cost_at_most_2900_tokens(library: E
     assert tools == json.loads(SNAPSHOT.read_text(encoding="utf-8")), f"if the change is meant, renew {SNAPSHOT.name}"
 
 
+def test_text_and_picture_come_in_one_call(served: Stdio) -> None:
+    result = served.call("read", document="book.pdf", pages=[5, 6, 7, 8], format="both")
+    pages = answer(result)["pages"]
+    assert [page["page"] for page in pages] == [5, 6, 7] and all(page["text"] for page in pages)
+    assert [part["type"] for part in result["content"]] == ["text", "image", "image", "image"]
+    rest = served.call("read", document="book.pdf", pages="5,6,7,8", format="both", cursor=answer(result)["cursor"])
+    assert [page["page"] for page in answer(rest)["pages"]] == [8] and len(rest["content"]) == 2
+
+
+def test_results_say_where_they_stand(served: Stdio) -> None:
+    first = answer(served.call("search", question=QUESTION))["results"][0]
+    assert first["link"] == f"pageindex://default/{first['doc_id']}/page/{first['page']}"
+    assert served.ask("resources/read", {"uri": first["link"]})["result"]["contents"]
+    assert first["organisation"] and isinstance(first["year"], int)
+
+
 def test_older_revisions_are_served_and_the_agent_is_taught(library: Engine, served: Stdio) -> None:
     assert served.server["protocolVersion"] == "2025-06-18"
     for part in ("search(question)", "outline", "next", "cite"):

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import httpx2
@@ -162,7 +163,7 @@ async def test_fifty_clients_at_once(library: Engine) -> None:
     assert found["errors"] == [] and found["calls"] >= 50
 
 
-@pytest.mark.parametrize("client", sorted(CLIENTS))
+@pytest.mark.parametrize("client", sorted(name for name, client in CLIENTS.items() if not client.toml))
 def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp_path: Path, program: Cli) -> None:
     root = tmp_path / "papers"
     root.mkdir()
@@ -212,6 +213,49 @@ def test_install_leaves_a_file_alone_that_it_does_not_understand(tmp_path: Path)
         file.write_bytes(content)
         install("cursor", tmp_path, [])
         assert json.loads(file.read_text()).keys() == {"mcpServers"}
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ("", {}),
+        ('# mine\nmodel = "o5"\n\n[mcp_servers.other]\ncommand = "x"\nargs = ["[a]"]\n', {"model": "o5"}),
+        (
+            '[mcp_servers."hybrid-pageindex"]\ncommand = "old"\nstartup_timeout_sec = 9\n\n'
+            "[mcp_servers.hybrid-pageindex.env]\nA = \"b\"\n[tui]\ntheme = 'dark'\n",
+            {"tui": {"theme": "dark"}},
+        ),
+    ],
+)
+def test_install_adds_a_table_to_a_toml_file_and_keeps_the_rest(
+    before: str, kept: dict[str, object], tmp_path: Path
+) -> None:
+    file = Path.home() / ".codex" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(before)
+    for root in (tmp_path / 'a "quoted" ü\\folder', tmp_path):
+        root.mkdir(exist_ok=True)
+        written, _ = install("codex", tmp_path / "home", [root])
+        now, text = tomllib.loads(written.read_text()), written.read_text()
+        entry = now["mcp_servers"]["hybrid-pageindex"]
+        assert entry["args"][-2:] == ["--root", str(root)] and Path(entry["command"]).is_absolute()
+        assert {name: value for name, value in now.items() if name != "mcp_servers"} == kept
+        assert "# mine" in text or "# mine" not in before
+        assert "other" not in before or now["mcp_servers"]["other"] == {"command": "x", "args": ["[a]"]}
+        assert "env" not in before or entry["env"] == {"A": "b"}
+
+
+def test_install_leaves_a_toml_file_alone_that_it_cannot_extend(tmp_path: Path) -> None:
+    file = Path.home() / ".codex" / "config.toml"
+    file.parent.mkdir(parents=True)
+    for content in (
+        b"mcp_servers = 3\n", b"mcp_servers = {}\n", b"a = \n", b"mcp_servers.hybrid-pageindex.command = 'x'\n",
+        b"a = \xff", b'b = """\n[mcp_servers.hybrid-pageindex]\n"""\n', "a = 'ü'".encode("utf-16"),
+    ):  # fmt: skip
+        file.write_bytes(content)
+        with pytest.raises(UsageError, match=r"by hand: \[mcp_servers.hybrid-pageindex\]\ncommand = "):
+            install("codex", tmp_path, [])
+        assert file.read_bytes() == content and len(list(file.parent.iterdir())) == 1
 
 
 def test_the_command_line_does_not_wait_for_fastmcp() -> None:

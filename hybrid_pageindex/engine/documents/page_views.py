@@ -196,18 +196,26 @@ class Layouts:
         return tuple(boxes)
 
     def with_tables(self, library: str, read: PageRead) -> PageRead:
-        """Return a page with its tables in Markdown.
+        """Return a page with its tables in Markdown, and the data of its charts as tables at the end.
 
         If its layout cannot be read, return the page with plain lines and the reason as ``note``.
         """
         lines = read.text.split("\n")
-        if len(table_rows(lines, range(len(lines)))) < 2 or any(line.startswith("|") for line in lines):
+        tabular = len(table_rows(lines, range(len(lines)))) >= 2
+        drawn = sum(_TICK.fullmatch(line) is not None for line in lines) >= _TICKS
+        if not (tabular or drawn) or any(line.startswith("|") for line in lines):
             return read
         try:
-            tables = self._page_layout(library, read.doc_id, read.page, None).tables
+            layout = self._page_layout(library, read.doc_id, read.page, None)
         except (DocumentError, UsageError) as error:
             return replace(read, note=f"tables are shown as lines: {error}")
-        return replace(read, text="\n".join(lines_with_tables(lines, tables)))
+        charts = [line for chart in layout.charts for line in (CHART_HEAD, *_lines_of(chart))]
+        return replace(read, text="\n".join([*lines_with_tables(lines, layout.tables), *charts]))
+
+
+CHART_HEAD = "Chart, read from the drawing:"
+_TICK = re.compile(r"\W{0,3}\d[\d.,]*\s?%?")
+_TICKS = 3  # lines of one number each, which the axis of a chart has at least
 
 
 def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[str]:

@@ -20,6 +20,7 @@ from hybrid_core.system import out_of_memory
 from hybrid_core.types.locators import Box, PageLayout, PlacedLine, Region, RegionKind, WordBox
 from indexers.formats.format import Bounds, PageLook
 from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.charts import read_charts
 from indexers.formats.pdf.document import drawing, open_pdf, viewing
 from indexers.formats.pdf.line_text import is_right_to_left
 from indexers.formats.pdf.read import TEXT_FLAGS
@@ -193,7 +194,7 @@ def pdf_layout(
         ]
         return PageLayout(
             float(page.rect.width), float(page.rect.height), tuple(word for line in words for word in line),
-            tuple(figures(page, number)), tuple(tables(lines, words)),
+            tuple(figures(page, number)), tuple(tables(lines, words)), charts=tuple(read_charts(page)),
         )  # fmt: skip
 
 

@@ -64,6 +64,18 @@ async def test_a_question_without_a_model_has_its_sources(used: Any) -> None:
     assert (await used.ask(WHERE, on_text=told.append)).sources == answer.sources and not told
 
 
+async def test_words_are_counted_and_documents_compared(used: Any) -> None:
+    counted = await used.grep("dunes", most=2, context=1)
+    assert (counted.total_pages, counted.total_documents, counted.complete) == (3, 1, True) and counted.cursor
+    rest = await used.grep("dunes", most=2, context=1, cursor=counted.cursor)
+    assert [page.page for page in (*counted.pages, *rest.pages)] == [1, 2, 3]
+    listed = await used.grep("dun.s", regex=True, documents="dunes.pdf", listed="documents", seconds=20)
+    assert listed.documents[0].pages == 3
+    assert (await used.compare("dunes.pdf", "dunes.pdf")).changed == 0
+    with pytest.raises(NotFoundError):
+        await used.compare("dunes.pdf", "nothing.pdf")
+
+
 async def test_a_document_is_read(used: Any) -> None:
     [document] = await used.documents.list()
     assert document == await used.documents.get(document.doc_id) and document.pages == 3
