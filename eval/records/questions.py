@@ -173,6 +173,7 @@ class EvalQuestion:
     ``given`` are the documents of the setting "given": those of the evidence where it is empty.
     ``within`` are the documents that the question is about in every setting; empty where it asks the whole library.
     ``language`` is an ISO 639-1 code, "" where the set does not tell.
+    ``before`` are earlier questions of the same conversation, oldest first, where the question is a follow-up.
     ``answerable`` is False where the library does not hold the answer; such a question has no evidence.
     """
 
@@ -186,6 +187,7 @@ class EvalQuestion:
     given: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
     language: str = ""
+    before: tuple[str, ...] = ()
 
     @property
     def documents(self) -> tuple[str, ...]:

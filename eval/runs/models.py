@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,7 +83,8 @@ class RankerOptions:
     """Options of the rankers; each reads those it needs.
 
     ``search`` holds the engine's search options. ``embedder`` is a spec, "" for none. ``cache`` keeps what a baseline
-    makes slowly. ``languages`` are the questions' (text -> ISO 639-1 code). ``model`` is whole-tree's.
+    makes slowly. ``languages`` are the questions' (text -> ISO 639-1 code). ``before`` are the earlier questions of
+    follow-ups, which the engine completes as a conversation does. ``model`` is whole-tree's.
     """
 
     search: SearchFields
@@ -91,6 +92,7 @@ class RankerOptions:
     in_chinese: bool
     cache: Path
     languages: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, Sequence[str]] = field(default_factory=dict)
     model: ChatModel | None = None
 
 
@@ -102,7 +104,7 @@ def make_ranker(name: str, engine: Engine, corpus: Corpus, options: RankerOption
     in_chinese, cache = options.in_chinese, options.cache
     match name:
         case "engine":
-            return EngineRanker(engine, corpus.ids, options.search)
+            return EngineRanker(engine, corpus.ids, options.search, options.before)
         case "page-bm25":
             return PageBM25(corpus, in_chinese=in_chinese)
         case "page-bm25-stemmed":
