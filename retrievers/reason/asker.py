@@ -24,7 +24,7 @@ from retrievers.explain.statements import breaks_off, goes_on
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
 from retrievers.ranking.walk import Place
-from retrievers.reason.board import Board, Verdict, mark, short, unlabelled
+from retrievers.reason.board import Board, Verdict, file_name, mark, short, unlabelled
 from retrievers.trees.content import Content
 from retrievers.trees.contents import PageTexts
 
@@ -104,6 +104,10 @@ def _together(counts: TermCounts, words: str) -> bool:
 
 _PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
 _MARK = 110  # characters of the others
+_OTHER_DOCUMENTS, _OTHERS = 24, 0.5  # other documents of which the best page is named, in that share of the tokens
+_FURTHER = 36  # pages after these that are only named,
+_LABEL = 44  # each with so many characters of its heading, or of what matches
+_READ_LABELS = 12  # such pages without a heading whose text is read for that
 _PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
 _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
@@ -166,16 +170,63 @@ class Asker(QuestionSession):
             shown.append(f"D{doc + 1} page {page}:\n{read}")
         return shown
 
-    def passages(self, tokens: int, documents: Collection[int]) -> list[str]:
+    def passages(self, tokens: int, documents: Collection[int]) -> dict[Place, str]:
         """Return the best passage of each of the best pages of these documents, as many as fit ``tokens``."""
         places = [place for place in self._board.reached if place[0] in documents][:_PASSAGES]
-        shown: list[str] = []
-        for line in self.passage_lines(places, _WHOLE):
+        shown: dict[Place, str] = {}
+        for place, line in zip(places, self.passage_lines(places, _WHOLE), strict=True):
             tokens -= estimate(line) + 1
             if tokens < 0:
                 break
-            shown.append(line)
+            shown[place] = line
         return shown
+
+    def further(self, shown: Collection[Place], documents: Collection[int], tokens: int) -> dict[Place, str]:
+        """Return lines that only name pages, by the first page of each line, as many as fit ``tokens``.
+
+        The best page of other documents has a line with its document; the next pages of ``documents`` share one.
+        """
+        reached = self._board.reached
+        firsts = {doc: (doc, page) for doc, page in reversed(reached) if doc not in documents}
+        others = [place for place in reached if firsts.get(place[0]) == place][:_OTHER_DOCUMENTS]
+        rest = [place for place in reached if place[0] in documents and place not in shown][:_FURTHER]
+        labels = self._labels([*others, *rest])
+        lines: dict[Place, str] = {}
+        left = tokens - int(_OTHERS * tokens)
+        for doc, page in others:
+            name = file_name(self._board.scores[doc].candidate.document)
+            line = f"D{doc + 1} · {name} · less likely page {page} {labels[doc, page]}".rstrip()
+            tokens -= estimate(line) + 1
+            if tokens < left:
+                break
+            lines[doc, page] = line
+        first: dict[int, Place] = {}
+        for doc, page in rest:
+            key = first.setdefault(doc, (doc, page))
+            item = f"{page} {labels[doc, page]}".strip()
+            line = f"{lines[key]} | {item}" if key in lines else f"D{doc + 1} less likely pages: {item}"
+            tokens -= estimate(line) - estimate(lines.get(key, "")) + (key not in lines)
+            if tokens < 0:
+                break
+            lines[key] = line
+        return lines
+
+    def _labels(self, places: Sequence[Place]) -> dict[Place, str]:
+        """Return a heading of each page, or the words that match if no heading begins on it."""
+        titles = {place: self._heading_on(place) for place in places}
+        bare = [place for place in places if not titles[place]][:_READ_LABELS]
+        texts = zip(bare, self._page_texts(bare), strict=True)
+        titles |= {place: best_passage(page.text, self._terms).mark for place, page in texts}
+        return {place: short(title.replace("|", " "), _LABEL) for place, title in titles.items()}
+
+    def _heading_on(self, place: Place) -> str:
+        """Return the heading on a page that holds most of the question's words, "" where none begins there."""
+        doc, page = place
+        content = self._board.scores[doc].content
+        sections, starts = content.covering
+        covering = sections[starts[page - 1] : starts[page] if page < len(starts) else len(sections)].tolist()
+        titles = [content.sections[at].title for at in covering if content.beginnings[at] == (page, False)]
+        return max(titles, key=lambda title: len(self._terms.own.keys() & set(tokenise(title))), default="")
 
     def passage_lines(self, places: Sequence[Place], whole: int = sys.maxsize) -> list[str]:
         """Return a line for each page: its name and the passage that matches best.

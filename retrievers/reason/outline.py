@@ -34,17 +34,17 @@ _HIDDEN = 2  # sections that are named where others hide them
 _PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
 _PROMISE = 0.3  # of such a part
 _BEST_PAGES = 20  # best pages whose documents have a line
-_BESIDE = 0.5  # of the best document's score: others have no line
 _DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
 _TITLE, _PART = 50, 32  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """An outline for a model. ``documents`` are the numbers of the documents it contains."""
+    """An outline for a model. It contains the ``documents`` with these numbers, and has lines for ``pages``."""
 
     text: str
     documents: frozenset[int]
+    pages: frozenset[Place] = frozenset()
 
 
 def outline(
@@ -200,10 +200,7 @@ class _Lines:
             self.room -= sum(estimate(line) + 1 for line in fits)
             lines += [self._board.document_line(doc), *self._under(doc), *fits]
         named = set(self._pages)
-        scores = [scores_of.candidate.score for scores_of in self._board.scores]
-        by_pages = dict.fromkeys(doc for doc, _ in self._board.reached[:_BEST_PAGES])
-        by_score = [doc for doc, score in enumerate(scores) if score >= _BESIDE * max(scores)]
-        for doc in dict.fromkeys([*by_pages, *by_score]):
+        for doc in dict.fromkeys(doc for doc, _ in self._board.reached[:_BEST_PAGES]):
             line = self._board.document_line(doc)
             if doc not in named:
                 self.room -= estimate(line) + 1
@@ -211,7 +208,8 @@ class _Lines:
                     break
                 named.add(doc)
                 lines.append(line)
-        return Outline("\n".join(lines), frozenset(named))
+        pages = frozenset((doc, page) for doc, with_line in self._pages.items() for page in with_line)
+        return Outline("\n".join(lines), frozenset(named), pages)
 
     def _under(self, doc: int) -> list[str]:
         """Return the sections and pages of a document in its order, each below what holds it."""
