@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
@@ -106,7 +105,7 @@ _PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
 _MARK = 110  # characters of the others
 _OTHER_DOCUMENTS, _OTHERS = 24, 0.5  # other documents of which the best page is named, in that share of the tokens
 _FURTHER = 36  # pages after these that are only named,
-_LABEL = 44  # each with so many characters of its heading, or of what matches
+_LABEL = 36  # each with so many characters of its heading, or of what matches
 _READ_LABELS = 12  # such pages without a heading whose text is read for that
 _PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
 _BARE = 30  # letters of a page that is a picture
@@ -117,6 +116,13 @@ _NAME = 10  # of its name
 _DRAWING_PAGES = 14  # best pages of which is said what is drawn on them
 _HINT_PAGES = 3  # best pages whose documents hints must fit
 _TOP = 200  # characters at the top of a page: a heading there begins something else
+
+
+def _passage_line(places: Sequence[Place], passage: str) -> str:
+    """Return a line with a passage that stands on all these pages."""
+    names = [f"D{doc + 1} page {page}" for doc, page in places]
+    also = f" [also {', '.join(names[1:])}]" if len(names) > 1 else ""
+    return f"{names[0]}, a passage: {passage}{also}"
 
 
 class Asker(QuestionSession):
@@ -171,15 +177,24 @@ class Asker(QuestionSession):
         return shown
 
     def passages(self, tokens: int, documents: Collection[int]) -> dict[Place, str]:
-        """Return the best passage of each of the best pages of these documents, as many as fit ``tokens``."""
-        places = [place for place in self._board.reached if place[0] in documents][:_PASSAGES]
-        shown: dict[Place, str] = {}
-        for place, line in zip(places, self.passage_lines(places, _WHOLE), strict=True):
-            tokens -= estimate(line) + 1
+        """Return a line for each of the best pages of these documents, as many as fit ``tokens``.
+
+        A line has the best passage of its page. Pages with the same passage share the line of the first one, and other
+        pages take their place.
+        """
+        places = [place for place in self._board.reached if place[0] in documents]
+        passages = self._passages_of(places[:_PASSAGES], _WHOLE)
+        alike = len(passages) - len(set(passages.values()))
+        passages |= self._passages_of(places[_PASSAGES : _PASSAGES + alike], 0)
+        groups: dict[str, list[Place]] = {}
+        for place, passage in passages.items():
+            before = estimate(_passage_line(groups[passage], passage)) if passage in groups else -1
+            grown = [*groups.get(passage, ()), place]
+            tokens -= estimate(_passage_line(grown, passage)) - before
             if tokens < 0:
                 break
-            shown[place] = line
-        return shown
+            groups[passage] = grown
+        return {place: _passage_line(group, passage) for passage, group in groups.items() for place in group}
 
     def further(self, shown: Collection[Place], documents: Collection[int], tokens: int) -> dict[Place, str]:
         """Return lines that only name pages, by the first page of each line, as many as fit ``tokens``.
@@ -228,17 +243,19 @@ class Asker(QuestionSession):
         titles = [content.sections[at].title for at in covering if content.beginnings[at] == (page, False)]
         return max(titles, key=lambda title: len(self._terms.own.keys() & set(tokenise(title))), default="")
 
-    def passage_lines(self, places: Sequence[Place], whole: int = sys.maxsize) -> list[str]:
-        """Return a line for each page: its name and the passage that matches best.
+    def passage_lines(self, places: Sequence[Place]) -> list[str]:
+        """Return a line for each page: its name and the passage that matches best."""
+        passages = self._passages_of(places, len(places))
+        return [_passage_line([place], passages[place]) for place in places]
 
-        Pages after the first ``whole`` ones show only the statement that matches.
-        """
-        lines = []
-        for at, ((doc, page), page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
+    def _passages_of(self, places: Sequence[Place], whole: int) -> dict[Place, str]:
+        """Return the passage of each page that matches best; after the first ``whole`` ones only its statement."""
+        shown = {}
+        for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
             passage = best_passage(page_text.whole, self._terms)
             text = passage.text if at < whole else short(passage.mark or passage.text, _MARK)
-            lines.append(f"D{doc + 1} page {page}, a passage: {text or _NO_TEXT}")
-        return lines
+            shown[place] = text or _NO_TEXT
+        return shown
 
     def other_language(self) -> str:
         """Return a remark if the question and the best pages are in different languages, else ""."""

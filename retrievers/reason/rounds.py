@@ -235,7 +235,7 @@ class Rounds:
         shown = outline(self._board, self._roles, self._asker.marks(), room_for_outline, self._chosen)
         room -= estimate(shown.text) + 1
         passages = self._asker.passages(min(int(_PASSAGES * tokens), room), shown.documents)
-        lines = list(passages.values())
+        lines = list(dict.fromkeys(passages.values()))
         if language_note := self._asker.other_language():
             lines = [language_note, *lines][: max(1, len(lines))]
         self._listed = set(shown.documents)

@@ -150,6 +150,23 @@ def test_the_best_page_of_documents_without_a_line_is_named_and_can_be_chosen(tm
     assert found.results[0].doc_name == lines[-1][1] and found.results[0].page == 1
 
 
+def test_pages_with_the_same_passage_share_its_line(tmp_path: Path) -> None:
+    for name in ("heron", "swift", "egret", "finch"):
+        (tmp_path / f"{name}.md").write_text(
+            f"# Manual of the {name}\n\n{words(1)}\n\nTo stop a recording, tap Pause.\n\n{words(2)}\n"
+        )
+    (tmp_path / "tape.md").write_text(f"# Tape\n\n{words(3)}\n\nA recording stops when the reel is empty.\n")
+    engine = Engine(tmp_path / "home")
+    with closing(engine):
+        run(engine.index(sorted(tmp_path.glob("*.md"))))
+    _, prompts = ask(engine, lambda _: turn(), question="How do I stop a recording by Pause?", documents=None)
+    seen = data(prompts[-1], SEEN)
+    assert seen.count("tap Pause") < 4, "the first passages are longer"
+    (also,) = re.findall(r"tap Pause.*\[also (D\d+ page \d+(?:, D\d+ page \d+)*)\]$", seen, re.MULTILINE)
+    shown = shown_outline(data(prompts[-1], "Outline"), seen)
+    assert len(shown.passages) == 5 and len(also.split(", ")) >= 1
+
+
 def test_primary_pages_are_listed_and_hints_that_fit_no_page_are_left_out(long_library: Engine, tmp_path: Path) -> None:
     expert = tmp_path / "expert.yaml"
     expert.write_text(EXPERT)
