@@ -161,7 +161,8 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
         "--paraphrases",
         type=Path,
         metavar="FILE",
-        help='ask only the questions of this JSONL file ("id", "question"), in its wording',
+        help='ask only the questions of this JSONL file ("id", "question"), in its wording; "before" lists earlier '
+        "questions of a conversation",
     )
     add("--misspelt", type=int, default=0, metavar="N", help="misspell N words of each question, chosen by --seed")
     add("--hide-names", action="store_true", help="index the files under neutral names: document-001.pdf …")

@@ -116,17 +116,25 @@ _SLIPS: tuple[Callable[[str, int, random.Random], str], ...] = (_neighbour_key, 
 def reworded(dataset: Dataset, path: Path) -> Dataset:
     """Return the questions that ``path`` rephrases, with their gold, in the set's order; others are left out.
 
-    Each line of ``path`` is {"id", "question"}. Invalid, unknown and repeated lines are left out and reported. Raise
-    DocumentError if none is valid.
+    Each line of ``path`` is {"id", "question"}. ``before``, a list of earlier questions, makes it the last turn of a
+    conversation. A line whose ``set`` is another one is passed over. Invalid, unknown and repeated lines are left out
+    and reported. Raise DocumentError if none is valid.
     """
     ids, written = {question.id for question in dataset.questions}, dict[str, str]()
+    earlier: dict[str, tuple[str, ...]] = {}
 
     def add(entry: Mapping[str, Any], _: int) -> None:
+        if "set" in entry and words(entry["set"], "set") != dataset.name:
+            return
         number = words(entry["id"], "id")
         if number not in ids:
             raise ValueError(f"{dataset.name} has no question {number}")
         if number in written:
             raise ValueError(f"question {number} has two wordings")
+        before = entry.get("before", [])
+        if not isinstance(before, list):
+            raise ValueError("'before' must be a list of questions")
+        earlier[number] = tuple(words(question, "before") for question in before)
         written[number] = words(entry["question"], "question")
 
     left_out: list[str] = []
@@ -135,7 +143,7 @@ def reworded(dataset: Dataset, path: Path) -> Dataset:
     if not written:
         first = f" The first line left out: {left_out[0]}." if left_out else ""
         raise DocumentError(f"{path} contains no valid question.{first}", 'Write {"id", "question"} on each line.')
-    questions = (replace(q, text=written[q.id]) for q in dataset.questions if q.id in written)
+    questions = (replace(q, text=written[q.id], before=earlier[q.id]) for q in dataset.questions if q.id in written)
     return replace(dataset, questions=tuple(questions), left_out=(*dataset.left_out, *left_out))
 
 

@@ -11,22 +11,30 @@ from hybrid_pageindex import Engine
 
 
 class EngineRanker:
-    """Rank with the engine.
-
-    ``ids`` are doc_ids by file name, because several documents may have the same short name. ``search`` contains the
-    search options of all questions.
+    """``ids`` are doc_ids by file name: names may be short for several documents, ids are not. ``search`` is what every
+    question is asked with. ``before`` are the earlier questions of those that are the last turn of a conversation.
     """
 
     name = "engine"
 
-    def __init__(self, engine: Engine, ids: Mapping[str, str], search: SearchFields) -> None:
-        self._engine, self._ids, self._search = engine, ids, search
+    def __init__(
+        self,
+        engine: Engine,
+        ids: Mapping[str, str],
+        search: SearchFields,
+        before: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._engine, self._ids, self._search, self._before = engine, ids, search, before or {}
         self.options: Mapping[str, Any] = {name: value for name, value in search.items() if value is not None}
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
         ids = None if documents is None else [self._ids[name] for name in documents]
         request = self._engine.request(question, **self._search)
-        result = self._engine.search_now(request, documents=ids, top_k=depth, trace=True)
+        request = self._engine.request(request, documents=ids, top_k=depth, trace=True)
+        if before := self._before.get(question, ()):
+            result = self._engine.conversations.search_now(request, before)
+        else:
+            result = self._engine.search_now(request)
         pages = tuple(
             RankedPage(
                 page.doc_name, page.page, page.score, page.section.node_id,

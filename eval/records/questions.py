@@ -43,7 +43,7 @@ class Ranking:
     receipts: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    tokens: int = 0  # input and output
+    tokens: int = 0  # in and out
     input_tokens: int = 0
     cost: float = 0.0
 
@@ -171,12 +171,13 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class EvalQuestion:
-    """A question with its gold evidence.
+    """``kind`` is the stratum of samples; ``group`` what folds keep together (a company, a law, a contract).
 
-    ``kind`` is the stratum for samples. ``group`` is kept together in folds (a company, a law, a contract). ``given``
-    are the documents searched in the setting "given", by default those of the evidence. ``within`` are the documents
-    searched in every setting, empty for the whole library. ``language`` is an ISO 639-1 code, "" if unknown.
-    ``answerable`` is False if the library does not contain the answer; such a question has no evidence.
+    ``given`` are the documents of the setting "given": those of the evidence where it is empty.
+    ``within`` are the documents that the question is about in every setting; empty where it asks the whole library.
+    ``language`` is an ISO 639-1 code, "" where the set does not tell.
+    ``before`` are earlier questions of the same conversation, oldest first, where the question is a follow-up.
+    ``answerable`` is False where the library does not hold the answer; such a question has no evidence.
     """
 
     id: str
@@ -189,6 +190,7 @@ class EvalQuestion:
     given: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
     language: str = ""
+    before: tuple[str, ...] = ()
 
     @property
     def documents(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
 
 
-_MINUTES = 600.0  # timeout of a call in seconds
+_MINUTES = 600.0  # seconds of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,9 @@ def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answe
 class RankerOptions:
     """Options of the rankers; each reads those it needs.
 
-    ``search`` contains the engine's search options. ``embedder`` is a spec, "" for none. ``cache`` stores what takes a
-    baseline long to compute. ``languages`` are the questions' (text -> ISO 639-1 code). ``model`` is for whole-tree.
+    ``search`` holds the engine's search options. ``embedder`` is a spec, "" for none. ``cache`` keeps what a baseline
+    makes slowly. ``languages`` are the questions' (text -> ISO 639-1 code). ``before`` are the earlier questions of
+    follow-ups, which the engine completes as a conversation does. ``model`` is whole-tree's.
     """
 
     search: SearchFields
@@ -93,6 +94,7 @@ class RankerOptions:
     in_chinese: bool
     cache: Path
     languages: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, Sequence[str]] = field(default_factory=dict)
     model: ChatModel | None = None
 
 
@@ -104,7 +106,7 @@ def make_ranker(name: str, engine: Engine, corpus: Corpus, options: RankerOption
     in_chinese, cache = options.in_chinese, options.cache
     match name:
         case "engine":
-            return EngineRanker(engine, corpus.ids, options.search)
+            return EngineRanker(engine, corpus.ids, options.search, options.before)
         case "page-bm25":
             return PageBM25(corpus, in_chinese=in_chinese)
         case "page-bm25-stemmed":

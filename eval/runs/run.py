@@ -69,9 +69,10 @@ def measure(plan: Plan, progress: Progress) -> Run:
         corpus = Corpus(prepared.engine)
         cache = home.with_name(home.name + ".baselines")
         languages = {q.text: q.language for q in dataset.questions}
+        before = {q.text: q.before for q in dataset.questions if q.before}
         options = RankerOptions(
             search=plan.search, embedder=plan.embedder, in_chinese=dataset.chinese, cache=cache, languages=languages,
-            model=models.tree,
+            before=before, model=models.tree,
         )  # fmt: skip
         ranker = make_ranker(plan.ranker, prepared.engine, corpus, options, progress)
         dataset = within(dataset, corpus)

@@ -18,7 +18,8 @@ from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.store.conversations.conversations import ConversationReader, ConversationWriter, conversations_about
 from hybrid_core.store.conversations.turns import Turns
 from hybrid_core.types.conversations import Citation, Conversation, ConversationMessage, MessageEvent
-from hybrid_core.types.requests import SearchFields, several
+from hybrid_core.types.requests import SearchFields, SearchRequest, several
+from hybrid_core.types.results import SearchResult
 from hybrid_pageindex.config.settings import Settings, usual_fields
 from hybrid_pageindex.conversations.memory import Exchange, remember, request_in, scope_of
 from hybrid_pageindex.conversations.runner import News, TurnRunner
@@ -212,6 +213,10 @@ class Conversations:
             return self._maker.make(complete, memory, heard, stopped or threading.Event(), note)
 
         return await in_the_background(answer)
+
+    def search_now(self, request: SearchRequest, before: Sequence[str]) -> SearchResult:
+        """Return the pages that a turn finds after the questions ``before``. Nothing is answered or stored."""
+        return self._maker.search(request, before)
 
     async def edit(self, question: int, text: str, **fields: Unpack[SearchFields]) -> ConversationMessage:
         """Ask another question in place of an earlier one, and return the answer message.

@@ -17,13 +17,14 @@ from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.answers import Answer, Calculation, Claim, Source
 from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
 from hybrid_core.types.requests import SearchRequest
-from hybrid_core.types.results import ReasoningStep
+from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.conversations.memory import Memory
+from hybrid_pageindex.conversations.memory import Exchange, Memory, remember
 from hybrid_pageindex.engine.answers.asking import Answerer
 from hybrid_pageindex.engine.parts import Parts
 from hybrid_pageindex.engine.search.searcher import charged_to, libraries_of
+from retrievers.answer.sources import near
 from retrievers.explain import passages as snippet
 from retrievers.explain.passages import PassageTerms
 from retrievers.query.intent import points_back, with_words_before
@@ -219,6 +220,22 @@ class TurnMaker:
             rests_on = {source.number for source in answer.sources}
         cited = [replace(citation, cited=citation.number in rests_on) for citation in cited]
         return Turn(text, answer, searched, made_from, tuple(cited))
+
+    def search(self, request: SearchRequest, before: Sequence[str]) -> SearchResult:
+        """Return the pages that a turn finds for a question after the questions ``before``, without answering any."""
+        model, why = self._model() if request.effort != "fast" else (None, "")
+        spent, notes, exchanges = Usage(), [why], list[Exchange]()
+        earlier: tuple[tuple[str, int], ...] = ()
+        for at, question in enumerate((*before, request.question), 1):
+            memory = remember(exchanges, self.settings.conversation_tokens)
+            searched, _, usage, failed = stand_alone(question, memory, model, threading.Event())
+            spent, notes = spent + usage, [*notes, failed]
+            if at == len(before):  # the pages that an answer to it rests on where no model writes one
+                last = replace(request, question=searched, top_k=self.settings.top_k)
+                earlier = tuple((page.doc_id, page.page) for page in near(self._searcher.search(last).results))
+            exchanges.append(Exchange(question, "", searched, earlier if at == len(before) else ()))
+        result = self._searcher.search(replace(request, question=searched), None, earlier)
+        return replace(result, usage=result.usage + spent, notes=(*result.notes, *filter(None, notes)))
 
     def _model(self) -> tuple[ChatModel | None, str]:
         """Return the model, and the reason if the configured model cannot be used."""

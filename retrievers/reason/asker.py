@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
@@ -24,13 +23,13 @@ from retrievers.explain.statements import breaks_off, goes_on
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
 from retrievers.ranking.walk import Place
-from retrievers.reason.board import Board, Verdict, mark, short, unlabelled
+from retrievers.reason.board import Board, Verdict, file_name, mark, short, unlabelled
 from retrievers.trees.content import Content
 from retrievers.trees.contents import PageTexts
 
 T = TypeVar("T", bound=BaseModel)
-_REPLY = 1500  # maximum tokens of a reply
-_LINE = 3  # tokens of an item's number and line end
+_REPLY = 1500  # tokens that a reply may have
+_LINE = 3  # tokens of an item's number and of the end of its line
 
 
 class QuestionSession(Session):
@@ -102,17 +101,28 @@ def _together(counts: TermCounts, words: str) -> bool:
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
 
 
-_PASSAGES, _WHOLE = 18, 3  # maximum passages, and those shown completely
-_MARK = 110  # characters of the other passages
-_PAGE, _LEAST = 1000, 250  # maximum tokens of a page (3,000 characters), and the minimum that is useful
-_BARE = 30  # letters below which a page counts as a picture
+_PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
+_MARK = 110  # characters of the others
+_OTHER_DOCUMENTS, _OTHERS = 24, 0.5  # other documents of which the best page is named, in that share of the tokens
+_FURTHER = 36  # pages after these that are only named,
+_LABEL = 36  # each with so many characters of its heading, or of what matches
+_READ_LABELS = 12  # such pages without a heading whose text is read for that
+_PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
+_BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
 _UNLABELLED_CHART = "(figures of a chart without their names: only its picture tells which is whose)"
-_NAME = 10  # tokens of a page's name
-_DRAWING_PAGES = 14  # best pages whose figures are described
-_HINT_PAGES = 3  # best pages whose documents must contain the hints
-_TOP = 200  # characters at the top of a page; a heading there begins a new section
+_NAME = 10  # of its name
+_DRAWING_PAGES = 14  # best pages of which is said what is drawn on them
+_HINT_PAGES = 3  # best pages whose documents hints must fit
+_TOP = 200  # characters at the top of a page: a heading there begins something else
+
+
+def _passage_line(places: Sequence[Place], passage: str) -> str:
+    """Return a line with a passage that stands on all these pages."""
+    names = [f"D{doc + 1} page {page}" for doc, page in places]
+    also = f" [also {', '.join(names[1:])}]" if len(names) > 1 else ""
+    return f"{names[0]}, a passage: {passage}{also}"
 
 
 class Asker(QuestionSession):
@@ -167,28 +177,86 @@ class Asker(QuestionSession):
             shown.append(f"D{doc + 1} page {page}:\n{read}")
         return shown
 
-    def passages(self, tokens: int, documents: Collection[int]) -> list[str]:
-        """Return the best passages of the best pages of these documents, as many as fit ``tokens``."""
-        places = [place for place in self._board.reached if place[0] in documents][:_PASSAGES]
-        shown: list[str] = []
-        for line in self.passage_lines(places, _WHOLE):
-            tokens -= estimate(line) + 1
+    def passages(self, tokens: int, documents: Collection[int]) -> dict[Place, str]:
+        """Return a line for each of the best pages of these documents, as many as fit ``tokens``.
+
+        A line has the best passage of its page. Pages with the same passage share the line of the first one, and other
+        pages take their place.
+        """
+        places = [place for place in self._board.reached if place[0] in documents]
+        passages = self._passages_of(places[:_PASSAGES], _WHOLE)
+        alike = len(passages) - len(set(passages.values()))
+        passages |= self._passages_of(places[_PASSAGES : _PASSAGES + alike], 0)
+        groups: dict[str, list[Place]] = {}
+        for place, passage in passages.items():
+            before = estimate(_passage_line(groups[passage], passage)) if passage in groups else -1
+            grown = [*groups.get(passage, ()), place]
+            tokens -= estimate(_passage_line(grown, passage)) - before
             if tokens < 0:
                 break
-            shown.append(line)
-        return shown
+            groups[passage] = grown
+        return {place: _passage_line(group, passage) for passage, group in groups.items() for place in group}
 
-    def passage_lines(self, places: Sequence[Place], whole: int = sys.maxsize) -> list[str]:
-        """Return a line for each page: its name and the best matching passage.
+    def further(self, shown: Collection[Place], documents: Collection[int], tokens: int) -> dict[Place, str]:
+        """Return lines that only name pages, by the first page of each line, as many as fit ``tokens``.
 
-        Pages after the first ``whole`` ones show only the matching statement.
+        The best page of other documents has a line with its document; the next pages of ``documents`` share one.
         """
-        lines = []
-        for at, ((doc, page), page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
+        reached = self._board.reached
+        firsts = {doc: (doc, page) for doc, page in reversed(reached) if doc not in documents}
+        others = [place for place in reached if firsts.get(place[0]) == place][:_OTHER_DOCUMENTS]
+        rest = [place for place in reached if place[0] in documents and place not in shown][:_FURTHER]
+        labels = self._labels([*others, *rest])
+        lines: dict[Place, str] = {}
+        left = tokens - int(_OTHERS * tokens)
+        for doc, page in others:
+            name = file_name(self._board.scores[doc].candidate.document)
+            line = f"D{doc + 1} · {name} · less likely page {page} {labels[doc, page]}".rstrip()
+            tokens -= estimate(line) + 1
+            if tokens < left:
+                break
+            lines[doc, page] = line
+        first: dict[int, Place] = {}
+        for doc, page in rest:
+            key = first.setdefault(doc, (doc, page))
+            item = f"{page} {labels[doc, page]}".strip()
+            line = f"{lines[key]} | {item}" if key in lines else f"D{doc + 1} less likely pages: {item}"
+            tokens -= estimate(line) - estimate(lines.get(key, "")) + (key not in lines)
+            if tokens < 0:
+                break
+            lines[key] = line
+        return lines
+
+    def _labels(self, places: Sequence[Place]) -> dict[Place, str]:
+        """Return a heading of each page, or the words that match if no heading begins on it."""
+        titles = {place: self._heading_on(place) for place in places}
+        bare = [place for place in places if not titles[place]][:_READ_LABELS]
+        texts = zip(bare, self._page_texts(bare), strict=True)
+        titles |= {place: best_passage(page.text, self._terms).mark for place, page in texts}
+        return {place: short(title.replace("|", " "), _LABEL) for place, title in titles.items()}
+
+    def _heading_on(self, place: Place) -> str:
+        """Return the heading on a page that holds most of the question's words, "" where none begins there."""
+        doc, page = place
+        content = self._board.scores[doc].content
+        sections, starts = content.covering
+        covering = sections[starts[page - 1] : starts[page] if page < len(starts) else len(sections)].tolist()
+        titles = [content.sections[at].title for at in covering if content.beginnings[at] == (page, False)]
+        return max(titles, key=lambda title: len(self._terms.own.keys() & set(tokenise(title))), default="")
+
+    def passage_lines(self, places: Sequence[Place]) -> list[str]:
+        """Return a line for each page: its name and the passage that matches best."""
+        passages = self._passages_of(places, len(places))
+        return [_passage_line([place], passages[place]) for place in places]
+
+    def _passages_of(self, places: Sequence[Place], whole: int) -> dict[Place, str]:
+        """Return the passage of each page that matches best; after the first ``whole`` ones only its statement."""
+        shown = {}
+        for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
             passage = best_passage(page_text.whole, self._terms)
             text = passage.text if at < whole else short(passage.mark or passage.text, _MARK)
-            lines.append(f"D{doc + 1} page {page}, a passage: {text or _NO_TEXT}")
-        return lines
+            shown[place] = text or _NO_TEXT
+        return shown
 
     def other_language(self) -> str:
         """Return a remark if the question and the best pages are in different languages, else ""."""

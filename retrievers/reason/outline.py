@@ -22,29 +22,29 @@ from retrievers.query.expert import Role
 from retrievers.ranking.walk import Place
 from retrievers.reason.board import Board, short
 
-_PAGES = 12  # best pages with a line
-_ALL, _FEW = 4, 2  # the first pages, shown with all headings; headings of each other page
+_PAGES = 12  # that have a line
+_ALL, _FEW = 4, 2  # so many of them with all their headings, the others with the first few
 _LIKELY, _FAINT = 0.5, 0.1  # of the best page's value: pages below have a line only among the first, and none
 _FIRST = 6
-_LEVELS, _LONG = 2, 4  # maximum sections above a page, each with at least this number of pages
-_WHOLE = 0.6  # share of a document's pages from which a section is not informative
-_SHARE = 0.8  # maximum share of the tokens for pages; the rest is for roles, other parts and documents
-_ROLES = 0.6  # share of the tokens reserved for roles before pages
-_HIDDEN = 2  # hidden subsections that are named
-_PARTS, _DIVIDED = 4, 2  # other parts that are named, for this number of documents
-_PROMISE = 0.3  # minimum value of such a part
-_BEST_PAGES = 20  # best pages whose documents get a line
-_BESIDE = 0.5  # minimum score of a document with a line, as a share of the best
-_DEEP = 700  # tokens of an opened section up to which parts of its parts are shown
-_TITLE, _PART = 50, 32  # maximum characters
+_LEVELS, _LONG = 2, 4  # of sections above a page, which have so many pages and more
+_WHOLE = 0.6  # of a document's pages: a section of more tells nothing
+_SHARE = 0.8  # of the tokens at most for pages, the rest for roles, other parts and documents
+_ROLES = 0.6  # of the tokens that roles have before pages, where the rest is not enough for them
+_HIDDEN = 2  # sections that are named where others hide them
+_PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
+_PROMISE = 0.3  # of such a part
+_BEST_PAGES = 20  # best pages whose documents have a line
+_DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
+_TITLE, _PART = 50, 32  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """An outline for a model. ``documents`` are the numbers of the documents it contains."""
+    """An outline for a model. It contains the ``documents`` with these numbers, and has lines for ``pages``."""
 
     text: str
     documents: frozenset[int]
+    pages: frozenset[Place] = frozenset()
 
 
 def outline(
@@ -114,10 +114,10 @@ class _Lines:
 
     def __init__(self, board: Board, marks: Mapping[Place, str]) -> None:
         self._board, self._marks, self.room = board, marks, 0
-        self._pages: dict[int, dict[int, int]] = {}  # maximum headings by document and page
+        self._pages: dict[int, dict[int, int]] = {}  # by document, with the headings that each has at most
         self._sections: dict[int, set[int]] = {}
-        self._came: list[Place] = []  # pages in the order in which they were added
-        self._own: dict[Place, set[int]] = {}  # sections for which a page was added; their headings come first
+        self._came: list[Place] = []  # the pages in the order in which they got their line
+        self._own: dict[Place, set[int]] = {}  # the sections for whose sake a page has a line, whose headings are first
 
     def documents(self) -> list[int]:
         return list(self._pages)
@@ -144,7 +144,7 @@ class _Lines:
         if size > self.room - reserve:
             if self._pages:
                 return False
-            if count > 1:  # the best page always gets a line, if necessary with one heading and no sections above it
+            if count > 1:  # the best page has a line in any case, if need be with one heading and nothing above it
                 return self.add(doc, page, _FEW if count > _FEW else 1, reserve)
             above, lines = [], [self._page(doc, page, count, shown), self._board.document_line(doc)]
             size = sum(estimate(line) + 1 for line in lines)
@@ -174,7 +174,7 @@ class _Lines:
         room = self.room
         text = self._outline()
         while (excess := estimate(text.text) - tokens) > 0:
-            room -= excess  # names besides the pages are dropped first
+            room -= excess  # what is named beside the pages goes first
             self.room, before = room, text.text
             text = self._outline()
             if text.text == before:
@@ -199,10 +199,7 @@ class _Lines:
             self.room -= sum(estimate(line) + 1 for line in fits)
             lines += [self._board.document_line(doc), *self._under(doc), *fits]
         named = set(self._pages)
-        scores = [scores_of.candidate.score for scores_of in self._board.scores]
-        by_pages = dict.fromkeys(doc for doc, _ in self._board.reached[:_BEST_PAGES])
-        by_score = [doc for doc, score in enumerate(scores) if score >= _BESIDE * max(scores)]
-        for doc in dict.fromkeys([*by_pages, *by_score]):
+        for doc in dict.fromkeys(doc for doc, _ in self._board.reached[:_BEST_PAGES]):
             line = self._board.document_line(doc)
             if doc not in named:
                 self.room -= estimate(line) + 1
@@ -210,7 +207,8 @@ class _Lines:
                     break
                 named.add(doc)
                 lines.append(line)
-        return Outline("\n".join(lines), frozenset(named))
+        pages = frozenset((doc, page) for doc, with_line in self._pages.items() for page in with_line)
+        return Outline("\n".join(lines), frozenset(named), pages)
 
     def _under(self, doc: int) -> list[str]:
         """Return the lines of the sections and pages of a document in order, each below its section."""

@@ -233,12 +233,18 @@ class Rounds:
         room = self._asker.room(_PROMPT, Turn, empty)
         room_for_outline = min(int(_OUTLINE * tokens), _OUTLINE_TOKENS, room)
         shown = outline(self._board, self._roles, self._asker.marks(), room_for_outline, self._chosen)
-        passages = self._asker.passages(min(int(_PASSAGES * tokens), room - estimate(shown.text) - 1), shown.documents)
+        room -= estimate(shown.text) + 1
+        passages = self._asker.passages(min(int(_PASSAGES * tokens), room), shown.documents)
+        lines = list(dict.fromkeys(passages.values()))
         if language_note := self._asker.other_language():
-            passages = [language_note, *passages][: max(1, len(passages))]
+            lines = [language_note, *lines][: max(1, len(lines))]
         self._listed = set(shown.documents)
-        self._asker.step("shown", self._seen(shown.documents, passages[bool(language_note) :]))
-        return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
+        self._asker.step("shown", self._seen(shown.documents, lines[bool(language_note) :]))
+        left = min(int((_OUTLINE + _PASSAGES) * tokens) - estimate(shown.text), room) - estimate("\n".join(lines)) - 1
+        further = self._asker.further({*shown.pages, *passages}, shown.documents, left)
+        self._listed |= {doc for doc, _ in further}
+        lines += further.values()
+        return empty | {"outline": shown.text, "seen": "\n".join(lines) or "nothing yet"}
 
     def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:
         """Return the values of a later round's prompt: the relevant documents, earlier replies and readings, and the

@@ -350,7 +350,7 @@ class _Chart:
             centres = sorted((label.centre[0], label.text) for label in row)
             gap = min((b[0] - a[0] for a, b in pairwise(centres)), default=math.inf)
             reach = (0.5 if centred else 0.2) * gap
-            nearest = {place: min(centres, key=lambda item: abs(item[0] - place)) for place in places}  # noqa: B023
+            nearest = {place: min(centres, key=lambda item: abs(item[0] - place)) for place in places}
             if len(centres) > 1 and all(abs(item[0] - place) <= reach for place, item in nearest.items()):
                 return nearest
             numbers = _axis([(label.turned(), found) for label in row if (found := _NUMBER.fullmatch(label.text))], ())

@@ -82,3 +82,42 @@ def test_ours_belong_to_the_set(name: str) -> None:
     before = {question.id: question.text for question in dataset.questions}
     asked = reworded(dataset, OURS[name]).questions
     assert len(asked) == 40 and not [q.id for q in asked if q.text == before[q.id]]
+
+
+DIALOGUES = [_HERE / "dialogues.jsonl", _HERE / "dialogues-unseen.jsonl"]
+KINDS = ("contoso", "gitlab_handbook", "emanual", "legalquad_de", "covidqa")
+SETS = ("financebench", *(f"sets/{name}" for name in KINDS))
+
+
+def test_a_follow_up_has_the_questions_before_it_and_those_of_other_sets_are_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "d.jsonl"
+    rows = [
+        {"set": "weirs", "id": "q2", "before": ["Why one?"], "question": "And two?"},
+        {"set": "locks", "id": "q9", "before": ["Why nine?"], "question": "And ten?"},
+        {"id": "q1", "before": "Why?", "question": "And one?"},
+        {"id": "q3", "before": [""], "question": "And three?"},
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    read_set = reworded(SET, file)
+    assert [(q.id, q.text, q.before) for q in read_set.questions] == [("q2", "And two?", ("Why one?",))]
+    assert [line.split("line ")[1][0] for line in read_set.left_out] == ["3", "4"]
+
+
+def test_a_run_completes_a_follow_up_as_a_conversation_does(tmp_path: Path) -> None:
+    docs, questions = own_set(tmp_path)
+    row = {"id": "0-0", "before": ["How many employees did Corvane Optics have in 2023?"], "question": "And net sales?"}
+    (tmp_path / "d.jsonl").write_text(json.dumps(row))
+    (tmp_path / "bare.jsonl").write_text(json.dumps({"id": "0-0", "question": "And net sales?"}))
+    with_before, bare = (
+        measure(plan(tmp_path / name, docs, questions, paraphrases=tmp_path / f"{name}.jsonl"), Progress(quiet=True))
+        for name in ("d", "bare")
+    )
+    assert with_before.head.measures["all"]["hit@1"] == 1
+    assert with_before.questions[0].pages != bare.questions[0].pages
+
+
+def test_dialogues_are_forty_and_more_of_all_kinds() -> None:
+    seen, unseen = ([json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] for file in DIALOGUES)
+    assert len(seen) >= 40 and {row["set"] for row in seen} == set(SETS)
+    assert not {(row["set"], row["id"]) for row in seen} & {(row["set"], row["id"]) for row in unseen}
+    assert all(row["before"] and row["question"] for row in (*seen, *unseen))

@@ -110,6 +110,63 @@ def test_the_outline_names_the_best_pages_and_keeps_within_its_tokens(long_libra
     }
 
 
+LESS = r"^D\d+(?: · .+ ·)? less likely pages?:? (.*)$"
+
+
+def test_pages_without_a_passage_are_named_with_their_headings(long_library: Engine) -> None:
+    question = "Which pumps and weirs have their upkeep over the years?"
+    _, (prompt,) = ask(long_library, lambda _: turn(pages=[page("D1", 20)]), question=question)
+    outline, seen = data(prompt, "Outline"), data(prompt, SEEN)
+    (items,) = re.findall(LESS, seen, re.MULTILINE)
+    named = {int(number): label for number, label in (item.split(" ", 1) for item in items.split(" | "))}
+    before = re.findall(r"^ +page (\d+)|^D1 page (\d+), a passage", f"{outline}\n{seen}", re.MULTILINE)
+    assert len(named) > 20 and not named.keys() & {int(one or other) for one, other in before}
+    assert all(label == f"Heading of page {number}" for number, label in named.items() if number not in (50, 51))
+    assert estimate(outline) + estimate(seen) <= 0.31 * 6000
+
+
+def test_the_best_page_of_documents_without_a_line_is_named_and_can_be_chosen(tmp_path: Path) -> None:
+    for number in range(60):
+        filler = " ".join(f"The {name} of hall {number} is quiet." for name in ("roof", "gate", "yard"))
+        (tmp_path / f"hall-{number:02}.md").write_text(
+            f"# Hall {number}\n\nThe rent of hall {number} is due.\n{filler}\n"
+        )
+    engine = Engine(tmp_path / "home")
+    with closing(engine):
+        run(engine.index(sorted(tmp_path.glob("*.md"))))
+    lines: list[tuple[str, str]] = []
+
+    def rule(request: Request) -> Any:
+        if request.title != "Turn":
+            return {"reasoning": "", "documents": [], "conditions": []}
+        text = request.messages[-1].text
+        other = r"^(D\d+) · (\S+) · less likely page 1 Hall \d+$"
+        lines.extend(re.findall(other, data(text, SEEN), re.MULTILINE))
+        return turn(pages=[page(lines[-1][0], 1)])
+
+    found, prompts = ask(engine, rule, question="When is the rent of the hall due?", documents=None)
+    listed = set(re.findall(r"^D\d+ · (\S+)", data(prompts[-1], "Outline"), re.MULTILINE))
+    assert len(lines) > 5 and not listed & {name for _, name in lines}
+    assert found.results[0].doc_name == lines[-1][1] and found.results[0].page == 1
+
+
+def test_pages_with_the_same_passage_share_its_line(tmp_path: Path) -> None:
+    for name in ("heron", "swift", "egret", "finch"):
+        (tmp_path / f"{name}.md").write_text(
+            f"# Manual of the {name}\n\n{words(1)}\n\nTo stop a recording, tap Pause.\n\n{words(2)}\n"
+        )
+    (tmp_path / "tape.md").write_text(f"# Tape\n\n{words(3)}\n\nA recording stops when the reel is empty.\n")
+    engine = Engine(tmp_path / "home")
+    with closing(engine):
+        run(engine.index(sorted(tmp_path.glob("*.md"))))
+    _, prompts = ask(engine, lambda _: turn(), question="How do I stop a recording by Pause?", documents=None)
+    seen = data(prompts[-1], SEEN)
+    assert seen.count("tap Pause") < 4, "the first passages are longer"
+    (also,) = re.findall(r"tap Pause.*\[also (D\d+ page \d+(?:, D\d+ page \d+)*)\]$", seen, re.MULTILINE)
+    shown = shown_outline(data(prompts[-1], "Outline"), seen)
+    assert len(shown.passages) == 5 and len(also.split(", ")) >= 1
+
+
 def test_primary_pages_are_listed_and_hints_that_fit_no_page_are_left_out(long_library: Engine, tmp_path: Path) -> None:
     expert = tmp_path / "expert.yaml"
     expert.write_text(EXPERT)
