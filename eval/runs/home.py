@@ -48,7 +48,7 @@ def machine() -> dict[str, Any]:
 
 @cache
 def engine_code() -> Mapping[str, str]:
-    """Return {version, code}, where ``code`` is a hash of the engine's source files that distinguishes any two states."""
+    """Return {version, code}, where ``code`` is a hash of the engine's source files."""
     above = Path(hybrid_pageindex.__file__).parent.parent
     digest = hashlib.sha256()
     for room in _ROOMS:
