@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hybrid_core.types.notes import Note
 from hybrid_core.types.usage import Usage
 
 
@@ -36,6 +37,11 @@ class PageIndexError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.advice}".strip()
+
+    @property
+    def note(self) -> Note:
+        """Return the message with its advice."""
+        return Note.joined((self.message, self.advice), "list.sentences")
 
     @property
     def command_advice(self) -> str:

@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import TEXT, Note, read
 
-_WARNING = re.compile(
-    r"(\d+) of \d+ pages? (?:ha(?:ve|s) no readable text \(scanned\?\)|shows? no text that OCR could read): "
+_UNREAD = ("warning.unread", "warning.ocr-empty")
+_BEFORE_CODES = re.compile(
+    r"(\d+) of (\d+) pages? (?:ha(?:ve|s) no readable text \(scanned\?\)|shows? no text that OCR could read): "
     r"([\d, -]*\d)"
 )
 
 
-def unread_warning(unread: int, pages: int, which: str) -> str:
+def unread_warning(unread: int, pages: int, which: str) -> Note:
     """Return the warning for pages that nobody has read.
 
     ``which`` is a list such as "1-3, 7"; only its beginning where it is long.
     """
-    have = "has" if pages == 1 else "have"
-    return f"{unread} of {counted(pages, 'page')} {have} no readable text (scanned?): {which}"
+    return Note("warning.unread", unread=unread, pages=pages, which=which)
 
 
-def empty_warning(empty: int, pages: int, which: str) -> str:
+def empty_warning(empty: int, pages: int, which: str) -> Note:
     """Return the warning for pages on which OCR found nothing."""
-    show = "shows" if pages == 1 else "show"
-    return f"{empty} of {counted(pages, 'page')} {show} no text that OCR could read: {which}"
+    return Note("warning.ocr-empty", unread=empty, pages=pages, which=which)
 
 
-def unread_pages(warnings: Sequence[str]) -> tuple[int, str]:
+def unread_pages(warnings: Sequence[Note]) -> tuple[int, str]:
     """Return the number of a document's pages that show something and have no text, and which, by its warnings."""
-    matches = [match for warning in warnings if (match := _WARNING.match(warning))]
-    return sum(int(match[1]) for match in matches), ", ".join(match[2] for match in matches)
+    unread = [warning.params for warning in warnings if warning.code in _UNREAD]
+    return sum(params["unread"] for params in unread), ", ".join(params["which"] for params in unread)
+
+
+def read_warnings(forms: Iterable[str]) -> tuple[Note, ...]:
+    """Return stored warnings. Homes older than codes hold texts, of which those about unread pages are recognised."""
+    warnings = read(forms)
+    return tuple(_with_code(warning) if warning.code == TEXT else warning for warning in warnings)
+
+
+def _with_code(warning: Note) -> Note:
+    match = _BEFORE_CODES.match(warning)
+    return warning if match is None else unread_warning(int(match[1]), int(match[2]), match[3])
 
 
 Effort = Literal["fast", "auto", "deep"]
@@ -231,7 +241,7 @@ class Section:
     synthetic: bool = False
     summary: str = ""
     flags: tuple[str, ...] = ()
-    gaps: tuple[str, ...] = ()
+    gaps: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +345,7 @@ class Document:
     size: int
     mtime: float
     indexed_at: str
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
     models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
     error: str = ""  # why the newest attempt failed; an older version may still be published
     corrections: Mapping[str, str] = field(default_factory=dict)  # by hand; ``title`` and ``card`` have them
@@ -438,5 +448,5 @@ class IndexedContent:
     chunks: tuple[Chunk, ...]
     terms: bytes  # hybrid_core.text.terms.TermCounts of the pages' text and descriptions
     heading_terms: bytes  # the same, of the headings that begin on each page
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
     models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: which ones improved it, what that took

@@ -13,8 +13,8 @@ from hybrid_core.llm.budget import cut, estimate
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.text.prose import counted
 from hybrid_core.types.conversations import ConversationMessage, ConversationScope, Summary
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request
 from hybrid_pageindex.engine.documents.reading import library_documents
 from retrievers.candidates import documents as select
@@ -137,7 +137,7 @@ def scope_of(
 
 def request_in(
     catalog: Catalog, scope: ConversationScope, question: str, fields: SearchFields
-) -> tuple[SearchRequest, str]:
+) -> tuple[SearchRequest, Note]:
     """Return the search request of a question within a scope, and a note on removed documents.
 
     Raise NotFoundError if nothing of the scope exists any more.
@@ -150,8 +150,7 @@ def request_in(
         what = "libraries" if not libraries and scope.libraries else "documents"
         raise NotFoundError(f"None of the {what} of this conversation exists any more.", "Begin another conversation.")
     gone = len(scope.documents) - len(left)
-    reason = "of this conversation cannot be searched any more, because of changes to the library"
-    note = f"{counted(gone, 'document')} {reason}" if gone else ""
+    note = Note("turn.documents-gone", documents=gone) if gone else NONE
     fields_asked: SearchFields = {**fields, "all_libraries": not libraries}
     if libraries:
         fields_asked["libraries"] = libraries

@@ -16,6 +16,7 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.answers import Answer, Calculation, Claim, Source
 from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep
 from hybrid_core.types.usage import Usage
@@ -38,7 +39,7 @@ class StandAlone(BaseModel):
 
 def stand_alone(
     question: str, memory: Memory, model: ChatModel | None, stopped: threading.Event
-) -> tuple[str, QuestionFrom, Usage, str]:
+) -> tuple[str, QuestionFrom, Usage, Note]:
     """Return the question in a form that is complete by itself, how it was made, the usage, and a note if a model
     failed.
 
@@ -47,10 +48,10 @@ def stand_alone(
     """
     before = memory.last
     if before is None or not points_back(question, before.searched):
-        return question, "as asked", Usage(), ""
+        return question, "as asked", Usage(), NONE
     keywords = with_words_before(question, before.searched)
     if model is None:
-        return keywords, "keywords", Usage(), ""
+        return keywords, "keywords", Usage(), NONE
     written = prompt("stand-alone")
     messages = written.messages({"question": question, "conversation": memory.text})
     try:
@@ -58,15 +59,11 @@ def stand_alone(
             messages, StandAlone, prompt=written.id, max_tokens=400, scope=CallScope(stopped=stopped)
         )  # fmt: skip
     except ChatError as error:
-        note = (
-            f"the model that completes a follow-up question failed ({error}), so the words of the previous question "
-            "were added"
-        )
-        return keywords, "keywords", error.usage, note
+        return keywords, "keywords", error.usage, Note("turn.words-added", error=error.note)
     rewritten = " ".join(reply.value.question.split()) if reply.value else ""
     if not rewritten or len(rewritten) > _LONGEST:
-        return keywords, "keywords", reply.usage, "the model returned no complete question"
-    return rewritten, "model", reply.usage, ""
+        return keywords, "keywords", reply.usage, Note("turn.no-question")
+    return rewritten, "model", reply.usage, NONE
 
 
 _LINES = 120  # tokens of a page's lines
@@ -173,7 +170,7 @@ class TurnMaker:
         self._catalog, self._searcher, self._chat = parts.catalog, parts.searcher, parts.chat
 
     def make(
-        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
+        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: Note = NONE
     ) -> Turn:
         """Answer a completed request with the user's original question. Raise the errors of a search, and Cancelled."""
         model, why = self._model()
@@ -214,12 +211,12 @@ class TurnMaker:
         cited = [replace(citation, cited=citation.number in rests_on) for citation in cited]
         return Turn(text, answer, searched, made_from, tuple(cited))
 
-    def _model(self) -> tuple[ChatModel | None, str]:
+    def _model(self) -> tuple[ChatModel | None, Note]:
         """The model, or why the one that is configured cannot be used."""
         try:
-            return self._chat.model(), ""
+            return self._chat.model(), NONE
         except PageIndexError as error:
-            return None, f"the language model cannot be used: {error}"
+            return None, Note("turn.no-model", error=error.note)
 
     def _citations(self, sources: Sequence[Source]) -> list[Citation]:
         """The sources with what they are, to be kept."""

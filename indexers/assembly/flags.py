@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from hybrid_core.text.identifiers import part_number
 from hybrid_core.types.documents import Line, ParsedPage, Section
+from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import own_ranges
 
 FLAGS = ("has_table", "has_code", "has_command", "has_config", "has_figure")
@@ -150,11 +151,11 @@ _BEFORE, _QUOTE = 45, 60  # characters
 _ALONE = ":([–—|\n"  # and nothing at all
 
 
-def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
+def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
     """Return the gaps of each section as sentences with page numbers, in the order of ``sections``."""
     texts = [page.text for page in pages]
     small = [text.lower() for text in texts]
-    gaps: list[dict[str, None]] = [{} for _ in sections]
+    gaps: list[dict[Note, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]
     read = not any(page.needs_ocr or page.pictures for page in pages)
     told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small))]
@@ -171,13 +172,14 @@ def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[
     return [tuple(gap)[:_MOST] for gap in gaps]
 
 
-def gaps_warning(sections: Sequence[Section]) -> list[str]:
+def gaps_warning(sections: Sequence[Section]) -> list[Note]:
     """Return one line that summarises the gaps of a document, [] if there are none."""
     gaps = [gap for section in sections for gap in section.gaps]
     if not gaps:
         return []
-    more = f" and {len(gaps) - 2} more" if len(gaps) > 2 else ""
-    return [f"left open: {'; '.join(gaps[:2])}{more}"]
+    if len(gaps) > 2:
+        return [Note("warning.left-open-more", gaps=gaps[:2], more=len(gaps) - 2)]
+    return [Note("warning.left-open", gaps=gaps)]
 
 
 def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
@@ -186,7 +188,7 @@ def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) ->
     return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
 
 
-def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Note]]:
     reported = set[str]()  # running heads repeat them
     for page, text in texts:
         to_be = (m for m in _TO_BE.finditer(text) if not m["common"] or text[: m.start()].rstrip(" ")[-1:] in _ALONE)
@@ -196,8 +198,8 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str
             quote = line[-_QUOTE:]
             if quote not in reported:
                 reported.add(quote)
-                what = "text left out" if "*" in match[0] else "to be filled in"
-                yield page, match.start(), f"{what}: '{quote}', page {page}"
+                left_out = Note("gap.left-out", quote=quote, page=page) if "*" in match[0] else None
+                yield page, match.start(), left_out or Note("gap.to-fill-in", quote=quote, page=page)
 
 
 def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
@@ -209,7 +211,7 @@ def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[st
     }
 
 
-def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, str]]:
+def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, Note]]:
     present = {part_number(m["number"]) for _, text in texts for m in _PART_BEGINS.finditer(text)}.union(bare)
     for page, text in texts:
         for match in _PART_NAMED.finditer(text):
@@ -217,10 +219,10 @@ def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> I
                 continue
             if _REFERRING.search(text[max(0, match.start() - _BEFORE) : match.start()]):
                 name = f"{match['word'].capitalize()} {match['number']}"
-                yield page, match.start(), f"{name}, to which page {page} refers, is not in this file"
+                yield page, match.start(), Note("gap.part", part=name, page=page)
 
 
-def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, int, str]]:
+def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, int, Note]]:
     captions: dict[str, set[str]] = {}
     for _, text in texts:
         for match in _CAPTION_BEGINS.finditer(text):
@@ -233,7 +235,7 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
                 continue
             if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
                 name = f"{_caption_kind(match).capitalize()} {match['number']}"
-                yield page, match.start(), f"{name}, to which page {page} refers, does not exist"
+                yield page, match.start(), Note("gap.caption", caption=name, page=page)
 
 
 def _role(page: ParsedPage, offset: int) -> str:
@@ -250,7 +252,7 @@ def _caption_kind(match: re.Match[str]) -> str:
     return "table" if match["word"].lower() == "table" else "figure"
 
 
-def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, str]]:
+def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, Note]]:
     """Yield headings that nothing follows and announced tables that do not come, by the markup."""
     parents = {section.parent_id for section in sections}
     for at, (section, (first, start), (last, end)) in enumerate(own_ranges(sections)):
@@ -265,7 +267,7 @@ def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> I
                 offset += len(line.text) + 1
         body = [line for line in lines if line.role != "heading" and line.text.strip()]
         if not body and not any(pages[number - 1].pictures for number in range(first, last + 1)):
-            yield at, f"'{section.title[:_QUOTE]}' has no text, page {first}"
+            yield at, Note("gap.no-text", title=section.title[:_QUOTE], page=first)
         announced = any(_TABLE_BELOW.search(line.text) for line in body if line.role in ("text", ""))
         if announced and not any(line.role in ("table", "image", "code") for line in body):
-            yield at, f"page {first} announces a table that does not follow"
+            yield at, Note("gap.table", page=first)

@@ -25,6 +25,7 @@ from hybrid_core.llm.replies import ReplyCache
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, Section
 from hybrid_core.types.files import Kind
+from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import ChunkSize, cut
 from indexers.assembly.content import heading_terms, ranges, text_warnings
 from indexers.assembly.spool import PageTerms, TermsByPage
@@ -65,7 +66,7 @@ def rebuilt(
     sections: Sequence[Section],
     *,
     description: str,
-    notes: Sequence[str],
+    notes: Sequence[Note],
     moot: str = "",
     models: Mapping[str, Any],
     size: ChunkSize,
@@ -74,7 +75,7 @@ def rebuilt(
 
     ``moot`` is a warning that falls away once every page has text: how to have them read.
     """
-    stale = set(text_warnings(base.pages))
+    stale: set[str] = set(text_warnings(base.pages))
     if not any(page.needs_ocr for page in pages):
         stale.add(moot)
     warnings = [warning for warning in base.warnings if warning not in stale]
@@ -115,7 +116,6 @@ Told = Callable[[Stage, int, int], None]
 """The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
 _IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
 _REASONS = 3  # for pages that failed, that are named
-_NOT_AGAIN = ", and the model is not asked again until the pages, the model or its prompt change"
 
 
 class Sight(Protocol):
@@ -141,7 +141,7 @@ class Enrichment:
     done: bool
     partly: str
     steps: tuple[StepDone, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class _StepOutcome(Generic[T]):
     value: T
     done: int
     failed: int
-    notes: Sequence[str] = ()
+    notes: Sequence[Note] = ()
     refused: int = 0  # of those that failed, which another run would not change
 
 
@@ -198,10 +198,10 @@ class Enricher:
         """Return whether at least one model still answers."""
         return not all(guarded.down for guarded in self._models.values())
 
-    def given_up(self) -> list[str]:
+    def given_up(self) -> list[Note]:
         """Return the models that were given up in this run, with reasons."""
         return [
-            f"{guarded.model.name} was not called any more, so the rest was made without a model: {guarded.down}"
+            Note("model.given-up", model=guarded.model.name, reason=guarded.down)
             for guarded in self._models.values()
             if guarded.down
         ]
@@ -270,14 +270,11 @@ class Enricher:
             )  # fmt: skip
             refused, failed = len(result.refused), len(result.failed) + len(result.refused)
             notes = [_undescribed(result.failed)] if result.failed else []
-            notes += [_undescribed(result.refused, _NOT_AGAIN)] if refused else []
+            notes += [_undescribed(result.refused, for_good=True)] if refused else []
             if passed:
-                notes.append(
-                    "checked only on contact sheets, because their pictures add nothing to their text: pages "
-                    f"{ranges(sorted(passed))}"
-                )
+                notes.append(Note("model.checked-on-sheets", which=ranges(sorted(passed))))
             if result.corrected:
-                notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(result.corrected))}")
+                notes.append(Note("model.scans-corrected", which=ranges(list(result.corrected))))
             return _StepOutcome((result.pages, result.described), len(result.described), failed, notes, refused)
 
         before: tuple[Pages, tuple[int, ...]] = (pages, ())
@@ -290,7 +287,7 @@ class _Work:
     def __init__(self, models: Mapping[Kind, _RunModel], stopped: threading.Event) -> None:
         self._models, self._stopped = models, stopped
         self.steps: list[StepDone] = []
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         self.unfinished = False  # another run may do more
         self.refused = False  # a model declined something for good
 
@@ -304,7 +301,7 @@ class _Work:
         if guarded.down:
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
-            self._note(f"the model was not called any more in this run: {guarded.down}")
+            self._note(Note("model.down", reason=guarded.down))
             return before
         scope, began = guarded.scope(self._stopped), time.monotonic()
         try:
@@ -313,7 +310,9 @@ class _Work:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
             reason = error.message if isinstance(error, PageIndexError) else plain_reason(error, name)
-            outcome = _StepOutcome(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
+            outcome = _StepOutcome(
+                before, 0, 1, [Note("model.step-failed", step=name, reason=reason.removesuffix("."))]
+            )
         self.unfinished = self.unfinished or outcome.failed > outcome.refused
         self.refused = self.refused or outcome.refused > 0
         self.steps.append(StepDone(name, outcome.done, outcome.failed, scope.usage, round(time.monotonic() - began, 3)))
@@ -321,9 +320,9 @@ class _Work:
             self._note(note)
         return outcome.value
 
-    def _note(self, note: str) -> None:
+    def _note(self, note: Note) -> None:
         if note not in self.notes:
-            self.notes.append(note.removesuffix("."))
+            self.notes.append(note)
 
 
 def _tree(
@@ -348,12 +347,15 @@ def _make_description(
     return _StepOutcome(line, int(not failed), int(failed), result.notes)
 
 
-def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:
+def _undescribed(failed: Mapping[int, str], *, for_good: bool = False) -> Note:
     why = list(dict.fromkeys(failed.values()))
-    reasons = "; ".join(reason.removesuffix(".") for reason in why[:_REASONS])
-    more = f"; and {len(why) - _REASONS} other reasons" if len(why) > _REASONS else ""
-    pages = "1 page was" if len(failed) == 1 else f"{len(failed)} pages were"
-    return f"{pages} not described ({ranges(list(failed))}){more_of_it}: {reasons}{more}"
+    reasons = [Note.of(reason.removesuffix(".")) for reason in why[:_REASONS]]
+    if len(why) > _REASONS:
+        reasons.append(Note("model.other-reasons", count=len(why) - _REASONS))
+    count, which = len(failed), ranges(list(failed))
+    if for_good:
+        return Note("model.refused-pages", pages=count, which=which, reasons=reasons)
+    return Note("model.undescribed", pages=count, which=which, reasons=reasons)
 
 
 def _record(steps: Sequence[StepDone]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hybrid_core.errors import UsageError
 from hybrid_core.system import exists
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import Note
 from hybrid_core.types.sources import SourceKind
 from indexers.formats.registry import formats, formats_read
 from indexers.formats.registry import problems as format_problems
@@ -33,7 +33,7 @@ class Discovery:
     problems: tuple[tuple[str, str], ...]
     roots: tuple[Path, ...]
     skipped: Mapping[str, int]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Discovery:
@@ -79,24 +79,26 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
     unread_endings = Counter(ending for path, ending in skipped.items() if path not in alone)
-    note = (f"{left_out(unread_endings)}; {advice()}",) if unread_endings else ()
+    note = (Note.joined((left_out(unread_endings), advice())),) if unread_endings else ()
     notes = (*note, *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
     return Discovery(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
 
-def advice() -> str:
+def advice() -> Note:
     """Return advice for files of a kind that no parser reads."""
-    return f"the supported formats are {formats_read()}: convert other files, for example to PDF"
+    return Note("index.formats", formats=formats_read())
 
 
-def left_out(endings: Counter[str]) -> str:
+def left_out(endings: Counter[str]) -> Note:
     """Return a note about files, counted by ending, of a kind that no parser reads."""
-    kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
+    kinds = [
+        Note("index.ending", files=number, ending=ending) if ending else Note("index.no-ending", files=number)
+        for ending, number in endings.most_common(_KINDS)
+    ]
     if more := len(endings) - len(kinds):
-        kinds.append(f"{counted(more, 'other kind')}")
-    files = counted(endings.total(), "file was", "files were")
-    return f"{files} left out, because their formats are not supported ({', '.join(kinds)})"
+        kinds.append(Note("index.other-kinds", kinds=more))
+    return Note("index.left-out", files=endings.total(), kinds=kinds)
 
 
 def _nothing(endings: Counter[str]) -> str:

@@ -16,6 +16,7 @@ from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import BEHIND, WANTED, JobRequest
 from hybrid_core.types.libraries import member_address
+from hybrid_core.types.notes import Note
 from indexers.files.discover import left_out
 from indexers.formats.format import Format
 from indexers.formats.limits import ParseLimits
@@ -134,7 +135,7 @@ class MemberJobs:
                 raise
             except DocumentError as error:
                 why = str(error).removeprefix(f"{turn.file}: ")
-                turn.notes = (f"its files were not read: {why.removesuffix('.')}",)
+                turn.notes = (Note("file.members-not-read", reason=why.removesuffix(".")),)
                 members = Members(self._catalog.members(turn.library, job.subject))
             turn.notes += tuple(_member_notes(members, job.subject))
         else:
@@ -153,10 +154,11 @@ class MemberJobs:
         )  # fmt: skip
 
 
-def _member_notes(members: Members, container: str) -> Iterator[str]:
+def _member_notes(members: Members, container: str) -> Iterator[Note]:
     for path, why in members.damaged[:_MAX_NAMES]:
-        yield f"{path.removeprefix(container).removeprefix('!/')} in it could not be read: {why.removesuffix('.')}"
+        name = path.removeprefix(container).removeprefix("!/")
+        yield Note("file.member-not-read", name=name, reason=why.removesuffix("."))
     if len(members.damaged) > _MAX_NAMES:
-        yield f"{len(members.damaged) - _MAX_NAMES} more in it could not be read"
+        yield Note("file.members-more", count=len(members.damaged) - _MAX_NAMES)
     if members.skipped:
-        yield f"in it, {left_out(members.skipped)}"
+        yield Note("file.members-left-out", left_out=left_out(members.skipped))

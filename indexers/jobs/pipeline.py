@@ -24,10 +24,10 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
-from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import StoredVersion
 from hybrid_core.types.jobs import WANTED, Advance, Job, JobEvent, JobRequest, JobStage
+from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents
 from indexers.files.discover import discover
 from indexers.files.identity import UnchangedFiles, gone, prune
@@ -42,7 +42,7 @@ from indexers.jobs.turn import ANEW, Turn
 
 _LOOK = 0.5  # seconds between two looks at what others do
 _CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
-_PAUSED = "paused: it continues when its job is resumed"
+_PAUSED = Note("file.paused")
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
 _ALL = 1_000_000  # jobs
@@ -183,7 +183,7 @@ def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: st
     if status == "failed" and result.status != "failed":
         return replace(result, status="failed", error=cause, unread=0)
     if status == "cancelled":
-        note = "; ".join(filter(None, (result.note, "the remaining work on this file was cancelled")))
+        note = result.note.plus(Note("file.rest-cancelled"))
         return replace(result, note=note, unread=0)
     return result
 
@@ -241,10 +241,10 @@ def index(
     removed = prune(catalog, library, discovered.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
     left = () if options.prune or not discovered.files else gone(catalog, library, discovered.roots)
-    absent = (f"{counted(len(left), 'document')} whose file is missing: pruning removes them",) if left else ()
+    absent = (Note("index.files-missing", documents=len(left)),) if left else ()
     notes = (
         *discovered.notes,
-        *((f"{counted(len(requests), 'file')} left to workers",) if run.detach else ()),
+        *((Note("index.left-to-workers", files=len(requests)),) if run.detach else ()),
         *absent,
         *tally.notes,
         *(options.notes if indexed else ()),

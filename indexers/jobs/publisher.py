@@ -13,6 +13,7 @@ from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import ContentVersion, FileStamp, StoredVersion
 from hybrid_core.types.jobs import Advance
 from hybrid_core.types.locators import RegionsByPage
+from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents, card_of, with_ocr
 from indexers.files.private_copy import PrivateCopy, system_stat
 from indexers.formats.limits import ParseLimits
@@ -59,15 +60,15 @@ class Publisher:
             if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
-                note = "; ".join(("same content as a file indexed before", *turn.notes))
+                note = Note.joined((Note("file.same-content"), *turn.notes))
                 result = FileResult(str(turn.file), "indexed", None, doc_id, pages, sections, note=note)
                 card = self.stored.card(turn.file, shared.content_id)
                 return self.switch(turn, stamp, shared.version, None, card, result)
             version = self.make(turn, sha256, ocr_seconds, on_page)
             content = version.content
-            note = "; ".join((*turn.notes, *content.warnings))
+            note = Note.joined((*turn.notes, *content.warnings))
             if (now := system_stat(turn.source)) is None or not stamp.fits(now):
-                note = "; ".join(filter(None, (note, "the file has changed since it was read: index it again")))
+                note = note.plus(Note("file.changed-since"))
             unread = 0 if version.scans.stopped else version.scans.left
             pages, sections = len(content.pages), len(content.sections)
             result = FileResult(

@@ -17,6 +17,7 @@ from hybrid_core.store.shared_cache import SharedCache, lines_read, pack_regions
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.files import ContentVersion, StoredVersion
 from hybrid_core.types.locators import PlacedLine, Region, RegionsByPage
+from hybrid_core.types.notes import NONE, Note
 from indexers.assembly.versions import card_of
 from indexers.files.private_copy import PrivateCopy, fingerprint
 from indexers.formats.registry import format_of, named
@@ -30,8 +31,7 @@ from indexers.workers.protocol import RegionTask
 
 _RULES = "regions-3"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
-_LACKING = "could not be read by the layout model"
-_LEFT = "pages for the section tree; --outline refined reads all"
+_REFINED = ("refine.page-failed", "refine.pages-failed", "refine.pages-left")  # what a refinement leaves
 _MAX_FAILED_PAGES = 5  # pages that could not be read which are named
 
 
@@ -40,14 +40,9 @@ def layout_model() -> str:
     return f"{_RULES}+pymupdf-{version('pymupdf')}"
 
 
-def missing() -> str:
-    """Return why trees cannot be refined here, in a sentence; "" where they can."""
-    if find_spec("onnxruntime") is not None:
-        return ""
-    return (
-        "section trees are made by rules, without the layout model: the model needs the package onnxruntime "
-        "(pip install onnxruntime)"
-    )
+def missing() -> Note:
+    """Return why trees cannot be refined here, ``NONE`` where they can."""
+    return NONE if find_spec("onnxruntime") is not None else Note("refine.no-package")
 
 
 def refinable(file: Path) -> bool:
@@ -104,7 +99,7 @@ class Refiner:
             result = self._refined(turn, before)
         except (DamageError, DocumentError, NotFoundError) as error:
             reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
-            result = _noted(before, f"its section tree was made by rules, without the layout model: {reason}")
+            result = _noted(before, Note("file.not-refined", reason=reason))
         if result is not before:
             result = result if turn.written else turn.timed(result)
             self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "refine"))
@@ -131,9 +126,9 @@ class Refiner:
             version, content = self.refine_content(turn, document, target.outline)
             now = self._published(document.doc_id)
             if now is None or now[1] != published:
-                return _noted(before, "the document was changed or removed while the layout model read its pages")
-            warnings = [warning for warning in content.warnings if _LACKING in warning or _LEFT in warning]
-            note = "; ".join(filter(None, (before.note, *warnings)))
+                return _noted(before, Note("file.changed-while-refined"))
+            warnings = [warning for warning in content.warnings if warning.code in _REFINED]
+            note = before.note.plus(*warnings)
             result = replace(before, status="indexed", sections=len(content.sections), note=note)
             return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
 
@@ -158,7 +153,7 @@ class Refiner:
 
     def _regions(
         self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
-    ) -> tuple[RegionsByPage, list[str]]:
+    ) -> tuple[RegionsByPage, list[Note]]:
         """Return the regions of the first pages, and messages: pages that could not be read, and how many are left."""
         lines = self._lines_read(document)
         model = layout_model()
@@ -168,20 +163,20 @@ class Refiner:
         for number, key in keys.items():
             if (cached := self._cache.get(key)) is not None:
                 regions[number] = unpack_regions(cached)
-        failed: list[str] = []
+        failed: list[Note] = []
         waiting = [number for number in keys if number not in regions]
         self._show(turn, len(numbers) - len(waiting), len(numbers))
         for number, answer in self._read(turn, copy, waiting, lines):
             if isinstance(answer, DocumentError):
-                failed.append(f"page {number} {_LACKING}: {str(answer).removesuffix('.')}")
+                failed.append(Note("refine.page-failed", page=number, reason=str(answer).removesuffix(".")))
             else:
                 self._cache.put({keys[number]: pack_regions(answer)})
                 regions[number] = answer
             self._show(turn, len(regions) + len(failed), len(numbers))
         if len(failed) > _MAX_FAILED_PAGES:
-            failed[_MAX_FAILED_PAGES:] = [f"{len(failed) - _MAX_FAILED_PAGES} more pages {_LACKING}"]
+            failed[_MAX_FAILED_PAGES:] = [Note("refine.pages-failed", pages=len(failed) - _MAX_FAILED_PAGES)]
         if len(numbers) < document.pages:
-            failed.append(f"the layout model has read {len(numbers):,} of {document.pages:,} {_LEFT}")
+            failed.append(Note("refine.pages-left", read=len(numbers), pages=document.pages))
         return regions, failed
 
     def _show(self, turn: Turn, done: int, pages: int) -> None:
@@ -221,5 +216,5 @@ class Refiner:
         return {page.number: lines_read(page) for page in pages}
 
 
-def _noted(result: FileResult, note: str) -> FileResult:
-    return replace(result, note="; ".join(filter(None, (result.note, note))))
+def _noted(result: FileResult, note: Note) -> FileResult:
+    return replace(result, note=result.note.plus(note))

@@ -13,7 +13,8 @@ from hybrid_core.cards.corrections import card_from_json, card_to_json
 from hybrid_core.store.mapped import MappedFile, MappedTable, write_tables
 from hybrid_core.text.names import short_paths
 from hybrid_core.text.tokens import plain_words, tokenise
-from hybrid_core.types.documents import Card, Document, unread_pages
+from hybrid_core.types.documents import Card, Document, read_warnings, unread_pages
+from hybrid_core.types.notes import stored
 from hybrid_core.types.results import UnreadDocument
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.layers import (
@@ -263,13 +264,13 @@ def _order(document: Document) -> str:
 
 
 def _document_to_row(document: Document) -> list[Any]:
-    values = [getattr(document, name) for name in _FIELDS]
+    values = [stored(document.warnings) if name == "warnings" else getattr(document, name) for name in _FIELDS]
     return [*(dict(value) if isinstance(value, Mapping) else value for value in values), card_to_json(document.card)]
 
 
 def _document_from_row(row: list[Any]) -> Document:
     values = dict(zip(_FIELDS, row, strict=False))
-    values["warnings"] = tuple(values["warnings"])
+    values["warnings"] = read_warnings(values["warnings"])
     return Document(card=card_from_json(row[-1]), **values)
 
 

@@ -13,9 +13,11 @@ from functools import lru_cache
 from heapq import nlargest, nsmallest
 from typing import Any, ClassVar
 
+from hybrid_core.cards.document_types import type_note
 from hybrid_core.store.mapped import MappedTable
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Card
+from hybrid_core.types.notes import Note
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.cards import TitleIndex, newest, period_fit
 from retrievers.candidates.clusters import Cluster, Clusters, EntityLinks
@@ -45,7 +47,7 @@ class Routing:
     """
 
     scores: Mapping[str, float] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, Note] = field(default_factory=dict)
     matched_terms: frozenset[str] = frozenset()  # question terms that name organisations, periods, types
     organisations: tuple[str, ...] = ()  # those the question names, by their best name
     named: tuple[str, ...] = ()  # the documents of organisations and parties that it surely names
@@ -271,18 +273,20 @@ class Router:
             last = nsmallest(count - len(better), last, self._order.__getitem__)
         return sorted((*better, *last), key=lambda doc_id: (-scores[doc_id], self._order[doc_id]))
 
-    def _reason(self, query: _Query, doc_id: str) -> str:
+    def _reason(self, query: _Query, doc_id: str) -> Note:
         card = self._facts_card(doc_id)
-        reasons = []
+        reasons: list[Note] = []
         if doc_id in query.matched.strengths:
-            reasons.append(f"organisation {query.matched.strengths[doc_id][1].name}")
+            reasons.append(Note("reason.organisation", name=query.matched.strengths[doc_id][1].name))
         if card.years and query.fits.get(self._facts[doc_id], 0.0) >= self._weights.unsaid:
-            reasons.append(f"year {card.years[0]}" + (f" Q{card.quarter}" if card.quarter else ""))
+            year = card.years[0]
+            of_quarter = Note("reason.quarter", year=year, quarter=card.quarter) if card.quarter else None
+            reasons.append(of_quarter or Note("reason.year", year=year))
         if card.type and (reasons or card.type in query.types):
-            reasons.append(card.type)
+            reasons.append(type_note(card.type))
         if doc_id in query.titles:
-            reasons.append("title")
-        return ", ".join(reasons)
+            reasons.append(Note("reason.title"))
+        return Note.joined(reasons, "list.commas")
 
 
 def facts_written(card: Card) -> str:

@@ -13,6 +13,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.index import WeightedIndex
 from hybrid_core.types.documents import Hit
+from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, PageFound, Reasoning, SectionRanked
 from hybrid_core.types.usage import Usage
@@ -26,7 +27,7 @@ from retrievers.ranking.model import RankingModel, shipped_model
 from retrievers.ranking.selection import ResultSlot
 from retrievers.ranking.walk import PageScores, PageVisit, Place, WalkTrace, gained
 from retrievers.reason.document_choice import DocumentChoice
-from retrievers.reason.reasoner import NO_MODEL, Reasoner
+from retrievers.reason.reasoner import NO_MODEL, REQUESTED, Reasoner
 from retrievers.references.locations import Span
 from retrievers.trees.contents import ContentCache, PageTexts
 
@@ -85,7 +86,7 @@ class Ranking:
     quoted: Collection[Place] = ()  # the pages that say what the question quotes
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
-    reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
+    reasons: Mapping[Place, Note] = field(default_factory=dict)  # why pages lead that the question means
     spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
     settled: bool = False  # those pages are all that the question asks for
     page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)  # asked for of pages named by number
@@ -106,7 +107,7 @@ class Outcome:
     evidence: Evidence = Evidence("none", 0.0)
     signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
     sureness: float = 0.0  # the probability that the first page answers, 0 to 1
-    verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page
+    verdicts: Mapping[Place, Note] = field(default_factory=dict)  # of a model, by page
     reasoning: Reasoning | None = None
     effort: EffortUsed | None = None
     usage: Usage = Usage()
@@ -114,11 +115,11 @@ class Outcome:
     results: Sequence[PageFound] = ()
     sections: Sequence[SectionRanked] = ()
     documents: Sequence[DocumentRanked] = ()
-    notes: tuple[str, ...] = ()  # in the order of the stages
+    notes: tuple[Note, ...] = ()  # in the order of the stages
 
     def noted(self, *notes: str) -> Outcome:
-        """Return the outcome with these notes added, empty ones left out."""
-        added = tuple(note for note in notes if note)
+        """Return the outcome with these notes added, empty ones left out. Plain text becomes a note without a code."""
+        added = tuple(Note.of(note) for note in notes if note)
         return replace(self, notes=(*self.notes, *added)) if added else self
 
 
@@ -142,7 +143,7 @@ class SearchState:
     def effort_used(self) -> EffortUsed:
         """Return the effort that the search used, and the reason."""
         effort = self.query.request.effort
-        return self.outcome.effort or EffortUsed(effort, "fast", "as requested" if effort == "fast" else NO_MODEL)
+        return self.outcome.effort or EffortUsed(effort, "fast", REQUESTED if effort == "fast" else NO_MODEL)
 
 
 Part = Query | Candidates | Ranking | Outcome

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hybrid_core.text.markup import table_rows
 from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import NONE, Note
 from retrievers.query.expert import NO_EXPANSION, Expansion
 from retrievers.ranking.walk import PageScores, PageVisit, Place
 
@@ -213,18 +214,18 @@ class Verdict:
 
 def reorder(
     verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int
-) -> tuple[list[PageVisit], list[PageScores], dict[Place, str]]:
+) -> tuple[list[PageVisit], list[PageScores], dict[Place, Note]]:
     """Put the chosen pages first (at most ``count``); the others keep their order.
 
     Return the visits, the page scores with these gains, and a sentence for each chosen page.
     """
-    reasons = dict.fromkeys(verdict.pages, "named by the model")
+    sections = dict.fromkeys(verdict.pages, "")  # by which pages are named, "" for pages named themselves
     for node in verdict.nodes:
         if not any(doc == node[0] and page in board.pages_of(node) for doc, page in verdict.pages):
             for page in board.best_pages(node, _PAGES_OF_A_NODE):
-                reasons.setdefault((node[0], page), f"in {board.name(node)}, which the model named")
-    reasons = dict(list(reasons.items())[:count])
-    order = list(reasons)
+                sections.setdefault((node[0], page), board.name(node))
+    sections = dict(list(sections.items())[:count])
+    order = list(sections)
     best = max((float(visit.values.max(initial=0.0)) for visit in scores), default=0.0)
     after = list(scores)
     for rank, (doc, page) in enumerate(order):
@@ -234,13 +235,22 @@ def reorder(
         )
     visited = {(visit.doc, visit.page): visit for visit in visits}
     first = [visited.get(place, PageVisit(*place)) for place in order]
-    rest = [visit for visit in visits if (visit.doc, visit.page) not in reasons]
+    rest = [visit for visit in visits if (visit.doc, visit.page) not in sections]
     why = _first_sentences(verdict.reasoning)
     sentences = {
-        place: f"{how}, {rank} of {len(order)}" + (f": {why}" if why else "")
-        for rank, (place, how) in enumerate(reasons.items(), 1)
+        place: _named(section, rank, len(order), why) for rank, (place, section) in enumerate(sections.items(), 1)
     }
     return [*first, *rest], after, sentences
+
+
+def _named(section: str, rank: int, count: int, why: str) -> Note:
+    if section and why:
+        return Note("verdict.in-named-because", section=section, rank=rank, count=count, reason=why)
+    if section:
+        return Note("verdict.in-named", section=section, rank=rank, count=count)
+    if why:
+        return Note("verdict.named-because", rank=rank, count=count, reason=why)
+    return Note("verdict.named", rank=rank, count=count)
 
 
 def unique(places: Iterable[Place]) -> tuple[Place, ...]:
@@ -278,7 +288,7 @@ class Described:
     """A document for the model: why it matches ("" if unknown), and the passages of its best pages, best first."""
 
     document: Document
-    reason: str = ""
+    reason: Note = NONE
     best: Mapping[int, SeenPage] = field(default_factory=dict)
 
 

@@ -18,6 +18,7 @@ from hybrid_core.text.names import name_key
 from hybrid_core.text.periods import find_periods
 from hybrid_core.text.tokens import fold, tokenise
 from hybrid_core.types.documents import Document, Period
+from hybrid_core.types.notes import Note
 
 Kind = Literal["text", "number", "date"]
 
@@ -155,7 +156,7 @@ class FilterMatch:
 
     conditions: tuple[Condition, ...]
     documents: frozenset[str]
-    dropped: tuple[str, ...] = ()
+    dropped: tuple[Note, ...] = ()
 
 
 def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], documents: Collection[str]) -> FilterMatch:
@@ -165,11 +166,11 @@ def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], document
     organisation, symbol or party come first. It never raises for odd values.
     """
     used: list[Condition] = []
-    dropped: list[str] = []
+    dropped: list[Note] = []
     documents_left = frozenset(documents)
     for condition in sorted(conditions, key=lambda condition: condition.field not in _FIRST):
         checked = check(fields, condition)
-        if isinstance(checked, str):
+        if isinstance(checked, Note):
             dropped.append(checked)
             continue
         left = documents_left & met(fields, checked, documents)
@@ -177,23 +178,23 @@ def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], document
             documents_left = left
             used.append(checked)
         else:
-            behind = " and ".join(map(str, used)) or "the filters"
-            dropped.append(f"no document of {behind} has {checked}")
+            others = " and ".join(map(str, used)) or Note("route.the-filters")
+            dropped.append(Note("route.no-document", others=others, condition=str(checked)))
     return FilterMatch(tuple(used), documents_left, tuple(dropped))
 
 
-def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:
+def check(fields: Mapping[str, Field], condition: Condition) -> Condition | Note:
     """Return the condition in the library's own wording, or the reason why it cannot be used."""
     field = fields.get(fold(condition.field.strip()))
     if field is None:
-        return f"there is no field '{_shorten_text(condition.field)}'"
+        return Note("route.unknown-field", field=_shorten_text(condition.field))
     if condition.operator in ("at least", "at most") and field.kind == "text":
-        return f"the field '{field.name}' has no order"
+        return Note("route.no-order", field=field.name)
     written = [value.strip()[:LONGEST].strip() for value in condition.values]
     read = [_READERS[field.kind](field, condition.operator, value) for value in written if value]
     values = tuple(dict.fromkeys(value for matching in read for value in matching))
     if not values:
-        return f"the library has no {field.name} '{_shorten_text(' or '.join(written))}'"
+        return Note("route.unknown-value", field=field.name, value=_shorten_text(" or ".join(written)))
     return Condition(field.name, condition.operator, values)
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from hybrid_core.llm.budget import cut, estimate, shares
 from hybrid_core.text.tokens import plain_words
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import Note
 from retrievers.query.question import Question
 from retrievers.reason.asker import QuestionSession
 from retrievers.reason.board import Described, about, card, file_name, short
@@ -120,8 +121,8 @@ def _describe_document(name: str, described: Described) -> tuple[str, str]:
     return line, f"page {page}: {short(best.passage, _PASSAGE)}" if best and best.passage else ""
 
 
-def _telling(reason: str, document: Document) -> str:
+def _telling(reason: Note, document: Document) -> str:
     """Return the parts of a reason that a document's file name does not say."""
     name = set(plain_words(document.name).split())
-    reasons = [part.strip() for part in reason.split(";")]
+    reasons = reason.parts
     return "; ".join(part for part in reasons if not set(plain_words(part).split()[1:]) <= name)

@@ -16,6 +16,7 @@ import numpy as np
 from hybrid_core.text.identifiers import adjacent_numbers, page_number, part_number
 from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.documents import Section
+from hybrid_core.types.notes import Note
 from hybrid_core.types.results import Pointer
 from retrievers.query.references import NUMBER, Reference, bare_line_starts, line_starts, references
 from retrievers.trees.content import Content
@@ -127,7 +128,7 @@ class PlaceFound:
     """
 
     page: int
-    why: str
+    why: Note
     begins: bool = True
     span: Span | None = None
     whole: bool = True
@@ -153,16 +154,17 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
     number = reference.number
     read = texts()
     reasons = {
-        page: f"the file labels page {page} as {number}" for page in labelled(number, [label for label, _ in read])
+        page: Note("verdict.label", page=page, label=number) for page in labelled(number, [label for label, _ in read])
     }
     if number.isdecimal() and 1 <= int(number) <= pages:
-        reasons.setdefault(int(number), f"{reference.word} {number} of the file")
+        in_file = Note("verdict.file-slide", number=number) if reference.word == "slide" else None
+        reasons.setdefault(int(number), in_file or Note("verdict.file-page", number=number))
     if reference.word == "page":
         for page in printed(number, [text for _, text in read]):
             reasons[page] = (
-                f"{reasons[page]}, and the printed number is {number}"
+                Note("verdict.also-printed", verdict=reasons[page], number=number)
                 if page in reasons
-                else f"has the printed number {number}"
+                else Note("verdict.printed", number=number)
             )
     return [PlaceFound(page, why) for page, why in reasons.items()]
 
@@ -204,13 +206,13 @@ def _among_notes(numbered_sections: list[Section], sections: Sequence[Section]) 
 
 def _pages_of(section: Section) -> Iterator[PlaceFound]:
     last = min(section.end_page, section.start_page + _SECTION_PAGES - 1)
-    yield beginning(section, f"'{section.title}' begins on this page")
+    yield beginning(section, Note("verdict.section-begins", title=section.title))
     for page in range(section.start_page + 1, last + 1):
         span = (0, section.end_anchor) if page == section.end_page and section.end_anchor else None
-        yield PlaceFound(page, f"'{section.title}' continues on this page", False, span)
+        yield PlaceFound(page, Note("verdict.section-continues", title=section.title), False, span)
 
 
-def beginning(section: Section, why: str) -> PlaceFound:
+def beginning(section: Section, why: Note) -> PlaceFound:
     """Return the page on which a section begins."""
     end = section.end_anchor if section.end_page == section.start_page else None
     return PlaceFound(section.start_page, why, span=(section.anchor, end))
@@ -231,7 +233,7 @@ def lines_that_begin(
             matches.append((len(lines), page, *named[0]))
     shown = [match_row for match_row in matches if match_row[0] < _LIST_LINES] or matches
     return [
-        PlaceFound(page, f"'{_shorten_line(line)}' is on this page", span=(at, None)) for _, page, line, at in shown
+        PlaceFound(page, Note("verdict.line", line=_shorten_line(line)), span=(at, None)) for _, page, line, at in shown
     ]
 
 

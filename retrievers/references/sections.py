@@ -11,6 +11,7 @@ import numpy as np
 
 from hybrid_core.text.tokens import cached_hash, plain_words, tokenise
 from hybrid_core.types.documents import Document, Section
+from hybrid_core.types.notes import Note
 from retrievers.query.intent import Wanted
 from retrievers.query.words import is_frame
 from retrievers.references.locations import PlaceFound, beginning, numbered
@@ -90,7 +91,7 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
     matches.sort(key=lambda match: match[0])
     places: dict[int, PlaceFound] = {}
     for _, section, verbatim in matches[:_MOST_SECTIONS]:
-        place = beginning(section, f"'{section.title}' begins on this page")
+        place = beginning(section, Note("verdict.section-begins", title=section.title))
         if not query.part and not verbatim:  # it may be that only a word of it is asked about
             place = replace(place, span=None)
         whole = verbatim > _PAIR or (query.needed or query.telling) <= _title_terms(section.title)
@@ -127,7 +128,7 @@ def titled_lines(
     for page, text in zip(best, texts(best), strict=True):
         lines = (line for line in map(str.strip, text.split("\n")) if _may_be_title(line))
         if line := next((line for line in lines if required <= _title_terms(line) <= query.terms), None):
-            places.append(PlaceFound(page, f"'{line}' is on this page"))
+            places.append(PlaceFound(page, Note("verdict.line", line=line)))
     return places[:_MOST_SECTIONS]
 
 
@@ -236,14 +237,14 @@ def overview(kind: Wanted, document: Document, content: Content) -> list[PlaceFo
     places: dict[int, PlaceFound] = {}
     for role in _ORDER[kind]:
         if section := _section(role, document, content):
-            place = beginning(section, f"'{section.title}' summarises the whole document")
+            place = beginning(section, Note("verdict.summary", title=section.title))
             places.setdefault(place.page, place)
         elif role == "front" and document.card.type not in _COVERS and content.body.lengths[0] >= _WORDS:
-            places.setdefault(1, PlaceFound(1, "the document begins on this page"))
+            places.setdefault(1, PlaceFound(1, Note("verdict.document-begins")))
     if document.card.type not in _COVERS:
-        places.setdefault(1, PlaceFound(1, "the document begins on this page"))
+        places.setdefault(1, PlaceFound(1, Note("verdict.document-begins")))
     if not places and content.pages > 1:  # a form of which no part speaks for the whole
-        places[2] = PlaceFound(2, "the page after the cover")
+        places[2] = PlaceFound(2, Note("verdict.after-cover"))
     return list(places.values())[:_MOST_PAGES]
 
 

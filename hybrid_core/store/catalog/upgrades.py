@@ -20,6 +20,7 @@ from hybrid_core.store.home import CACHE
 from hybrid_core.store.tables import CleanString
 from hybrid_core.text.terms import HEADER, TermCounts, TermOrder
 from hybrid_core.types.documents import Section
+from hybrid_core.types.notes import read
 
 Change = Callable[[Connection, Path], None]
 
@@ -201,7 +202,7 @@ def _section(row: Row[Any]) -> Section:
         node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
         title=row.title, start_page=row.start_page, end_page=row.end_page, anchor=row.anchor,
         end_anchor=row.end_anchor, anchor_y=row.anchor_y, source=row.source, synthetic=bool(row.synthetic),
-        summary=row.summary, flags=tuple(row.flags.split()), gaps=tuple(json.loads(row.gaps)),
+        summary=row.summary, flags=tuple(row.flags.split()), gaps=read(json.loads(row.gaps)),
     )  # fmt: skip
 
 

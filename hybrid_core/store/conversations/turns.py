@@ -6,7 +6,6 @@ Only the database clock decides expiry. Every step is stored as an event before 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, insert, select, update
@@ -116,7 +115,7 @@ class Turns:
             _lock_turn(connection, fence)
             if sources is not None:
                 tables.write_citations(connection, fence.message, sources)
-            values = {"text": text, "result": to_json(asdict(result)), "cause": cause}
+            values = {"text": text, "result": to_json(tables.from_result(result)), "cause": cause}
             _end(connection, fence.conversation, fence.message, status, values)
             tables.fold(connection)
 

@@ -178,7 +178,7 @@ class _Notes:
 
     def unsaid(self, file: FileResult) -> str:
         """Return a file's notes that no file before it had."""
-        parts = [part for part in file.note.split("; ") if part not in self._said]
+        parts = [part for part in file.note.parts if part not in self._said]
         self._said.update(parts)
         return "; ".join(parts)
 

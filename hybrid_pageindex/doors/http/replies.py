@@ -21,6 +21,7 @@ from starlette.responses import Response, StreamingResponse
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.objects import Distant
+from hybrid_core.types.notes import with_codes
 from hybrid_pageindex.doors.http.errors import Problem, Refusal, error_payload
 from hybrid_pageindex.doors.http.server import Server
 
@@ -48,13 +49,17 @@ def json_response(value: Any, status: int = 200, **headers: str) -> Response:
 
 
 def to_json(value: Any) -> Any:
-    """Return a value of the core in its JSON shape."""
+    """Return a value of the core in its JSON shape, with the codes of its notes beside their English texts."""
+    return with_codes(_shaped(value))
+
+
+def _shaped(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
+        return [_shaped(item) for item in value]
     return value
 
 
@@ -263,7 +268,7 @@ class Event:
 
     def encoded(self) -> bytes:
         number = "" if self.id is None else f"id: {self.id}\n"
-        return f"{number}event: {self.kind}\ndata: {json.dumps(self.data, ensure_ascii=False)}\n\n".encode(
+        return f"{number}event: {self.kind}\ndata: {json.dumps(to_json(self.data), ensure_ascii=False)}\n\n".encode(
             "utf-8", "replace"
         )
 

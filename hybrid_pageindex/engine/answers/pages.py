@@ -12,6 +12,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.text.markup import visible
 from hybrid_core.types.documents import Document, Page, PageText, Section
 from hybrid_core.types.locators import Box, PageLayout
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from hybrid_pageindex.engine.documents.originals import PageWork, format_of_document
 from hybrid_pageindex.engine.documents.page_views import Layouts, Pictures
@@ -47,7 +48,7 @@ class LibraryPages:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def texts(self, pages: Sequence[PageFound]) -> tuple[list[str], list[str]]:
+    def texts(self, pages: Sequence[PageFound]) -> tuple[list[str], list[Note]]:
         """Return the full text of each page, with the descriptions that vision models wrote, and remarks.
 
         For a page that was removed since the search, return its passage and a remark.
@@ -60,17 +61,12 @@ class LibraryPages:
         texts = [
             page_texts[at].whole if at in page_texts else page.snippet for at, page in zip(places, pages, strict=True)
         ]
-        gone = [
-            f"{p.doc_name}, page {p.page}" for place, p in zip(places, pages, strict=True) if place not in page_texts
-        ]
-        hidden = [
-            f"{p.doc_name}, page {p.page}"
-            for place, p in zip(places, pages, strict=True)
-            if _hides(page_texts.get(place))
-        ]
+        shown = [Note("answer.page", document=page.doc_name, page=page.page) for page in pages]
+        gone = [page for place, page in zip(places, shown, strict=True) if place not in page_texts]
+        hidden = [page for place, page in zip(places, shown, strict=True) if _hides(page_texts.get(place))]
         return texts, [
-            *(f"removed since it was found, so only the passage is left: {page}" for page in gone),
-            *(f"hidden text on this page, left out: {page}" for page in hidden),
+            *(Note("answer.page-gone", page=page) for page in gone),
+            *(Note("answer.page-hides", page=page) for page in hidden),
         ]
 
     def library(self, pages: Sequence[PageFound]) -> str:
@@ -136,7 +132,7 @@ class LibraryPages:
             section.node_id, section.title, path, section.start_page, section.end_page, 0.0
         ) if section else listed.like.section  # fmt: skip
         receipt = Receipt(
-            {}, None, None, 0.0, 0.0, 0.0, 0.0, 0.0, "", section_found.path, 0.0, "read as the model asked"
+            {}, None, None, 0.0, 0.0, 0.0, 0.0, 0.0, NONE, section_found.path, 0.0, Note("verdict.asked-by-model")
         )
         return replace(
             listed.like, page=number, label=page.label, score=0.0, snippet=_snippet(page), section=section_found,

@@ -21,10 +21,10 @@ from hybrid_core.errors import Advice, NotConfiguredError, NotFoundError, PageIn
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import RENEWED, check_name, create_library, new_id
 from hybrid_core.system import Reach
-from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import unread_pages
 from hybrid_core.types.jobs import WANTED
 from hybrid_core.types.libraries import library_called
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.libraries.libraries import empty_bin, mark_used
 from hybrid_pageindex.engine.models.improvement import estimated, improvers, model_needs, unseen
@@ -45,14 +45,14 @@ _LAST = 2.0  # seconds that the last turn takes at most; searches do the rest
 _log = logging.getLogger(__name__)
 
 
-def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str, ...]:
+def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[Note, ...]:
     """Update the search index of a library with everything published. Return notes on failures, which undo nothing."""
     try:
         parts.indexes.follow(library, stopped)
     except NotFoundError:
         return ()  # nothing was published in it, or it was removed
     except PageIndexError as error:
-        return (f"the search index could not be updated; the next search tries again: {error}",)
+        return (Note("index.search-behind", error=error.note),)
     return ()
 
 
@@ -204,7 +204,7 @@ def index_paths(
 
 def index_options(
     parts: Parts, settings: Settings, overrides: Mapping[str, Any] | None = None
-) -> tuple[IndexOptions, tuple[str, ...]]:
+) -> tuple[IndexOptions, tuple[Note, ...]]:
     """Return the index options for these settings, or for a job's ``overrides``, and notes on missing models."""
     from hybrid_core.store.jobs.claims import JobLimits
     from indexers.assembly.chunks import ChunkSize
@@ -247,31 +247,31 @@ def _ocr_needs(settings: Settings) -> frozenset[str]:
     return frozenset(f"ocr:{language}" for language in settings.ocr_languages.split("+"))
 
 
-def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, ...]:
+def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[Note, ...]:
     """Say in one line what would read the pages that nothing read."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
-    counts = [unread_pages(file.note.split("; "))[0] for file in files]
+    counts = [unread_pages(file.note.parts)[0] for file in files]
     try:
         engine = find_ocr(settings.ocr, settings.ocr_languages) if any(counts) else None
     except PageIndexError:
         return ()  # each file says it
     if not isinstance(engine, NoOcr):
         return ()
-    where = counted(sum(1 for count in counts if count), "file")
-    return (f"text that is only a picture, on {counted(sum(counts), 'page')} of {where}, is not read: {engine.reason}",)
+    files_unread = sum(1 for count in counts if count)
+    return (Note("index.pictures-unread", pages=sum(counts), files=files_unread, advice=engine.reason),)
 
 
 def _embedded(
     parts: Parts, library: str, report: IndexReport, settings: Settings, last: _Last, cancelled: threading.Event
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Have what is new embedded in a library that has vectors; what to know where that cannot be done here."""
     if not any(file.status == "indexed" for file in report.files):
         return ()
     spec, waiting, published = _unembedded(parts, library)
     if not waiting:
         return ()
-    note = f"{waiting} of {published} documents are new or have changed and have no vectors yet: run embed"
+    note = Note("index.without-vectors", waiting=waiting, documents=published)
     if not spec:
         return (note,)
     try:
@@ -279,7 +279,7 @@ def _embedded(
     except PageIndexError as error:
         if cancelled.is_set():
             raise
-        return (f"{note} ({error})",)
+        return (Note("index.not-embedded", note=note, error=error.note),)
     return ()
 
 

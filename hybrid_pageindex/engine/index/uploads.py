@@ -24,6 +24,7 @@ from hybrid_core.store.catalog.documents import Original
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import UPLOAD, WEB
+from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import several
 from hybrid_pageindex.config.settings import Settings
 from indexers.formats.format import own_name
@@ -172,7 +173,7 @@ class UploadedFile:
 class Uploaded:
     library: str
     files: tuple[UploadedFile, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
@@ -184,7 +185,7 @@ def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: 
     jobs = {job.subject: job.id for job in waiting}
     unchanged = {file.path: file.doc_id for file in report.files if file.status == "unchanged"}
     files = tuple(UploadedFile(path, jobs.get(path), unchanged.get(path)) for path in paths)
-    return Uploaded(entry.name, files, tuple(note for note in report.notes if "left to workers" not in note))
+    return Uploaded(entry.name, files, tuple(note for note in report.notes if note.code != "index.left-to-workers"))
 
 
 _REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
