@@ -39,6 +39,16 @@ class PageIndexError(Exception):
         return f"{self.message} {self.advice}".strip()
 
     @property
+    def problem(self) -> str:
+        """Return the message without the file that it is about."""
+        return self.message
+
+    @property
+    def without_file(self) -> Note:
+        """Return the message without the file that it is about, with its advice."""
+        return Note.joined((self.problem, self.advice), "list.sentences")
+
+    @property
     def note(self) -> Note:
         """Return the message with its advice."""
         return Note.joined((self.message, self.advice), "list.sentences")
@@ -64,10 +74,26 @@ class NotConfiguredError(UsageError):
 class DocumentError(PageIndexError):
     """A file cannot be indexed or read: it is missing, damaged, encrypted, empty or over a limit.
 
-    ``reason`` is a code from which an interface may make its own message.
+    ``reason`` is a code from which an interface may make its own message. The message begins with the ``file``.
     """
 
     reason = "unreadable"
+
+    def __init__(self, message: str, advice: str = "", *, file: object = "") -> None:
+        super().__init__(message, advice)
+        self._problem = message
+        self.name_file(file)
+
+    @property
+    def problem(self) -> str:
+        return self._problem
+
+    def name_file(self, file: object, instead_of: object = "") -> None:
+        """Set the file that the message is about, in place of a copy that was read ``instead_of`` it."""
+        if instead_of:
+            self._problem = self._problem.replace(str(instead_of), str(file))
+        self.file = str(file)
+        self.message = f"{self.file}: {self._problem}" if self.file else self._problem
 
 
 class EmptyFileError(DocumentError):

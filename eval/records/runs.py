@@ -200,7 +200,9 @@ def read_head(folder: Path) -> RunHead:
             f"{folder} is not the folder of a run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."
         ) from error
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise DocumentError(f"{path}: cannot be read ({error}).", "Repeat the run with a new --out folder.") from error
+        raise DocumentError(
+            f"cannot be read ({error}).", "Repeat the run with a new --out folder.", file=path
+        ) from error
 
 
 def read_run(folder: str | Path) -> Run:

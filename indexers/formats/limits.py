@@ -42,11 +42,11 @@ class ParseLimits:
             if field.name != "hidden_text" and getattr(self, field.name) < 1:
                 raise ValueError(f"{field.name} must be at least 1.")
 
-    def check(self, name: str, value: int, what: str) -> None:
+    def check(self, name: str, value: int, what: str, file: object = "") -> None:
         """Raise LimitError where ``value`` is over the limit ``name``; ``what`` says who has so many of what."""
         maximum = getattr(self, name)
         if value > maximum:
-            raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.")
+            raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.", file=file)
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
         """Return a page, or the error that refuses it; the limits in ``checked`` were already checked by its reader."""

@@ -155,7 +155,7 @@ class FileStages:
         except (DamageError, DocumentError, NotFoundError) as error:
             if full := disk_full(error, self._place.folder):
                 raise full from error
-            message = str(error).removeprefix(f"{turn.file}: ")
+            message = error.without_file
             doc_id = doc_id or new_id(self._catalog, turn.library, turn.file)
             self._catalog.record_failure(
                 library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.source), error=message,

@@ -137,7 +137,7 @@ class Improver:
         except (Cancelled, LeaseLostError):
             raise
         except (DamageError, DocumentError, NotFoundError) as error:
-            reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
+            reason = error.without_file.removesuffix(".")
             result = _noted(before, Note("file.not-improved", reason=reason))
         for note in enricher.given_up():
             self._tally.add_note(note)
@@ -158,7 +158,7 @@ class Improver:
             return before
         stamp, sha256 = fingerprint(file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError(f"{file}: the file has changed since it was read.", "Index it again.")
+            raise DocumentError("the file has changed since it was read.", "Index it again.", file=file)
         with self._publisher.content_lock(f"models/{sha256}"):  # the same bytes twice are paid for once
             best = self._publisher.stored.best(published, tags)
             if best is not None and best.version.improved_by(tags):

@@ -101,7 +101,7 @@ class _Opening:
     def _inner(self, address: str, file: Path, folder: Path, depth: int) -> None:
         try:
             self._limits.check(
-                "max_nesting", depth + 1, f"{file}: the archive is nested {depth} levels deep and was not opened"
+                "max_nesting", depth + 1, f"the archive is nested {depth} levels deep and was not opened", file=file
             )
             if self._full:
                 raise LimitError(
@@ -111,7 +111,7 @@ class _Opening:
             folder.mkdir()
             self.open(address, file, folder, depth + 1)
         except DocumentError as error:
-            self.members.damaged.append((address, str(error).removeprefix(f"{file}: ")))
+            self.members.damaged.append((address, str(error.without_file)))
 
 
 _MAX_NAMES = 5  # members that could not be had
@@ -134,8 +134,7 @@ class MemberJobs:
             except ChangedError:
                 raise
             except DocumentError as error:
-                why = str(error).removeprefix(f"{turn.file}: ")
-                turn.notes = (Note("file.members-not-read", reason=why.removesuffix(".")),)
+                turn.notes = (Note("file.members-not-read", reason=error.without_file.removesuffix(".")),)
                 members = Members(self._catalog.members(turn.library, job.subject))
             turn.notes += tuple(_member_notes(members, job.subject))
         else:

@@ -98,7 +98,7 @@ class Refiner:
         try:
             result = self._refined(turn, before)
         except (DamageError, DocumentError, NotFoundError) as error:
-            reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
+            reason = error.without_file.removesuffix(".")
             result = _noted(before, Note("file.not-refined", reason=reason))
         if result is not before:
             result = result if turn.written else turn.timed(result)
@@ -114,7 +114,7 @@ class Refiner:
             return before
         stamp, sha256 = fingerprint(turn.file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError(f"{turn.file}: the file has changed since it was read.", "Index it again.")
+            raise DocumentError("the file has changed since it was read.", "Index it again.", file=turn.file)
         target = replace(published.version.unimproved, outline=mark(document, self._options))
         with self._publisher.content_lock(f"refine/{sha256}"):
             if (stored := self._stored_version(target)) is not None:

@@ -103,7 +103,7 @@ class _Worker:
             return format.show(task.path, task.password, task.pages, task.picture, task.limits)
         if isinstance(task, RegionTask) and format.regions is not None:
             return format.regions(task.path, task.password, task.page, task.lines, task.limits)
-        raise DocumentError(f"{task.path}: the format {format.title} has no page images.")
+        raise DocumentError(f"the format {format.title} has no page images.", file=task.path)
 
     def _read_scan(self, task: ScanTask) -> EngineAnswer:
         name = task.engine or task.ocr.first

@@ -242,10 +242,10 @@ def receive(stream: BinaryIO) -> Task | Reply | None:
 
 def portable(error: PageIndexError, task: Task) -> PageIndexError:
     """Return an error that survives pickling: same class, same words, but without the path of a private copy."""
-    message = error.message
+    message = error.problem
     path = getattr(task, "path", None)
     if path is not None:
-        message = message.removeprefix(f"{path}: ").replace(str(path), path.name)
+        message = message.replace(str(path), path.name)
     return type(error)(message, error.advice)
 
 

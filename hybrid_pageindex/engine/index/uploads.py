@@ -115,7 +115,7 @@ def take_in(
             try:
                 paths.append(_fetched(catalog, library, url, settings))
             except DocumentError as error:
-                problems.append((url, str(error).removeprefix(f"{url}: ")))
+                problems.append((url, str(error.without_file)))
         else:
             paths.append(str(item))
     return paths, problems
@@ -235,10 +235,10 @@ def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
                 at = urljoin(at, target)
                 continue
             if response.status != http.client.OK:
-                raise DocumentError(f"{url}: the server answered {response.status} {response.reason}.")
+                raise DocumentError(f"the server answered {response.status} {response.reason}.", file=url)
             name = _name_from_url(parts, response.getheader("Content-Type") or "", url)
             return Fetched(name, _body(response, url, limit, until))
-    raise DocumentError(f"{url}: the server redirects more than {_REDIRECTS} times.")
+    raise DocumentError(f"the server redirects more than {_REDIRECTS} times.", file=url)
 
 
 def _examined(at: str, url: str) -> SplitResult:
@@ -249,8 +249,9 @@ def _examined(at: str, url: str) -> SplitResult:
         fine = False
     if not fine:
         raise DocumentError(
-            f"{url}: this is not a web address that can be fetched.",
+            "this is not a web address that can be fetched.",
             "Use an http or https address without a user name in it.",
+            file=url,
         )
     return parts
 
@@ -273,7 +274,9 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
                 yield connection.getresponse()
     except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
         raise DocumentError(
-            f"{url}: the address cannot be fetched ({error}).", "Try again, or save the page to a file and index that."
+            f"the address cannot be fetched ({error}).",
+            "Try again, or save the page to a file and index that.",
+            file=url,
         ) from error
 
 
@@ -282,7 +285,7 @@ def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
     addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     refused = [ip for ip in addresses if not allows(ip)]
     if refused or not addresses:
-        raise DocumentError(f"{url}: {host} is {', '.join(refused) or 'nowhere'}, which is not a public address.")
+        raise DocumentError(f"{host} is {', '.join(refused) or 'nowhere'}, which is not a public address.", file=url)
     return addresses[0]
 
 
@@ -292,7 +295,7 @@ def _name_from_url(parts: SplitResult, media_type: str, url: str) -> str:
     suffix = path.suffix if kind in _GENERIC_TYPES else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""
     format = of_suffix(suffix)
     if format is None:
-        raise DocumentError(f"{url}: files of the type {kind or 'unknown'} are not supported.")
+        raise DocumentError(f"files of the type {kind or 'unknown'} are not supported.", file=url)
     if of_suffix(path.suffix) is not format:
         path = path.with_name(path.name + suffix)
     query = own_name(unquote(parts.query).replace("/", "_"))
@@ -305,10 +308,11 @@ def _body(response: http.client.HTTPResponse, url: str, limit: int, until: float
         data += piece
         if len(data) > limit:
             advice = "Raise the setting max_download_size to read it."
-            raise LimitError(f"{url}: the file has more than {limit:,} bytes.", advice)
+            raise LimitError(f"the file has more than {limit:,} bytes.", advice, file=url)
         if time.monotonic() > until:
             raise LimitError(
-                f"{url}: the download was not complete after {_TOGETHER:g} s.",
+                f"the download was not complete after {_TOGETHER:g} s.",
                 "Save the page to a file and index that.",
+                file=url,
             )
     return bytes(data)

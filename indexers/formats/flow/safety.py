@@ -115,17 +115,18 @@ class Package:
             self._zip = zipfile.ZipFile(path if data is None else io.BytesIO(data))
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise BrokenFileError(
-                f"{path}: the package is damaged, so its entries cannot be listed ({error})."
+                f"the package is damaged, so its entries cannot be listed ({error}).", file=path
             ) from error
         entries = self._zip.infolist()
-        limits.check("max_entries", len(entries), f"{path}: it contains {len(entries):,} files")
+        limits.check("max_entries", len(entries), f"it contains {len(entries):,} files", file=path)
         size = sum(entry.file_size for entry in entries)
-        limits.check("max_expanded_bytes", size, f"{path}: unpacked it has {size:,} bytes")
+        limits.check("max_expanded_bytes", size, f"unpacked it has {size:,} bytes", file=path)
         for entry in entries:
             if entry.file_size > max(_SMALL, _RATIO * entry.compress_size):
                 raise LimitError(
-                    f"{path}: '{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
-                    f"{entry.compress_size:,}, as a file does that is made to fill the memory."
+                    f"'{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
+                    f"{entry.compress_size:,}, as a file does that is made to fill the memory.",
+                    file=path,
                 )
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}
         self._spellings = {_spelling(name): entry for name, entry in self._entries.items()}
@@ -159,7 +160,7 @@ class Package:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"{self._path}: the package is damaged, so '{name}' in it cannot be unpacked ({error})."
+                f"the package is damaged, so '{name}' in it cannot be unpacked ({error}).", file=self._path
             ) from error
 
     def stream(self, name: str) -> IO[bytes]:
@@ -169,16 +170,16 @@ class Package:
             return self._zip.open(entry)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"{self._path}: the package is damaged, so '{name}' in it cannot be unpacked ({error})."
+                f"the package is damaged, so '{name}' in it cannot be unpacked ({error}).", file=self._path
             ) from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         """Return an entry to be read. Raise DocumentError where it is missing, PasswordError if it is encrypted."""
         entry = self._find(name)
         if entry is None:
-            raise BrokenFileError(f"{self._path}: the package is damaged: '{name}' is missing in it.")
+            raise BrokenFileError(f"the package is damaged: '{name}' is missing in it.", file=self._path)
         if entry.flag_bits & _ENCRYPTED:
-            raise PasswordError(f"{self._path}: the file is encrypted.", "Save it without a password.")
+            raise PasswordError("the file is encrypted.", "Save it without a password.", file=self._path)
         return entry
 
     def xml(self, name: str) -> etree._Element:
@@ -186,7 +187,7 @@ class Package:
 
     def root(self, name: str, data: bytes) -> etree._Element:
         """Return the root of an entry's XML text, which was read before."""
-        root, whole = read_xml(data, f"{self._path}: the file is damaged: '{name}' in it")
+        root, whole = read_xml(data, f"the file is damaged: '{name}' in it", file=self._path)
         if not whole:
             self.warnings.append(f"'{name}' in the file is damaged or nested too deeply, and was read only in part")
         return root
@@ -204,7 +205,7 @@ def words_of(element: etree._Element) -> str:
     return "".join(map(str, element.itertext()))
 
 
-def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
+def read_xml(data: bytes, what: str, file: object = "") -> tuple[etree._Element, bool]:
     """Return the root of an XML text, and whether all of it could be read; ``what`` says whose text it is.
 
     Entities that it declares itself become their words within bounds; nothing is fetched. Depth and size of nodes are
@@ -219,9 +220,9 @@ def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
             root = etree.fromstring(data, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             if recover:
-                raise BrokenFileError(f"{what} is not valid XML ({error}).") from error
+                raise BrokenFileError(f"{what} is not valid XML ({error}).", file=file) from error
             continue
         if root is not None:
             put_in(root)
             return root, not recover
-    raise BrokenFileError(f"{what} is not valid XML.")
+    raise BrokenFileError(f"{what} is not valid XML.", file=file)

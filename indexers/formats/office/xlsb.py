@@ -59,7 +59,7 @@ class XlsbBook:
                     self.sheets.append((name or f"Sheet{len(self.sheets) + 1}", target))
                     hidden += unpack_from("<I", data)[0] in (1, 2)
         if not self.sheets:
-            raise BrokenFileError(f"{path}: damaged, it lists no sheets.")
+            raise BrokenFileError("damaged, it lists no sheets.", file=path)
         if hidden:
             warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
         strings = self._records(targets.get("sharedStrings", ""), "its list of strings")
@@ -68,7 +68,7 @@ class XlsbBook:
 
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet. Leave out and note what cannot be read of it."""
-        grid = Grid(self._limits, f"{self._path}: a sheet")
+        grid = Grid(self._limits, "a sheet", file=self._path)
         cells: dict[int, str] = {}
         number = rows = 0
         columns: list[tuple[int, int]] = []

@@ -66,7 +66,7 @@ class XlsxBook:
 
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet. Leave out and note what cannot be read of it."""
-        grid = Grid(self._limits, f"{self._path}: a sheet", self._merged(target))
+        grid = Grid(self._limits, "a sheet", self._merged(target), file=self._path)
         rows = _Rows(self._strings, self._formats, self._since_1904, self._struck)
         try:
             for number, cells in rows.read(self._stream(target)):

@@ -184,7 +184,7 @@ def pdf_layout(
     path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
 ) -> PageLayout:
     """Return the layout of a page (1-based). ``lines`` are those stored. Raise as drawing it does."""
-    with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "max_page_characters"):
+    with viewing(path, password, limits) as document, drawing(f"page {number}", "max_page_characters", file=path):
         page = document[number - 1]
         glyphs, ink = _glyphs(page, lines), Ink(page)
         words = [
@@ -270,7 +270,7 @@ def page_regions(
     """Return the regions of a page (1-based). ``lines``, if any, were read from its picture: the model is shown
     them as text. Raises as drawing the page does.
     """
-    with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "max_page_characters"):
+    with viewing(path, password, limits) as document, drawing(f"page {number}", "max_page_characters", file=path):
         page = document[number - 1]
         if not lines:
             return (*(regions := _regions(page)), *_figure_regions(page, number, regions))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.cards.document_types import document_types, type_note
+from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import empty_warning, read_warnings, unread_pages, unread_warning
 from hybrid_core.types.note_texts import TEMPLATES
 from hybrid_core.types.notes import NONE, TEXT, Note, names_in, read, stored, with_codes, without_codes
@@ -141,3 +142,35 @@ def test_joined_notes_come_apart_again() -> None:
     parts = [Note("search.tied"), Note.of("a; b"), Note("warning.no-text")]
     assert Note.joined(parts).parts == parts and Note.joined(parts[:1]) is parts[0] and Note.joined(["", NONE]) is NONE
     assert parts[0].plus("", parts[1], Note.joined(parts[1:])).parts == [parts[0], parts[1], *parts[1:]]
+
+
+FILE_ERRORS = frozenset(
+    ("DocumentError", "EmptyFileError", "BrokenFileError", "UnsupportedFileError", "PasswordError", "LockedError",
+     "ChangedError", "LimitError", "check", "read_xml", "Grid", "drawing", "too_large")
+)  # fmt: skip
+
+
+def test_errors_name_their_file_apart_from_their_message() -> None:
+    """What reads a message without its file never cuts it off the text."""
+    for room in ROOMS:
+        for file in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if (
+                    isinstance(node, ast.Call)
+                    and getattr(node.func, "id", getattr(node.func, "attr", "")) in FILE_ERRORS
+                ):
+                    begins = [arg.values[:2] for arg in node.args if isinstance(arg, ast.JoinedStr)]
+                    for first in begins:
+                        named = len(first) == 2 and isinstance(first[0], ast.FormattedValue)
+                        colon = named and isinstance(first[1], ast.Constant) and str(first[1].value).startswith(": ")
+                        assert not colon, f"{file.relative_to(ROOT)}:{node.lineno}: pass the file as file=…"
+
+
+def test_an_error_is_read_with_and_without_its_file() -> None:
+    error = DocumentError("it is damaged.", "Repair it.", file=Path("/a: b/c.pdf"))
+    assert (error.message, error.problem) == ("/a: b/c.pdf: it is damaged.", "it is damaged.")
+    assert error.without_file == "it is damaged. Repair it." and str(error) == f"/a: b/c.pdf: {error.without_file}"
+    same = pickle.loads(pickle.dumps(error))
+    assert (str(same), same.without_file, same.file) == (str(error), error.without_file, error.file)
+    error.name_file("/d.pdf", instead_of="/a: b/c.pdf")
+    assert error.message == "/d.pdf: it is damaged."
