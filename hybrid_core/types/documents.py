@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from hybrid_core.types.notes import TEXT, Note, read
+from hybrid_core.types.notes import NONE, TEXT, Note, read
 
 _UNREAD = ("warning.unread", "warning.ocr-empty")
 _BEFORE_CODES = re.compile(
@@ -347,7 +347,7 @@ class Document:
     indexed_at: str
     warnings: tuple[Note, ...] = ()
     models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
-    error: str = ""  # why the newest attempt failed; an older version may still be published
+    error: Note = NONE  # why the newest attempt failed; an older version may still be published
     corrections: Mapping[str, str] = field(default_factory=dict)  # by hand; ``title`` and ``card`` have them
     outline: Literal["fast", "refined"] = "fast"  # its section tree is by rules alone, or a layout model refined it
 

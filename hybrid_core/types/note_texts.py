@@ -187,6 +187,33 @@ _FILES: Mapping[str, str] = {
     "file.paused": "paused: it continues when its job is resumed",
     "file.rest-cancelled": "the remaining work on this file was cancelled",
 }
+_JOBS: Mapping[str, str] = {
+    "job.cancelled": "The job was cancelled.",
+    "job.worker-silent": "The worker {worker} stopped responding while it ran this job.",
+    "job.password-gone": "The process that had its password is gone: give the password again.",
+    "job.file-missing": "The file of the document was missing.",
+    "job.document-removed": "Its document was removed.",
+    "job.library-removed": "Its library was removed.",
+    "job.library-cleared": "Its library was cleared.",
+    "job.failed": "The job failed: {reason}.",
+    "job.no-result": "the job of this file ended without a result.",
+    "job.file-waits": "The file waits to be indexed.",
+    "job-state.because": "{state}: {cause}",
+    "job-state.done": "done",
+    "job-state.failed": "failed",
+    "job-state.cancelled": "cancelled",
+    "job-state.paused": "paused",
+    "job-state.retry": "tried again in {seconds} s, after {attempts} {attempts|failure|failures}: {cause}",
+    "job-state.no-worker": "waiting for a worker, but none is running",
+    "job-state.no-able-worker": "waiting for a worker that has {lacks}",
+    "job-state.behind": "waiting behind {others} {others|other|others}",
+    "job-state.next": "next",
+    "job-state.ending": "ending, because it was cancelled",
+    "job-state.stalled": "stalled: its worker has not responded for {seconds} s; another worker takes it over",
+    "job-state.texts": "{stage}, text {done:,} of {total:,}",
+    "job-state.pages": "{stage}, page {done:,} of {total:,}",
+    "job-state.pausing": "{state}, pausing after its current pages",
+}
 _INDEXING: Mapping[str, str] = {
     "index.files-missing": "{documents} {documents|document|documents} whose file is missing: pruning removes them",
     "index.left-to-workers": "{files} {files|file|files} left to workers",
@@ -270,6 +297,6 @@ _DOCUMENT_TYPES: Mapping[str, str] = {
 }  # fmt: skip
 
 TEMPLATES: Mapping[str, str] = {
-    **_JOINED, **_SEARCH, **_EFFORT, **_ROUTE, **_REASONS, **_ANSWERS, **_TURNS, **_GAPS, **_FILES,
+    **_JOINED, **_SEARCH, **_EFFORT, **_ROUTE, **_REASONS, **_ANSWERS, **_TURNS, **_GAPS, **_FILES, **_JOBS,
     **_INDEXING, **_WARNINGS, **_DOCUMENT_TYPES,
 }  # fmt: skip

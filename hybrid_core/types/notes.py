@@ -189,7 +189,7 @@ def _holds_codes(name: str, shape: Mapping[str, Any]) -> bool:
 def _codes(item: Any) -> Any:
     """Return the codes in a text or a list, None where it holds none."""
     if isinstance(item, Note):
-        return _to_json(item)
+        return _to_json(item) if item else None
     if isinstance(item, list | tuple):
         codes = [_codes(each) for each in item]
         return codes if any(each is not None for each in codes) else None
@@ -222,6 +222,11 @@ def _value(item: Any) -> Any:
     if isinstance(item, Mapping):
         return _from_json(item)
     return [_value(each) for each in item] if isinstance(item, list) else item
+
+
+def stored_form(text: str) -> str:
+    """Return the form for storage of a note; a plain text, and a form that was stored before, stay as they are."""
+    return text.stored if isinstance(text, Note) else text
 
 
 def stored(notes: Iterable[str]) -> list[str]:

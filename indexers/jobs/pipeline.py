@@ -178,7 +178,7 @@ class Batch:
 def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: str) -> FileResult:
     """Return a file's result from what is kept with its job."""
     if not stored:
-        return FileResult(str(file), "failed", cause or "the job of this file ended without a result.")
+        return FileResult(str(file), "failed", cause or Note("job.no-result"))
     result = FileResult.from_json(stored)
     if status == "failed" and result.status != "failed":
         return replace(result, status="failed", error=cause, unread=0)

@@ -23,7 +23,7 @@ from hybrid_core.store.tables import insert_into, to_json
 from hybrid_core.text.terms import TermOrder
 from hybrid_core.types.documents import Document, DocumentRow, IndexedContent, Page, Places, read_warnings
 from hybrid_core.types.files import ContentVersion
-from hybrid_core.types.notes import stored
+from hybrid_core.types.notes import Note, stored
 
 Values = Mapping[str, Any]
 _documents, _contents = schema.documents.c, schema.contents.c
@@ -111,7 +111,7 @@ def to_document(row: Row[Any]) -> Document:
         metadata=json.loads(row.metadata) if published else {}, card=card,
         size=row.size, mtime=row.mtime, indexed_at=row.indexed_at,
         warnings=read_warnings(json.loads(row.warnings)) if published else (),
-        models=json.loads(row.models) if published else {}, error=row.error, corrections=corrections,
+        models=json.loads(row.models) if published else {}, error=Note.read(row.error), corrections=corrections,
         outline="refined" if published and row.outline else "fast",
     )  # fmt: skip
 
@@ -202,7 +202,7 @@ def _document_row(row: Row[Any]) -> DocumentRow:
         format=row.format or "", pages=row.pages or 0, size=row.size,
         organisation=(card.get("names") or [""])[0], year=(card.get("years") or [0])[0], type=card.get("type", ""),
         tags=tuple(card.get("tags", ())), warnings=0 if row.warnings in (None, "[]") else len(json.loads(row.warnings)),
-        error=row.error, indexed_at=row.indexed_at,
+        error=str(Note.read(row.error)) if row.error else "", indexed_at=row.indexed_at,
     )  # fmt: skip
 
 

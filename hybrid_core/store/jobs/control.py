@@ -15,6 +15,8 @@ from hybrid_core.store.jobs.queue import take_turn
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.store.tables import insert_into, take
+from hybrid_core.types.jobs import CANCELLED
+from hybrid_core.types.notes import stored_form
 
 Scope = Literal["all", "library", "job"]
 FORGOTTEN = "forgotten jobs"
@@ -58,7 +60,7 @@ class JobControl:
         *,
         library: str | None = None,
         subjects: Sequence[str] | None = None,
-        cause: str = "The job was cancelled.",
+        cause: str = CANCELLED,
     ) -> list[int]:
         """End waiting jobs and ask running ones to end. Return the ids of both. Published documents stay."""
         with self._store.writing() as connection:
@@ -124,7 +126,7 @@ class JobControl:
 
 def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
     """Cancel active jobs, with requests that came while they ran."""
-    happened = []
+    happened, cause = [], stored_form(cause)
     for row in rows:
         if row.status == "waiting":
             happened += _end_cancelled(connection, row, cause)

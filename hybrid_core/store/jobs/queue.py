@@ -27,6 +27,7 @@ from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, job
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.store.tables import clean, insert_into, take, to_json
 from hybrid_core.types.jobs import ASKED, Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
+from hybrid_core.types.notes import Note, stored_form
 
 _TURN = "enqueue"
 _ROUNDS = 5  # others may end jobs of the same keys between two statements
@@ -327,14 +328,14 @@ def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: J
     happened = []
     for row in sorted(rows, key=lambda row: row.id):
         happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
-        cause = f"The worker {row.worker} stopped responding while it ran this job."
+        cause = Note("job.worker-silent", worker=row.worker)
         happened += fail_job(connection, row, cause, retries, final=False)
     return happened
 
 
 def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
     """Put running jobs back to waiting without counting a try. End those that were cancelled meanwhile."""
-    happened = []
+    happened, cause = [], stored_form(cause)
     for row in rows:
         if row.cancel_requested:
             happened += end(connection, row, "cancelled", row.cause)
