@@ -42,9 +42,9 @@ from hybrid_core.store.index.edge.folders import copy_shard
 from hybrid_core.store.recovery.recovery import recover_catalog
 from hybrid_pageindex import Engine, run
 from tests import pdfs
-from tests.doors.killing import AT_ONCE, Killing, answer, mixed_folder
 from tests.doubles.scripted_server import scripted_server
 from tests.hybrid_pageindex.recovery.damaged_homes import MADE_ONCE, fill
+from tests.interfaces.killing import AT_ONCE, Killing, answer, mixed_folder
 
 _MOST_SECONDS = 60
 _LIBRARIES = ("default", "second")

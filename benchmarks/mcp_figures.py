@@ -25,7 +25,7 @@ from fastmcp.client.transports import StdioTransport
 from benchmarks.filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.doors.mcp.payloads import count_tokens
+from hybrid_pageindex.mcp.payloads import count_tokens
 
 _CALLS = 3
 

@@ -37,7 +37,7 @@ class Command:
 
 def main(typed: Sequence[str] | None = None) -> int:
     """Run ``python -m eval`` like ``hybrid-pageindex eval``, with the same exit codes."""
-    from hybrid_pageindex.doors.cli.main import main as door
+    from hybrid_pageindex.cli.main import main as door
 
     return door(["eval", *(sys.argv[1:] if typed is None else typed)])
 
@@ -53,7 +53,7 @@ def run_list(options: argparse.Namespace) -> int:
     """Print the data sets, and whether they are in the data folder."""
     from eval.datasets.registry import SOURCES, VARIABLE, data_folder, sets_of
     from hybrid_core.errors import NotFoundError
-    from hybrid_pageindex.doors.cli.output import dump
+    from hybrid_pageindex.cli.output import dump
 
     try:
         data = data_folder(options.data)

@@ -2,7 +2,7 @@
 
 import sys
 
-from hybrid_pageindex.doors.cli import main
+from hybrid_pageindex.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -17,8 +17,8 @@ import hypothesis
 import pytest
 
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.cli import main
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.doors.cli import main
 from tests import homes, pdfs, postgres
 
 pytest_plugins = ["tests.tiers", "tests.required"]

@@ -18,7 +18,7 @@ import pytest
 
 _CALLS = """
 import contextlib, io, json, os, sys
-from hybrid_pageindex.doors.cli.main import main
+from hybrid_pageindex.cli.main import main
 for line in sys.stdin:
     out, err = io.StringIO(), io.StringIO()
     out.isatty = err.isatty = lambda: False

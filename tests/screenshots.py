@@ -18,8 +18,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from hybrid_pageindex.sample import write_sample_report
-from tests.doors.http.conftest import START, Serving, serving, wait_for_jobs
 from tests.doubles.scripted_server import scripted_server
+from tests.interfaces.http.conftest import START, Serving, serving, wait_for_jobs
 
 WIDTHS = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 360, "height": 740}}
 QUESTION = "What was the capital expenditure in fiscal 2025?"

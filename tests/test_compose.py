@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.doors.cli.parser import build_parser
 from tests import qdrant_real
 
 ROOT = Path(__file__).parent.parent

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.types.scoring import ScoringConfig
+from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.doors.cli.parser import build_parser
-from hybrid_pageindex.doors.http.api import describe_api
+from hybrid_pageindex.http.api import describe_api
 
 FOLDER = Path(__file__).parent
 TOOLS = FOLDER.parent.parent / "tests" / "doors" / "mcp_tools.json"

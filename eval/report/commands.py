@@ -23,7 +23,7 @@ from eval.report.tables import degradation
 from eval.runs.plan import Plan
 from eval.runs.run import measure
 from hybrid_core.errors import UsageError
-from hybrid_pageindex.doors.cli.output import dump
+from hybrid_pageindex.cli.output import dump
 
 HEADLINE = (
     "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.among@5", "document.r-precision",

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from eval.measures.retrieval import LEVELS, level_rankings
 from eval.records.runs import Run, read_run
 from hybrid_core.errors import DocumentError, NotFoundError, StoreError, UsageError
-from hybrid_pageindex.doors.cli.output import dump
+from hybrid_pageindex.cli.output import dump
 
 _FIELD_CHARACTERS = "".join(map(chr, range(33, 127))).replace("%", "")  # all that is visible but the escape itself
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

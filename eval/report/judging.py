@@ -16,8 +16,8 @@ from eval.report.table import Table, number, share, show, text
 from eval.runs.asking import judge_again
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.text.prose import counted
+from hybrid_pageindex.cli.output import dump
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.doors.cli.output import dump
 
 
 def run_judges(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from hybrid_core.errors import StoreError
-from hybrid_pageindex.doors.cli.output import dump, visible
+from hybrid_pageindex.cli.output import dump, visible
 
 _PIPED_WIDTH = 200  # where nobody's window limits it, a table is not cut
 

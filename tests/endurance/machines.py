@@ -15,7 +15,7 @@ from pathlib import Path
 from tests import postgres, qdrant_real, redis_real
 
 TOKEN = "a-start-token-that-nobody-guesses"
-DISPATCHER = "hybrid_pageindex.doors.dispatcher"
+DISPATCHER = "hybrid_pageindex.dispatcher"
 
 
 @dataclass

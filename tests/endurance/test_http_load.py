@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.http_load import load
-from tests.doors.http.conftest import START, serving, upload
+from tests.interfaces.http.conftest import START, serving, upload
 
 pytestmark = pytest.mark.endurance
 _CLIENTS = 200

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.mcp_load import load
 from hybrid_pageindex import Engine
-from tests.doors.mcp_client import http
+from tests.interfaces.mcp_client import http
 from tests.pdfs import FISCAL_QUESTIONS
 
 pytestmark = pytest.mark.endurance

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_pageindex.doors.cli.parser import needs_plugins
+from hybrid_pageindex.cli.parser import needs_plugins
 from tests import pdfs
 from tests.conftest import Cli
 from tests.eval.sets import own_set
@@ -28,7 +28,7 @@ def run_of(folder: Path, docs: Path, questions: Path, *more: str) -> list[str]:
 
 def test_help_names_eval_and_its_actions(cli: Cli) -> None:
     script = (
-        "import sys; from hybrid_pageindex.doors.cli import main; code = main(['--help']); "
+        "import sys; from hybrid_pageindex.cli import main; code = main(['--help']); "
         "sys.exit(code or 'rich' in sys.modules or 'eval.cli' not in sys.modules)"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -40,9 +40,9 @@ def test_help_names_eval_and_its_actions(cli: Cli) -> None:
 
 def test_other_commands_neither_look_for_eval_nor_import_it(tmp_path: Path) -> None:
     script = (
-        "import sys; from hybrid_pageindex.doors.cli import main; "
+        "import sys; from hybrid_pageindex.cli import main; "
         f"main(['--home', {str(tmp_path)!r}, 'libraries']); "
-        "sys.exit('eval' in sys.modules or 'hybrid_pageindex.doors.cli.parser' not in sys.modules)"
+        "sys.exit('eval' in sys.modules or 'hybrid_pageindex.cli.parser' not in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], stdout=subprocess.DEVNULL, check=False).returncode == 0
     known = ["index", "list"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_pageindex.sample import write_sample_report
-from tests.doors.mcp_client import stdio
 from tests.frozen.records import condensed
+from tests.interfaces.mcp_client import stdio
 
 _GUIDE = """# Guide
 

@@ -17,8 +17,8 @@ COMMAND_WORDS = re.compile(
     r"(?:^|[\s(«'])--(?!force-reinstall)[a-z]|hybrid-pageindex [a-z]|\b(?:list|same|the) command\b"
 )
 COMMAND_LINE_ONLY = (
-    "hybrid_pageindex/doors/cli/", "hybrid_pageindex/doors/http/command.py", "hybrid_pageindex/doors/mcp/transports.py",
-    "hybrid_pageindex/doors/mcp/access.py", "hybrid_core/store/recovery/", "hybrid_core/store/catalog/maintenance.py",
+    "hybrid_pageindex/cli/", "hybrid_pageindex/http/command.py", "hybrid_pageindex/mcp/transports.py",
+    "hybrid_pageindex/mcp/access.py", "hybrid_core/store/recovery/", "hybrid_core/store/catalog/maintenance.py",
     "hybrid_pageindex/engine/index/reindexing.py", "hybrid_pageindex/engine/health_checks.py",
 )  # fmt: skip
 

@@ -17,12 +17,12 @@ from hybrid_pageindex import Engine
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("hybrid_core", "retrievers", "indexers", "hybrid_pageindex/engine",
-         "hybrid_pageindex/conversations", "hybrid_pageindex/doors/mcp",
-         "hybrid_pageindex/doors/http")  # fmt: skip
+         "hybrid_pageindex/conversations", "hybrid_pageindex/mcp",
+         "hybrid_pageindex/http")  # fmt: skip
 TYPED = re.compile(r"(?<![\w-])--[a-z]{2,}|hybrid-pageindex [a-z]|\bthe command \w+|tool add_documents")
 STARTING = (  # said by the command line alone: before anything is served, and by commands that have no other door
-    "hybrid_pageindex/doors/http/command.py", "hybrid_pageindex/doors/mcp/transports.py",
-    "hybrid_pageindex/doors/mcp/access.py", "hybrid_pageindex/engine/index/reindexing.py",
+    "hybrid_pageindex/http/command.py", "hybrid_pageindex/mcp/transports.py",
+    "hybrid_pageindex/mcp/access.py", "hybrid_pageindex/engine/index/reindexing.py",
     "hybrid_core/store/recovery", "hybrid_core/store/home.py",
     "hybrid_core/store/sqlite.py", "hybrid_core/store/database.py", "hybrid_core/store/catalog/schema.py",
     "hybrid_core/store/catalog/libraries.py", "hybrid_core/store/index/follower.py", "hybrid_core/embed",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.doors.cli import main
+from hybrid_pageindex.cli import main
 from hybrid_pageindex.engine.documents.contents import Outline
 from tests.work import examples
 

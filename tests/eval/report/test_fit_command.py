@@ -15,8 +15,8 @@ from eval.runs import features as collecting
 from eval.runs.feedback import RatedQuestion, rated_questions
 from hybrid_core.types.conversations import Feedback
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.cli import main
 from hybrid_pageindex.config.experts import find_ranking
-from hybrid_pageindex.doors.cli import main
 
 THINGS = ("anchor", "barrel", "candle", "drum", "engine", "funnel", "guitar", "hammer", "island", "jacket")
 PLACES = ("harbour", "cellar", "church", "theatre", "factory")

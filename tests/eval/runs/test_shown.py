@@ -9,7 +9,7 @@ import pytest
 
 from eval.records.progress import Progress
 from eval.runs.studies import judged, measure_shown
-from hybrid_pageindex.doors.cli import main
+from hybrid_pageindex.cli import main
 from tests.eval.sets import own_set, plan
 
 PROMPT = """Question:

@@ -22,11 +22,11 @@ ROOT = Path(__file__).parents[3]
 ROOMS = ("hybrid_core", "indexers", "retrievers", "hybrid_pageindex", "eval")
 LANGUAGES = {
     file.name.split(".")[0]: json.loads(file.read_text("utf-8"))
-    for file in (ROOT / "hybrid_pageindex/doors/http/page/texts").glob("*.notes.json")
+    for file in (ROOT / "hybrid_pageindex/web/texts").glob("*.notes.json")
 }
 OTHER_LANGUAGES = [
     file.stem
-    for file in (ROOT / "hybrid_pageindex/doors/http/page/texts").glob("??.json")
+    for file in (ROOT / "hybrid_pageindex/web/texts").glob("??.json")
     if file.stem != "en"  # the server's own text is English
 ]
 

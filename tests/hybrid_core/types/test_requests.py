@@ -12,8 +12,8 @@ from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.requests import OPTIONS, SearchFields, SearchRequest, search_request
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config.settings import usual_fields
-from hybrid_pageindex.doors.cli.parser import build_parser
 
 
 def test_keyword_arguments_are_the_fields() -> None:

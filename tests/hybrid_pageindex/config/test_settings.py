@@ -12,9 +12,9 @@ import pytest
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
+from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config.changes import shown
 from hybrid_pageindex.config.settings import Settings, load_settings
-from hybrid_pageindex.doors.cli.parser import build_parser
 
 
 def test_priority_rises_from_defaults_over_the_file_and_variables_to_arguments(tmp_path: Path) -> None:

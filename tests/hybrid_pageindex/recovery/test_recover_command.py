@@ -23,7 +23,7 @@ from hybrid_core.store.home import CATALOG, ORIGINALS, lock_for_recovery
 from hybrid_core.store.notes import NoteStore
 from hybrid_core.store.recovery.recovery import recover_catalog
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.doors.cli.main import main
+from hybrid_pageindex.cli.main import main
 from tests import pdfs
 from tests.hybrid_pageindex.recovery.damaged_homes import Rows, places, zero
 

@@ -12,7 +12,7 @@ import pytest
 from hybrid_core.llm.chat import Request
 from hybrid_core.llm.offline import CountingEndpoint
 from hybrid_pageindex import run
-from hybrid_pageindex.doors.cli import main
+from hybrid_pageindex.cli import main
 from tests import pdfs
 from tests.indexers.enrich.test_stage import long_book, reading, thinking
 

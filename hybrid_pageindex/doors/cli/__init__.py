@@ -1,5 +1,0 @@
-"""The command line: a thin layer over the engine."""
-
-from hybrid_pageindex.doors.cli.main import main
-
-__all__ = ["main"]

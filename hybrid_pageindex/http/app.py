@@ -1,0 +1,97 @@
+"""The HTTP application: its routes, their shared state, and its background tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Standby, keep_up
+from hybrid_pageindex.http.api import ROUTES, build_api
+from hybrid_pageindex.http.guard import Guard, Hosts
+from hybrid_pageindex.http.identity import Callers, Identity, Proxy, Rates, Start, Turns
+from hybrid_pageindex.http.middleware import Conventions, Idempotency, McpMount, RequestRecorder
+from hybrid_pageindex.http.server import Feed, Metrics, Server
+from hybrid_pageindex.mcp.access import Access
+
+_JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
+
+
+_JSON_TYPES = ("application/json",)
+
+
+_UPLOAD_PATHS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)|/v1/files")
+
+
+_UPLOAD_TYPES = ("application/octet-stream", "multipart/form-data")
+
+
+_READS_AT_ONCE = 8  # lists that are made at once
+
+
+_MAX_WAITING = 256  # searches, and answers, that may wait for their turn
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """The address of a server and its callers: further names ``hosts``, and ``origins`` of web pages that may call."""
+
+    host: str
+    port: int
+    start: Start
+    access: Access = Access()
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    proxy: Proxy | None = None
+
+
+def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
+    """Return the application and the state that its routes share."""
+    limits = engine.settings
+    engine.admin.confine(listening.access.roots)
+    server = Server(
+        engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
+        Turns(_READS_AT_ONCE, _MAX_WAITING), Turns(limits.http_searches, _MAX_WAITING),
+        Turns(limits.http_answers, _MAX_WAITING),
+        Standby(engine), Feed(engine), Metrics(),
+    )  # fmt: skip
+    api = build_api(server)
+    mcp = McpMount(Conventions(api, ROUTES), engine, listening.access)
+    api.router.lifespan_context = partial(_lifespan, server, mcp)
+    rates = Rates(limits.http_requests_per_minute)
+    recorded = RequestRecorder(Idempotency(mcp, engine), engine, server.metrics)
+    identity = Identity(recorded, server.callers, server.cookie, listening.proxy, rates)
+    room = partial(_body_limit, limits.max_upload_size)
+    hosts = Hosts(listening.host, listening.hosts)
+    return Guard(identity, hosts, listening.origins, room, ROUTES.allowed), server
+
+
+@asynccontextmanager
+async def _lifespan(server: Server, mcp: McpMount, _: FastAPI) -> AsyncIterator[None]:
+    tasks = [
+        asyncio.ensure_future(work)
+        for work in (server.standby.run(), server.feed.run(), keep_up(server.engine, server.standby))
+    ]
+    try:
+        yield
+    finally:
+        server.engine.jobs.hand_back()
+        await asyncio.to_thread(server.engine.interrupt_turns)
+        await mcp.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _body_limit(largest: int, method: str, path: str) -> tuple[int, Sequence[str]]:
+    """Return the bytes and the media types that a body may have."""
+    if method == "POST" and _UPLOAD_PATHS.fullmatch(path):
+        return largest + _JSON_BYTES, _UPLOAD_TYPES
+    return (_MCP_BYTES if path == "/mcp" or path.startswith("/v1/") else _JSON_BYTES), _JSON_TYPES

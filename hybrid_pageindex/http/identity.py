@@ -1,0 +1,256 @@
+"""Identify the caller of a request, and limit the rate of each caller. Only the paths in OPEN need no token."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hybrid_core.llm.budget import charged
+from hybrid_core.store.access import secret_hash
+from hybrid_core.types.access import EVERYWHERE, Caller
+from hybrid_pageindex.engine.admin import Tokens
+from hybrid_pageindex.http.errors import Refusal
+from hybrid_pageindex.http.guard import SAFE
+
+_REMEMBERED_CALLERS = 10_000  # whose rates are remembered
+_STATES = frozenset((method, path) for method in SAFE for path in ("/api/v1/health", "/api/v1/ready"))
+"""Answered the same for everybody, and so also with a token that is not valid any more."""
+OPEN = _STATES | {("POST", "/api/v1/session")}
+FILES = "/web/"  # what the web page is made of: the same for everybody, and not counted
+_MAX_SECRETS = 1000  # secrets
+_SECONDS = 2.0  # after which one is looked up again: so long one that another process revoked is still taken
+OWNER = Caller("start", "owner", {EVERYWHERE: "admin"})
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The token that a server is started with: its bearer may do everything. ``chosen`` tells that the user set it."""
+
+    token: str
+    chosen: bool
+
+    @property
+    def parent(self) -> str:
+        """Return the id that sessions opened with this token belong to. Choosing another token invalidates them."""
+        return f"start:{hashlib.sha256(self.token.encode()).hexdigest()[:32]}" if self.chosen else "start"
+
+    def fits(self, secret: str) -> bool:
+        return hmac.compare_digest(secret.encode("utf-8", "surrogatepass"), self.token.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy that names users in a header, by its address."""
+
+    header: str
+    addresses: frozenset[str]
+
+
+class Callers:
+    """Resolve secrets of requests to callers, with a short-lived cache."""
+
+    def __init__(self, tokens: Callable[[], Tokens], start: Start) -> None:
+        self._tokens, self.start = tokens, start
+        self._known: OrderedDict[tuple[str, str], tuple[float, Caller]] = OrderedDict()
+        self._held: OrderedDict[str, str] = OrderedDict()  # tokens by the hash of a session's secret
+
+    async def by_secret(self, secret: str) -> Caller | None:
+        if self.start.fits(secret):
+            return OWNER
+        if (token := self._held.get(secret_hash(secret))) is not None:
+            opened_with = await self.by_secret(token)
+            return opened_with and replace(opened_with, by_cookie=True)
+        key = ("secret", hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest())
+        return await self._look_up(key, lambda: self._tokens().caller(secret, self.start.parent))
+
+    def hold(self, token: str) -> str:
+        """Open a session in memory, for a home that cannot be written. Return the secret of its cookie."""
+        secret = secrets.token_urlsafe(32)
+        self._held[secret_hash(secret)] = token
+        if len(self._held) > _MAX_SECRETS:
+            self._held.popitem(last=False)
+        return secret
+
+    def let_go(self, secret: str) -> bool:
+        """End a session in memory. Return False if it does not exist."""
+        return self._held.pop(secret_hash(secret), None) is not None
+
+    async def by_name(self, name: str) -> Caller | None:
+        return await self._look_up(("user", name), lambda: self._tokens().user(name))
+
+    def owns(self, caller: Caller) -> bool:
+        """Return whether the caller signed in with the token that the server was started with."""
+        return caller.id in (OWNER.id, self.start.parent)
+
+    def forget(self) -> None:
+        """Clear the cache after a revocation, including look-ups in progress."""
+        self._known = OrderedDict()
+
+    async def _look_up(self, key: tuple[str, str], look: Callable[[], Caller | None]) -> Caller | None:
+        memory = self._known
+        entry = memory.get(key)
+        if entry is not None and time.monotonic() - entry[0] < _SECONDS:
+            return entry[1]
+        memory.pop(key, None)
+        caller = await asyncio.to_thread(look)
+        if caller is not None:
+            memory[key] = (time.monotonic(), caller)
+            if len(memory) > _MAX_SECRETS:
+                memory.popitem(last=False)
+        return caller
+
+
+class Identity:
+    """Put the caller into ``scope["state"]["caller"]``, None where the path is open to all."""
+
+    def __init__(self, app: ASGIApp, callers: Callers, cookie: str, proxy: Proxy | None, rates: Rates) -> None:
+        self._app, self._callers, self._cookie, self._proxy, self._rates = app, callers, cookie, proxy, rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                file = scope["method"] in SAFE and (scope["path"] == "/" or scope["path"].startswith(FILES))
+                caller = None if file else await self._identify(scope)
+                if caller is None and not file and (scope["method"], scope["path"]) not in OPEN:
+                    raise Refusal(
+                        401, "not_signed_in", "This request needs a token.",
+                        "Send the header 'Authorization: Bearer TOKEN', or open the address that the command 'serve' "
+                        "printed.",
+                        www_authenticate="Bearer",
+                    )  # fmt: skip
+            except Refusal as refusal:
+                await refusal.response()(scope, receive, send)
+                return
+            scope.setdefault("state", {})["caller"] = caller
+            with charged(who=caller.name if caller else ""):
+                await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    async def _identify(self, scope: Scope) -> Caller | None:
+        """Find the caller. A request without a valid token counts for the address that it comes from."""
+        if (scope["method"], scope["path"]) in _STATES:
+            self._rates.take(f"from {_address(scope)}")
+            return None
+        try:
+            caller = await self._caller(scope, Headers(scope=scope))
+        except Refusal:
+            self._rates.take(f"from {_address(scope)}")
+            raise
+        self._rates.take(caller.id if caller else f"from {_address(scope)}")
+        return caller
+
+    async def _caller(self, scope: Scope, headers: Headers) -> Caller | None:
+        if shown := headers.get("authorization"):
+            kind, _, secret = shown.partition(" ")
+            caller = await self._callers.by_secret(secret.strip()) if kind.lower() == "bearer" else None
+            if caller is None or caller.by_cookie:  # a cookie's secret is for cookies
+                raise Refusal(
+                    401, "token_refused", "This token is not valid.", "Ask an admin for a new token.",
+                    www_authenticate='Bearer error="invalid_token"',
+                )  # fmt: skip
+            return caller
+        if self._proxy is not None and (named := headers.getlist(self._proxy.header)):
+            return await self._by_proxy(scope, named)
+        secret = _cookie(headers, self._cookie)
+        caller = await self._callers.by_secret(secret) if secret else None
+        if caller is None or not caller.by_cookie:
+            return None
+        if scope["method"] not in SAFE and "origin" not in headers and "sec-fetch-site" not in headers:
+            raise Refusal(
+                403, "origin_not_allowed", "The request has a cookie, but no header that shows which page sent it.",
+                "Programs send Authorization: Bearer TOKEN.",
+            )  # fmt: skip
+        return caller
+
+    async def _by_proxy(self, scope: Scope, named: list[str]) -> Caller:
+        """Find the user that the proxy names. From anybody else the header is refused."""
+        if self._proxy is None or _address(scope) not in self._proxy.addresses or len(named) != 1:
+            raise Refusal(403, "proxy_not_trusted", "Only the trusted proxy may send the header that names the user.")
+        caller = await self._callers.by_name(named[0])
+        if caller is None:
+            raise Refusal(
+                403,
+                "user_unknown",
+                "This user has no access to the server.",
+                "Ask an admin to create an entry for this user.",
+            )
+        return caller
+
+
+def _address(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    jar: SimpleCookie = SimpleCookie()
+    try:
+        jar.load(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return jar[name].value if name in jar else ""
+
+
+class Rates:
+    """Token buckets that refill with ``a_minute`` requests and hold those of ten seconds; 0 means no limit."""
+
+    def __init__(self, a_minute: int) -> None:
+        self._a_second, self._most = a_minute / 60, max(a_minute / 6, 1.0)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str) -> None:
+        """Count one request. Raise Refusal if the caller sends too many."""
+        if not self._a_second:
+            return
+        now = time.monotonic()
+        tokens, at = self._buckets.pop(caller, (self._most, now))
+        tokens = min(self._most, tokens + (now - at) * self._a_second)
+        self._buckets[caller] = (max(tokens - 1, 0.0) if tokens >= 1 else tokens, now)
+        if len(self._buckets) > _REMEMBERED_CALLERS:
+            self._buckets.popitem(last=False)
+        if tokens < 1:
+            wait = str(max(1, round((1 - tokens) / self._a_second)))
+            raise Refusal(
+                429,
+                "too_many_requests",
+                "Too many requests were sent in the last minute.",
+                f"Wait {wait} s.",
+                retry_after=wait,
+            )
+
+
+class Turns:
+    """Limit concurrent work: ``at_once`` run, ``waiting`` more may wait, and others are refused."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._turn, self._room = asyncio.Semaphore(at_once), at_once + waiting
+        self.held = 0
+
+    @asynccontextmanager
+    async def take(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it. Raise Refusal if too many already wait."""
+        if self.held >= self._room:
+            raise Refusal(
+                503,
+                "busy",
+                "Too many requests wait for a search or an answer.",
+                "Try again in a moment.",
+                retry_after="1",
+            )
+        self.held += 1
+        try:
+            async with self._turn:
+                yield
+        finally:
+            self.held -= 1

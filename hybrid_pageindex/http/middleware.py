@@ -1,0 +1,369 @@
+"""Wrap the routes: conventions of HTTP, idempotency keys, metrics and the audit log, and the mount of /mcp."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hybrid_core.errors import DiskFullError, PageIndexError, ReadOnlyError
+from hybrid_core.types.access import Caller
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.http.errors import (
+    Fault,
+    Refusal,
+    fits_path,
+    has_body,
+    query_names,
+    refusal_of,
+    unknown_name_fault,
+)
+from hybrid_pageindex.http.server import Metrics
+from hybrid_pageindex.mcp.access import Access
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+_API_PREFIX = "/api/v1/"
+_EMPTY_BODY_BYTES = 2  # bytes of a body that says nothing: {}
+_RANGE_HEADERS = (b"range", b"if-range")
+_KEPT_BYTES = 2**16  # bytes of an answer that is kept
+_KEY_LENGTH = 200  # characters of a key
+_NEVER_KEPT = ("/api/v1/tokens", "/api/v1/session", "/api/v1/search", "/api/v1/ask")
+_KEPT_HEADERS = ("content-type", "location")
+_MCP_SESSIONS = 1000
+_McpKind = Literal["all", "reading", "limited"]
+
+
+class Routes:
+    """The routes of an application, looked up by path."""
+
+    def __init__(self, routers: Iterable[tuple[str, APIRouter]]) -> None:
+        """``routers`` have a prefix each."""
+        self._operations = tuple(
+            Operation.of(prefix, item)
+            for prefix, router in routers
+            for item in router.routes
+            if isinstance(item, APIRoute)
+        )
+
+    def of(self, path: str) -> list[Operation]:
+        """Return the operations of a path for any method; if possible, those whose parameter types fit."""
+        matches = [(item, match) for item in self._operations if (match := item.path.match(path))]
+        fitting = [item for item, match in matches if fits_path(item.route, match.groupdict())]
+        return fitting or [item for item, _ in matches]
+
+    def allowed(self, path: str) -> Sequence[str]:
+        """Return the sorted methods that a path accepts; none for an unknown path."""
+        if path.rstrip("/") == "/mcp":
+            return ("DELETE", "GET", "OPTIONS", "POST")
+        methods = frozenset[str]().union(*(item.methods for item in self.of(path)))
+        if not methods:
+            return ()
+        return tuple(sorted(methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())))
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Describe one route: its methods, its query parameters, and whether it reads a body."""
+
+    path: re.Pattern[str]
+    route: APIRoute
+    methods: frozenset[str]
+    query: frozenset[str]
+    reads_body: bool
+
+    @classmethod
+    def of(cls, prefix: str, route: APIRoute) -> Operation:
+        path, methods = compile_path(prefix + route.path)[0], frozenset(route.methods or ())
+        return cls(path, route, methods, query_names(route), has_body(route))
+
+
+class Conventions:
+    """HTTP conventions for all routes, applied once the caller is known."""
+
+    def __init__(self, app: ASGIApp, routes: Routes) -> None:
+        self._app, self._routes = app, routes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        operation = next((item for item in self._routes.of(scope["path"]) if method in item.methods), None)
+        if operation is not None and scope["path"].startswith(_API_PREFIX):
+            try:
+                _check_request(scope, operation)
+            except Refusal as refusal:
+                await refusal.response()(scope, receive, send)
+                return
+        if scope["method"] == "HEAD":
+            await _HeadRequest(scope).serve(self._app, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def _check_request(scope: Scope, operation: Operation) -> None:
+    """Raise Refusal for a parameter that the operation does not have, and for a body where it reads none."""
+    query, declared = scope["query_string"].decode("latin-1"), operation.query
+    names = dict.fromkeys(name for name, _ in parse_qsl(query, keep_blank_values=True))
+    faults = [unknown_name_fault(item, "query", declared) for item in names if item not in declared]
+    length = Headers(scope=scope).get("content-length", "")
+    if (
+        "GET" not in operation.methods
+        and not operation.reads_body
+        and length.isdigit()
+        and int(length) > _EMPTY_BODY_BYTES
+    ):
+        faults.append(Fault("", "body", "This address accepts no body"))
+    if faults:
+        text = "; ".join(item.text for item in faults[:10])
+        raise Refusal(422, "invalid_request", f"{text}.", "See /api/v1/openapi.json.", faults=faults[:10])
+
+
+class _HeadRequest:
+    """Answer one HEAD request as GET, without the body. A stream ends once it has begun."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope, self._begun = scope, asyncio.Event()
+
+    async def serve(self, app: ASGIApp, receive: Receive, send: Send) -> None:
+        scope, ended = self._scope, False
+
+        async def received() -> Message:
+            coming = asyncio.ensure_future(receive())
+            await asyncio.wait({coming, begun}, return_when=asyncio.FIRST_COMPLETED)
+            if begun.done():
+                coming.cancel()
+                return {"type": "http.disconnect"}
+            return await coming
+
+        async def headed(message: Message) -> None:
+            nonlocal ended
+            if message["type"] == "http.response.start":
+                scope["method"] = "HEAD"  # the server counts no body, and the metrics name what was asked
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                ended = True
+                self._begun.set()
+            elif not ended:
+                await send(message)
+
+        begun = asyncio.ensure_future(self._begun.wait())
+        scope["method"] = "GET"
+        scope["headers"] = [(name, value) for name, value in scope["headers"] if name not in _RANGE_HEADERS]
+        try:
+            await app(scope, received, headed)
+        finally:
+            begun.cancel()
+
+
+class Idempotency:
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+        self._app, self._engine = app, engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = Headers(scope=scope).get("idempotency-key") if scope["type"] == "http" else None
+        if key is None or not _is_repeatable(scope):
+            await self._app(scope, receive, send)
+            return
+        if not 1 <= len(key) <= _KEY_LENGTH:
+            refusal = Refusal(
+                400, "bad_request", "The idempotency key is empty or too long.", f"Use 1 to {_KEY_LENGTH}."
+            )
+            await refusal.response()(scope, receive, send)
+            return
+        request_hash, receive = await _hash_request(scope, receive)
+        caller, store = scope["state"]["caller"].id, self._engine.admin.replies
+        try:
+            reply = await asyncio.to_thread(store.begin, caller, key, request_hash)
+        except (ReadOnlyError, DiskFullError) as error:  # so would be what it asks for
+            refusal = refusal_of(error)
+            await refusal.response()(scope, receive, send)
+            return
+        except PageIndexError:
+            reply = None
+            refusal = Refusal(503, "busy", "The idempotency key could not be stored.", "Try again.", retry_after="1")
+            await refusal.response()(scope, receive, send)
+            return
+        if reply is not None:
+            await _replay_reply(request_hash, reply.request, reply.status, dict(reply.headers), reply.body)(
+                scope, receive, send
+            )
+            return
+        await self._carry_out(scope, receive, send, key)
+
+    async def _carry_out(self, scope: Scope, receive: Receive, send: Send, key: str) -> None:
+        status, headers, body = 0, dict[str, str](), bytearray()
+
+        async def record(message: Message) -> None:
+            nonlocal status, headers
+            if message["type"] == "http.response.start":
+                status, response_headers = message["status"], MutableHeaders(raw=message["headers"])
+                headers = {name: response_headers[name] for name in _KEPT_HEADERS if name in response_headers}
+            elif len(body) <= _KEPT_BYTES:
+                body.extend(message.get("body", b""))
+            await send(message)
+
+        caller, store = scope["state"]["caller"].id, self._engine.admin.replies
+        try:
+            await self._app(scope, receive, record)
+        finally:
+            if 200 <= status < 300 and len(body) <= _KEPT_BYTES:
+                await asyncio.to_thread(store.end, caller, key, status, headers, bytes(body))
+            else:
+                await asyncio.to_thread(store.forget, caller, key)
+
+
+def _is_repeatable(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return scope["method"] == "POST" and path.startswith("/api/v1/") and not path.startswith(_NEVER_KEPT)
+
+
+async def _hash_request(scope: Scope, receive: Receive) -> tuple[str, Receive]:
+    """A hash of what is asked, of JSON with the body; files are known by their names alone."""
+    hashed = hashlib.sha256(f"{scope['method']} {scope['path']}?".encode() + scope["query_string"])
+    if not Headers(scope=scope).get("content-type", "").startswith("application/json"):
+        return hashed.hexdigest(), receive
+    read: list[Message] = []
+    while True:
+        message = await receive()
+        read.append(message)
+        hashed.update(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            break
+
+    async def replayed() -> Message:
+        return read.pop(0) if read else await receive()
+
+    return hashed.hexdigest(), replayed
+
+
+def _replay_reply(request_hash: str, kept_hash: str, status: int, headers: dict[str, str], body: bytes) -> Response:
+    if request_hash != kept_hash:
+        refusal = Refusal(422, "key_used", "Another request has already used this idempotency key.", "Use a new one.")
+        return refusal.response()
+    if not status:
+        return Refusal(
+            409,
+            "in_progress",
+            "The server is still processing the first request with this idempotency key.",
+            "Wait.",
+            retry_after="2",
+        ).response()
+    return Response(body, status, headers | {"Idempotent-Replay": "true"})
+
+
+class RequestRecorder:
+    def __init__(self, app: ASGIApp, engine: Engine, metrics: Metrics) -> None:
+        self._app, self._engine, self._metrics = app, engine, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+
+        async def passed_on(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"] == "/mcp" else "other")
+                self._metrics.add(scope["method"], route, message["status"], time.perf_counter() - began)
+                await self._audit(scope, message["status"])  # before the caller hears of it
+            await send(message)
+
+        await self._app(scope, receive, passed_on)
+
+    async def _audit(self, scope: Scope, status: int) -> None:
+        library = scope["state"].get("audit")
+        if library is None:
+            return
+        caller: Caller = scope["state"]["caller"]
+        action = getattr(scope.get("endpoint"), "__name__", scope["method"].lower())
+        path = scope["path"].removeprefix("/api/v1")
+        try:
+            await asyncio.to_thread(self._engine.admin.audit.add, caller.name, action, library, path[:2000], status)
+        except ReadOnlyError:  # which has refused what was asked, too
+            return
+        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
+            logging.getLogger(__name__).error("%s by %s at %s (%d): %s", action, caller.name, path, status, error)
+
+
+class McpMount:
+    def __init__(self, app: ASGIApp, engine: Engine, access: Access) -> None:
+        self._app, self._engine, self._access = app, engine, access
+        self._made: dict[_McpKind, _RunningApp] = {}
+        self._lock = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].rstrip("/") != "/mcp":
+            await self._app(scope, receive, send)
+            return
+        caller: Caller = scope["state"]["caller"]
+        kind: _McpKind = "all" if caller.may("admin") else "reading" if caller.may("read") else "limited"
+        async with self._lock:
+            if kind not in self._made:
+                access = self._access if kind == "all" else Access((), read_only=True)
+                self._made[kind] = await _RunningApp.start(
+                    lambda: _build_mcp_app(self._engine, access, kind == "limited")
+                )
+        await self._made[kind].app({**scope, "path": "/mcp"}, receive, send)
+
+    async def close(self) -> None:
+        for running in self._made.values():
+            await running.stop()
+
+
+class _RunningApp:
+    """An application with its lifespan, which begins and ends in one task."""
+
+    def __init__(self, app: Starlette) -> None:
+        self.app: ASGIApp = app
+        self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._end = asyncio.Event()
+        self._task = asyncio.ensure_future(self._live(app))
+
+    @classmethod
+    async def start(cls, build: Callable[[], Starlette]) -> _RunningApp:
+        running = cls(await asyncio.to_thread(build))
+        await running._begun
+        return running
+
+    async def stop(self) -> None:
+        self._end.set()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _live(self, app: Starlette) -> None:
+        async with app.router.lifespan_context(app):
+            self._begun.set_result(None)
+            await self._end.wait()
+
+
+def _build_mcp_app(engine: Engine, access: Access, limited: bool) -> Starlette:
+    import fastmcp
+
+    from hybrid_pageindex.mcp.server import build_server
+    from hybrid_pageindex.mcp.transports import SessionLimit
+
+    fastmcp.settings.enable_rich_logging = False
+    fastmcp.settings.http_session_idle_timeout = 1800.0
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
+    server = build_server(engine, access, limited=limited)
+    return server.http_app(
+        path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False
+    )  # the guard in front has looked at both

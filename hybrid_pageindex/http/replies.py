@@ -1,0 +1,369 @@
+"""Reply with JSON, files and streams of events; ETags, conditions and ranges follow RFC 9110."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, is_dataclass
+from datetime import datetime
+from email.utils import formatdate, parsedate_to_datetime
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import Depends, Header, Query
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from hybrid_core.errors import PageIndexError
+from hybrid_core.store.objects import Distant
+from hybrid_core.types.notes import with_codes
+from hybrid_pageindex.http.errors import Problem, Refusal, error_payload
+from hybrid_pageindex.http.server import Server
+
+_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+CHANGED_RESPONSES: dict[int | str, dict[str, Any]] = {
+    412: {"model": Problem, "description": "The resource has changed."}
+}
+"""What the description of a route that heeds ``If-Match`` says of it."""
+_RANGE_SET = re.compile(r"bytes\s*=\s*(.+)", re.IGNORECASE | re.DOTALL)
+_RANGE_SPAN = re.compile(r"(\d{0,18})-(\d{0,18})", re.ASCII)
+_RANGES_PER_REPLY = 100  # parts of one answer; a header that asks for more is ignored
+_ALIVE_SECONDS = 15.0  # seconds after which a silent stream says that it is there
+_RETRY_MS = 1000  # ms after which a client comes back
+_EVENT_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not wait for more
+_EVENT_CONTENT: dict[str, Any] = {"text/event-stream": {"schema": {"description": "One event of the stream."}}}
+EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"content": _EVENT_CONTENT, "description": "Server-sent events."}
+}
+"""What the description of a route that streams says of it."""
+
+
+def json_response(value: Any, status: int = 200, **headers: str) -> Response:
+    body = json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return Response(body, status, {name.replace("_", "-"): text for name, text in headers.items()}, "application/json")
+
+
+def to_json(value: Any) -> Any:
+    """Return a value of the core in its JSON shape, with the codes of its notes beside their English texts."""
+    return with_codes(_shaped(value))
+
+
+def _shaped(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, list | tuple):
+        return [_shaped(item) for item in value]
+    return value
+
+
+def tagged_response(request: Request, value: Any) -> Response:
+    """Return JSON with an ETag, or 304 where the caller has it already."""
+    return with_tag(request, json_response(value))
+
+
+def weakly_tagged_response(request: Request, value: Any, without: Collection[str]) -> Response:
+    """Return JSON with a weak ETag that disregards the fields ``without``, which each search changes."""
+    shaped = to_json(value)
+    rows = shaped if isinstance(shaped, list) else [shaped]
+    stable = [{name: field for name, field in row.items() if name not in without} for row in rows]
+    return with_tag(request, json_response(shaped), f"W/{_etag(json_response(stable))}")
+
+
+def with_tag(request: Request, response: Response, etag: str = "", keep: str = "private, no-cache") -> Response:
+    """Add an ETag to a response, and return 304 if the caller has this version.
+
+    The ETag is computed from the content unless given; ``keep`` is the Cache-Control header.
+    """
+    etag = etag or _etag(response)
+    headers = {"ETag": etag, "Cache-Control": keep}
+    if request.method in ("GET", "HEAD") and check_conditions(request.headers, etag):
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    return response
+
+
+def _etag(response: Response) -> str:
+    return f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
+
+
+def check_match(request: Request, value: Any) -> bool:
+    """Return whether the request has ``If-Match``. Raise Refusal if it does not match ``value``."""
+    condition = request.headers.get("if-match", "").strip()
+    if condition in ("", "*"):
+        return False
+    if _etag(json_response(value)) not in tags_of(condition):
+        raise changed_refusal()
+    return True
+
+
+def content_responses(kind: str, text: bool = False) -> dict[int | str, dict[str, Any]]:
+    """Describe the response of a route that answers with a file, or with text."""
+    schema = {"type": "string"} if text else {"type": "string", "format": "binary"}
+    return {200: {"content": {kind: {"schema": schema}}}}
+
+
+def attachment_headers(name: str) -> Mapping[str, str]:
+    """Return headers of a file that browsers save and never show as a page of ours."""
+    plain = "".join(sign if sign.isascii() and (sign.isalnum() or sign in "._- ") else "_" for sign in name)
+    whole = quote(name.encode("utf-8", "replace"), safe="")
+    return {
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}",
+        "Cache-Control": "private, no-cache",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+
+
+def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool:
+    """Return whether to answer a GET with 304. Raise Refusal (412) if a condition on the version fails.
+
+    ``etag`` is as sent; ``modified`` is in seconds since 1970, 0 if unknown. Conditions are checked in the order of
+    section 13.2.2.
+    """
+    if match := headers.get("if-match", "").strip():
+        if match != "*" and (etag.startswith("W/") or etag not in tags_of(match)):
+            raise changed_refusal()
+    elif (
+        modified
+        and (until := _http_date_seconds(headers.get("if-unmodified-since", ""))) is not None
+        and modified >= until + 1
+    ):
+        raise changed_refusal()
+    if none := headers.get("if-none-match", "").strip():
+        return none == "*" or etag.removeprefix("W/") in [tag.removeprefix("W/") for tag in tags_of(none)]
+    since = _http_date_seconds(headers.get("if-modified-since", ""))
+    return bool(modified and since is not None and modified < since + 1)
+
+
+def unix_seconds(written: str) -> int:
+    """Return a stored time in seconds since 1970, 0 for "", which stands for never."""
+    try:
+        return int(datetime.fromisoformat(written).timestamp())
+    except ValueError:
+        return 0
+
+
+def tags_of(written: str) -> Sequence[str]:
+    """Return the entity tags of a header, as they are written."""
+    return _TAG.findall(written)
+
+
+def changed_refusal() -> Refusal:
+    """Return the refusal for a caller whose version is outdated."""
+    return Refusal(
+        412, "changed", "The resource has changed since you read it.", "Read it again, and then repeat the change."
+    )
+
+
+def _http_date_seconds(written: str) -> float | None:
+    try:
+        return parsedate_to_datetime(written).timestamp() if written else None
+    except (ValueError, OverflowError):
+        return None  # no date of HTTP: the header is ignored
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """Identify the bytes of a file: the hash of them, and when it was written."""
+
+    sha256: str
+    size: int
+    modified: float
+
+    @property
+    def etag(self) -> str:
+        return f'"{self.sha256[:32]}"'
+
+    @property
+    def headers(self) -> dict[str, str]:
+        written = {"Last-Modified": formatdate(self.modified, usegmt=True)} if self.modified > 0 else {}
+        return {"ETag": self.etag, "Accept-Ranges": "bytes", **written}
+
+
+def check_file(request: Request, version: FileVersion, headers: Mapping[str, str]) -> Response | None:
+    """Return 304 where the caller has the file, else None. Raise Refusal where a condition does not hold.
+
+    ``Range`` is left in the scope only as far as it can be answered: a header that RFC 9110 lets a server ignore is
+    taken out, and one without any satisfiable part is refused with 416.
+    """
+    if check_conditions(request.headers, version.etag, modified=version.modified):
+        return Response(status_code=304, headers={**headers, **version.headers})
+    spans = requested_spans(request.headers, version)
+    if spans is not None and not spans:
+        raise Refusal(
+            416, "range_not_satisfiable", f"The file has {version.size:,} bytes.", "Request a range of these bytes.",
+            content_range=f"bytes */{version.size}",
+        )  # fmt: skip
+    others = [(name, value) for name, value in request.scope["headers"] if name not in (b"range", b"if-range")]
+    if spans:
+        written = ",".join(f"{start}-{stop - 1}" for start, stop in spans)
+        others.append((b"range", f"bytes={written}".encode()))
+    request.scope["headers"] = others
+    return None
+
+
+def requested_spans(headers: Headers, version: FileVersion) -> Sequence[tuple[int, int]] | None:
+    """Return the satisfiable parts that are asked for, each from its first byte to the one after its last.
+
+    Return None for the whole file: where the header does not follow the grammar, has another unit, or has an ``If-
+    Range`` of another version.
+    """
+    header = _RANGE_SET.fullmatch(headers.get("range", "").strip())
+    if header is None or not _names_version(headers.get("if-range", "").strip(), version):
+        return None
+    parts = [part for part in (part.strip() for part in header[1].split(",")) if part]
+    if not 1 <= len(parts) <= _RANGES_PER_REPLY:
+        return None
+    spans = list[tuple[int, int]]()
+    for part in parts:
+        match = _RANGE_SPAN.fullmatch(part)
+        if match is None or not any(match.groups()) or (all(match.groups()) and int(match[1]) > int(match[2])):
+            return None
+        start, stop = _byte_span(match[1], match[2], version.size)
+        if start < stop:
+            spans.append((start, stop))
+    return spans
+
+
+async def part_response(file: Distant, span: tuple[int, int], headers: Mapping[str, str]) -> Response | None:
+    """Send on one part of an original that lies in a bucket; the rest stays there. Return None where the bucket has
+    no such file. Raise as ``Distant.part`` does.
+    """
+    start, stop = span
+    data = await asyncio.to_thread(file.part, start, stop)
+    if data is None:
+        return None
+    part_headers = {
+        **headers,
+        "Content-Range": f"bytes {start}-{stop - 1}/{file.size}",
+        "Content-Length": str(stop - start),
+    }
+    return StreamingResponse(data, 206, part_headers, media_type="application/octet-stream")
+
+
+def _names_version(condition: str, version: FileVersion) -> bool:
+    """Return whether ``If-Range`` names this version, by its strong tag or its date; so does no condition."""
+    return condition in ("", version.etag, version.headers.get("Last-Modified"))
+
+
+def _byte_span(first: str, last: str, size: int) -> tuple[int, int]:
+    if not first:
+        return max(size - int(last), 0), size
+    return int(first), min(int(last) + 1, size) if last else size
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A server-sent event; a client sends ``id`` back to resume the stream."""
+
+    kind: str
+    data: Any
+    id: int | None = None
+
+    def encoded(self) -> bytes:
+        number = "" if self.id is None else f"id: {self.id}\n"
+        return f"{number}event: {self.kind}\ndata: {json.dumps(to_json(self.data), ensure_ascii=False)}\n\n".encode(
+            "utf-8", "replace"
+        )
+
+
+def stream_events(server: Server, source: AsyncIterator[Event], *, resumed: bool = True) -> StreamingResponse:
+    """Stream a source's events until it ends or the server does; the last event is then ``end``.
+
+    ``resumed``: clients come back where the stream breaks off. Other clients may not understand a retry.
+    """
+    return StreamingResponse(
+        _encode_events(server, source, resumed), headers=_EVENT_HEADERS, media_type="text/event-stream"
+    )
+
+
+def last_event_number(
+    last_event_id: Annotated[str, Header(max_length=200, description="the number of the last event heard")] = "",
+    after: Annotated[int | None, Query(ge=0, lt=2**53, description="the same, for a first request")] = None,
+) -> int | None:
+    """Return the number of the last event that the client received, None for none."""
+    number = last_event_id
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 19 else after
+
+
+LastEvent = Annotated[int | None, Depends(last_event_number)]
+
+
+def wants_events(request: Request) -> bool:
+    """Return whether the caller accepts a stream of events; a quality of 0 says that it does not."""
+    for part in request.headers.get("accept", "").lower().split(","):
+        kind, *parameters = (item.strip() for item in part.split(";"))
+        if kind == "text/event-stream":
+            return not any(re.fullmatch(r"q\s*=\s*0(\.0{0,3})?", item) for item in parameters)
+    return False
+
+
+async def _encode_events(server: Server, source: AsyncIterator[Event], resumed: bool) -> AsyncIterator[bytes]:
+    ending = asyncio.create_task(server.ending.wait())
+    coming: asyncio.Task[Event] | None = None
+    if resumed:
+        yield f"retry: {_RETRY_MS}\n\n".encode()
+    try:
+        while True:
+            coming = coming or asyncio.create_task(_next_event(source))
+            both: set[asyncio.Task[Any]] = {coming, ending}
+            done, _ = await asyncio.wait(both, timeout=_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if coming in done:
+                try:
+                    event = coming.result()
+                except StopAsyncIteration:
+                    return
+                coming = None
+                yield event.encoded()
+            elif done:
+                yield Event("end", {"code": "server_ending"}).encoded()
+                return
+            else:
+                yield b": alive\n\n"
+    except PageIndexError as error:
+        yield Event("error", error_payload(error)).encoded()
+    except Refusal as refusal:
+        body = {"code": refusal.code, "message": refusal.message, "advice": refusal.advice}
+        yield Event("error", body).encoded()
+    finally:
+        for task in (coming, ending):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+        if hasattr(source, "aclose"):
+            await source.aclose()
+
+
+async def _next_event(source: AsyncIterator[Event]) -> Event:
+    return await anext(source)
+
+
+async def events_of_work(
+    work: Callable[[Callable[[Event], None]], Awaitable[Event]],
+) -> AsyncIterator[Event]:
+    """Yield the events that work reports from any thread, then its result.
+
+    The work continues even if no client listens.
+    """
+    loop, told_events = asyncio.get_running_loop(), asyncio.Queue[Event | None]()
+
+    def tell(event: Event) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(told_events.put_nowait, event)
+
+    task = asyncio.ensure_future(work(tell))
+    task.add_done_callback(lambda _: loop.call_soon(told_events.put_nowait, None))
+    task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
+    while (event := await told_events.get()) is not None:
+        yield event
+    while not told_events.empty():
+        if (late := told_events.get_nowait()) is not None:
+            yield late
+    yield task.result()

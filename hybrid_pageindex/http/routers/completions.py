@@ -1,0 +1,398 @@
+"""Routes for programs that chat with OpenAI-compatible endpoints: each library is a model."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
+from starlette.responses import Response
+
+from hybrid_core.types.conversations import Citation
+from hybrid_core.types.libraries import Library
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.conversations.memory import Exchange
+from hybrid_pageindex.conversations.turns import Turn
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.http.errors import Fault, Refusal
+from hybrid_pageindex.http.models import QUESTION, Strict
+from hybrid_pageindex.http.prompts import errand_reply, find_question
+from hybrid_pageindex.http.replies import (
+    EVENT_RESPONSES,
+    Event,
+    events_of_work,
+    json_response,
+    stream_events,
+    unix_seconds,
+)
+from hybrid_pageindex.http.responses import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
+from hybrid_pageindex.http.server import ServerState, find_openai_library, readable_libraries
+
+_SOURCE_MARK = re.compile(r"\[\[source:(\d+)\]\]")
+_PARTIAL_MARK = re.compile(r"\[(?:\[(?:s(?:o(?:u(?:r(?:c(?:e(?::\d*\]?)?)?)?)?)?)?)?)?$")
+_SOURCES_HEADING = "\n\n**Sources**\n"
+_PAGE_LINK = re.compile(r"/documents/([^/\s)]+)/pages/(\d+)")
+_SOURCE_NUMBER = re.compile(r"\s?\[\d+\]")
+_OWNER = "hybrid-pageindex"
+completions_router = APIRouter(tags=["openai"])
+
+
+class Part(BaseModel):
+    """Part of a message. Pictures, sound and files are refused, not dropped."""
+
+    type: Literal["text", "input_text", "output_text", "refusal"] = "text"
+    text: str = ""
+
+
+class Said(Strict):
+    """Message of a conversation. Other fields that a program adds are ignored."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.type in ("text", "input_text"))
+        return self.content or ""
+
+
+class StreamOptions(Strict):
+    include_usage: StrictBool = False
+
+
+class ResponseFormat(BaseModel):
+    """Answers are text with citations: other forms are refused."""
+
+    type: Literal["text"]
+
+
+def _refuse_true(value: bool) -> bool:
+    if value:
+        raise ValueError("This is not supported: leave it out")
+    return value
+
+
+Off = Annotated[StrictBool, AfterValidator(_refuse_true), Field(json_schema_extra={"const": False})]
+
+
+class CompletionBody(Strict):
+    """``model`` is a library by its name or alias. ``temperature``, ``max_tokens`` and the like are checked and not
+    applied: what is asked of the model is the server's affair. What would change the form of an answer is refused.
+    """
+
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    messages: Annotated[list[Said], Field(min_length=1, max_length=2000)]
+    stream: StrictBool | None = False
+    stream_options: StreamOptions | None = None
+    metadata: dict[str, Any] | None = None
+    n: Annotated[StrictInt, Field(ge=1, le=1)] | None = None
+    response_format: ResponseFormat | None = None
+    tools: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+    functions: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
+    function_call: Literal["none", "auto"] | None = None
+    stop: Annotated[list[str], Field(max_length=0)] | None = None
+    logprobs: Annotated[StrictBool, AfterValidator(_refuse_true), Field(json_schema_extra={"const": False})] | None = (
+        None
+    )
+    modalities: list[Literal["text"]] | None = None
+    audio: None = None
+    web_search_options: None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    seed: int | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatQuestion:
+    """The last question and the exchanges before it."""
+
+    question: str
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: str
+    text: str
+
+
+def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
+    """Return the question. Raise Refusal where nothing is asked, or more than a question.
+
+    ``parameter`` is the name of the messages in the request.
+    """
+    turns = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
+    if not turns or turns[-1].role != "user":
+        raise _bad_messages(
+            parameter,
+            "invalid_value",
+            "The last message is not a question of the user.",
+            "End the messages with one of the role user.",
+        )
+    text = find_question(turns[-1].text)
+    if len(text) > QUESTION:
+        advice = "Upload documents to the library instead of sending them along."
+        why = f"The question has {len(text):,} characters; at most {QUESTION:,} are allowed."
+        raise _bad_messages(parameter, "string_above_max_length", why, advice)
+    exchanges, question = list[Exchange](), ""
+    for turn in turns[:-1]:
+        if turn.role == "user":
+            question = find_question(turn.text)
+        elif question:
+            exchanges.append(_read_exchange(question, turn.text))
+            question = ""
+    return ChatQuestion(text, tuple(exchanges))
+
+
+def _bad_messages(parameter: str, code: str, message: str, advice: str) -> Refusal:
+    return Refusal(400, code, message, advice, faults=[Fault(parameter, "body", message)])
+
+
+def _read_exchange(question: str, answer: str) -> Exchange:
+    """Read an answer of ours that came back: without its marks, its sources as pages."""
+    text, _, sources = answer.partition(_SOURCES_HEADING)
+    pages = tuple((doc, int(page)) for doc, page in _PAGE_LINK.findall(sources))
+    return Exchange(question, _SOURCE_NUMBER.sub("", text), question, pages)
+
+
+class MarkRewriter:
+    """Rewrite ``[[source:3]]`` to ``[3]`` as an answer comes. The beginning of a mark waits for its end."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell, self._held = tell, ""
+
+    def __call__(self, piece: str) -> None:
+        text = _SOURCE_MARK.sub(r"[\1]", self._held + piece)
+        begun = _PARTIAL_MARK.search(text)
+        self._held = begun[0] if begun else ""
+        if shown := text[: len(text) - len(self._held)]:
+            self._tell(shown)
+
+    def end(self) -> None:
+        if self._held:
+            self._tell(self._held)
+            self._held = ""
+
+
+def rewrite_marks(text: str) -> str:
+    return _SOURCE_MARK.sub(r"[\1]", text)
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSources:
+    """The sources that an answer cites, as a list for people and as values for programs."""
+
+    cited: Sequence[Citation]
+    names: dict[str, str] = field(default_factory=dict)
+    base: str = ""
+
+    @property
+    def listed(self) -> str:
+        """Return a Markdown list, "" where nothing is cited."""
+        lines = [
+            f"[{citation.number}] [{_source_label(citation)}]({self._link(citation)}) {_source_path(citation)}".rstrip()
+            for citation in self.cited
+        ]
+        return f"{_SOURCES_HEADING}\n" + "  \n".join(lines) if lines else ""
+
+    def annotations(self, text: str) -> list[dict[str, Any]]:
+        """Return the places in the text that cite a page."""
+        by_number = {citation.number: citation for citation in self.cited}
+        body = text.partition(_SOURCES_HEADING)[0]
+        return [
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "start_index": match.start(), "end_index": match.end(), "url": self._link(by_number[int(match[1])]),
+                    "title": _source_label(by_number[int(match[1])]),
+                },
+            }
+            for match in re.finditer(r"\[(\d+)\]", body)
+            if int(match[1]) in by_number
+        ]  # fmt: skip
+
+    def shapes(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "number": citation.number, "library": self.names.get(citation.library, citation.library),
+                "doc_id": citation.doc_id, "doc_name": citation.doc_name, "page": citation.page,
+                "label": citation.label, "section_path": list(citation.section_path),
+                "quote": citation.quote, "url": self._link(citation),
+            }
+            for citation in self.cited
+        ]  # fmt: skip
+
+    def _link(self, citation: Citation) -> str:
+        library = quote(self.names.get(citation.library, citation.library), safe="")
+        document = f"{self.base}/api/v1/libraries/{library}/documents/{quote(citation.doc_id, safe='')}"
+        return f"{document}/pages/{citation.page}/picture"
+
+
+def _source_label(citation: Citation) -> str:
+    label = f" ({citation.label})" if citation.label and citation.label != str(citation.page) else ""
+    return re.sub(r"([\[\]\\])", r"\\\1", f"{citation.doc_name}, page {citation.page}{label}")
+
+
+def _source_path(citation: Citation) -> str:
+    return " › ".join(citation.section_path).replace("[", "\\[")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The frame of one completion."""
+
+    model: str
+    id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def whole(self, text: str, usage: Usage, **more: Any) -> dict[str, Any]:
+        sources = more.pop("sources", None)
+        message = {"role": "assistant", "content": text, "refusal": None, **more}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        shape = self._frame("chat.completion") | {"choices": [choice], "usage": _usage_payload(usage)}
+        return shape if sources is None else shape | {"sources": sources}
+
+    def piece(self, finish: str | None = None, sources: Any = None, **delta: Any) -> Chunk:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        shape = self._frame("chat.completion.chunk") | {"choices": [choice]}
+        return Chunk("", shape if sources is None else shape | {"sources": sources})
+
+    def spent(self, usage: Usage) -> Chunk:
+        return Chunk("", self._frame("chat.completion.chunk") | {"choices": [], "usage": _usage_payload(usage)})
+
+    def _frame(self, kind: str) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk(Event):
+    """An event without a name, as OpenAI's clients read them."""
+
+    def encoded(self) -> bytes:
+        text = self.data if isinstance(self.data, str) else json.dumps(self.data, ensure_ascii=False)
+        return f"data: {text}\n\n".encode("utf-8", "replace")
+
+
+DONE_CHUNK = Chunk("", "[DONE]")
+
+
+def _usage_payload(usage: Usage) -> dict[str, int]:
+    prompt, completion = usage.input_tokens, usage.output_tokens
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+@completions_router.get("/models", response_model=ModelsOfOpenAI)
+async def list_models(request: Request, server: ServerState) -> Response:
+    """List the libraries that the caller may read, as models."""
+    readable = {library.id for library in await readable_libraries(request)}
+    sizes = await server.turn(server.reads, server.engine.libraries.list())
+    return json_response({"object": "list", "data": [_model_payload(size) for size in sizes if size.id in readable]})
+
+
+@completions_router.get("/models/{model:path}", response_model=ModelOfOpenAI)
+async def show_model(request: Request, server: ServerState, model: str) -> Response:
+    library = await find_model_library(request, model)
+    sizes = await server.turn(server.reads, server.engine.libraries.list(library.name))
+    return json_response(next(_model_payload(size) for size in sizes if size.id == library.id))
+
+
+@completions_router.post("/chat/completions", responses=EVENT_RESPONSES, response_model=CompletionOfOpenAI)
+async def complete_chat(request: Request, server: ServerState, body: CompletionBody) -> Response:
+    """Answer the last message. The messages are the conversation, and nothing of it is stored."""
+    library = await find_model_library(request, body.model)
+    reply = Completion(library.name)
+    if (done := _find_errand(body)) is not None:
+        return (
+            stream_events(server, _short_reply_events(reply, body, done), resumed=False)
+            if body.stream
+            else json_response(reply.whole(done, Usage()))
+        )
+    question, base = _read_messages(body), str(request.base_url).rstrip("/")
+    stopped = threading.Event()
+
+    async def turn(tell: Callable[[str], None]) -> tuple[Turn, CitedSources]:
+        work = server.engine.conversations.reply(
+            question.question, question.exchanges, libraries=[library.name], on_text=tell, stopped=stopped
+        )
+        answered = await server.turn(server.answers, work)
+        cited = [citation for citation in answered.citations if citation.cited]
+        return answered, CitedSources(cited, {library.id: library.name}, base)
+
+    if not body.stream:
+        complete, sources = await turn(lambda _: None)
+        text = rewrite_marks(complete.text) + sources.listed
+        whole = reply.whole(
+            text, complete.answer.usage, annotations=sources.annotations(text), sources=sources.shapes()
+        )
+        return json_response(whole)
+
+    async def work(tell: Callable[[Event], None]) -> Event:
+        tell(reply.piece(role="assistant", content=""))
+        marks = MarkRewriter(lambda text: tell(reply.piece(content=text)))
+        answered, sources = await turn(marks)
+        marks.end()
+        if sources.listed:
+            tell(reply.piece(content=sources.listed))
+        annotations = sources.annotations(rewrite_marks(answered.text))
+        tell(reply.piece("stop", sources.shapes(), **({"annotations": annotations} if annotations else {})))
+        if body.stream_options and body.stream_options.include_usage:
+            tell(reply.spent(answered.answer.usage))
+        return DONE_CHUNK
+
+    return stream_events(server, stop_when_left(events_of_work(work), stopped), resumed=False)
+
+
+def _read_messages(body: CompletionBody) -> ChatQuestion:
+    return read_chat([ChatMessage(message.role, message.text) for message in body.messages], "messages")
+
+
+def _find_errand(body: CompletionBody) -> str | None:
+    users, systems = (
+        [message.text for message in body.messages if message.role in roles]
+        for roles in (("user",), ("system", "developer"))
+    )
+    return errand_reply(users, systems, body.metadata)
+
+
+async def find_model_library(request: Request, name: str) -> Library:
+    """Return a library. Raise Refusal in OpenAI's words where it is unknown or may not be read."""
+    detail = f"The model '{name[:200]}' does not exist, or you do not have access to it."
+    return await find_openai_library(request, name, "model_not_found", detail, ("model", "body"))
+
+
+async def stop_when_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:
+    """Stop the model where the client goes away: nobody could read the answer."""
+    try:
+        async for event in source:
+            yield event
+    finally:
+        stopped.set()
+
+
+async def _short_reply_events(reply: Completion, body: CompletionBody, text: str) -> AsyncIterator[Event]:
+    yield reply.piece(role="assistant", content=text)
+    yield reply.piece("stop")
+    if body.stream_options and body.stream_options.include_usage:
+        yield reply.spent(Usage())
+    yield DONE_CHUNK
+
+
+def _model_payload(size: LibrarySize) -> dict[str, object]:
+    """Return a library as a model; ``created`` is when its documents changed last."""
+    shape = {"id": size.name, "object": "model", "created": unix_seconds(size.changed_at), "owned_by": _OWNER}
+    return shape | {"name": size.alias or size.name}

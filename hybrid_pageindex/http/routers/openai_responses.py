@@ -1,0 +1,414 @@
+"""Routes of OpenAI's Responses API. A response is the answer of a conversation, so another one can go on from it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi import Path as PathParam
+from pydantic import BaseModel, Field, StrictBool
+from starlette.responses import Response
+
+from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.types.conversations import Citation, ConversationMessage
+from hybrid_core.types.libraries import Library
+from hybrid_pageindex.conversations.memory import Exchange
+from hybrid_pageindex.http.errors import Fault, Refusal
+from hybrid_pageindex.http.models import Strict
+from hybrid_pageindex.http.replies import EVENT_RESPONSES, Event, json_response, stream_events
+from hybrid_pageindex.http.routers.completions import (
+    ChatMessage,
+    MarkRewriter,
+    Off,
+    find_model_library,
+    read_chat,
+    rewrite_marks,
+    stop_when_left,
+)
+from hybrid_pageindex.http.routers.conversations import begin_answer, find_own_conversation, owner_of
+from hybrid_pageindex.http.routers.vector_stores import bad_parameter, find_store_library
+from hybrid_pageindex.http.server import Server, ServerState, caller_of, readable_libraries
+
+router = APIRouter(prefix="/responses", tags=["openai"])
+ResponseId = Annotated[str, PathParam(max_length=100)]
+_ID = re.compile(r"resp_([0-9a-f]{8,64})_([1-9]\d{0,14})", re.ASCII)
+_MARK = re.compile(r"\[(\d+)\]")
+_STATUSES = {"complete": "completed", "running": "in_progress", "cancelled": "cancelled"}
+
+
+class InputPart(BaseModel):
+    """Text of a message. Pictures and files are refused, not dropped."""
+
+    type: Literal["input_text", "output_text", "text", "refusal"] = "input_text"
+    text: str = ""
+
+
+class InputMessage(BaseModel):
+    type: Literal["message"] = "message"
+    role: Literal["user", "assistant", "system", "developer"]
+    content: str | list[InputPart]
+
+
+class OwnItem(BaseModel):
+    """Item of an earlier response that comes back; it is passed over."""
+
+    type: Literal["file_search_call", "reasoning"]
+
+
+class FileSearchTool(BaseModel):
+    """Search in these libraries. ``max_num_results`` is checked and not applied."""
+
+    type: Literal["file_search"]
+    vector_store_ids: Annotated[list[str], Field(min_length=1, max_length=20)]
+    max_num_results: Annotated[int, Field(ge=1, le=50)] | None = None
+    filters: None = None
+    ranking_options: dict[str, Any] | None = None
+
+
+class TextFormat(BaseModel):
+    type: Literal["text"] = "text"
+
+
+class TextOptions(BaseModel):
+    format: TextFormat | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class ResponseBody(Strict):
+    """``model`` is a library by its name or alias. What would change the form of an answer is refused."""
+
+    model: Annotated[str, Field(min_length=1, max_length=200)]
+    input: str | Annotated[list[InputMessage | OwnItem], Field(min_length=1, max_length=2000)]
+    previous_response_id: Annotated[str, Field(max_length=100)] | None = None
+    stream: StrictBool | None = False
+    store: StrictBool | None = True
+    include: list[
+        Literal["file_search_call.results", "message.output_text.logprobs", "reasoning.encrypted_content"]
+    ] | (None) = None
+    tools: Annotated[list[FileSearchTool], Field(max_length=1)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
+    text: TextOptions | None = None
+    instructions: str | None = None
+    metadata: dict[str, str] | None = None
+    background: Off | None = None
+    conversation: None = None
+    prompt: None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=16)] | None = None
+    parallel_tool_calls: StrictBool | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """``text`` has marks ``[1]``. ``error`` says why there is none, "" where there is one."""
+
+    text: str
+    citations: Sequence[Citation]
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    queries: Sequence[str] = ()
+    status: str = "completed"
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Fields of a response that stand before its answer."""
+
+    id: str
+    model: str
+    created: float
+    previous: str | None = None
+    stored: bool = True
+    results: bool = False
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def payload(self, answer: _Answered | None) -> dict[str, Any]:
+        """Return the response, without output while there is no answer."""
+        status = answer.status if answer else "in_progress"
+        error = {"code": "server_error", "message": answer.error} if answer and answer.error else None
+        output = [] if answer is None or error else [self.search_item(answer), self.message(answer)]
+        return {
+            "id": self.id, "object": "response", "created_at": self.created, "status": status, "error": error,
+            "incomplete_details": None, "instructions": None, "metadata": {}, "model": self.model, "output": output,
+            "parallel_tool_calls": False, "temperature": None, "tool_choice": "auto", "tools": [], "top_p": None,
+            "previous_response_id": self.previous, "store": self.stored, "background": False, "truncation": "disabled",
+            "text": {"format": {"type": "text"}}, "max_output_tokens": None, "user": None,
+            "usage": _usage(answer.usage) if answer and not error else None, **self.fields,
+        }  # fmt: skip
+
+    def search_item(self, answer: _Answered | None) -> dict[str, Any]:
+        item: dict[str, Any] = {"id": f"fs_{self.id[5:]}", "type": "file_search_call", "queries": [], "results": None}
+        if answer is None:
+            return item | {"status": "in_progress"}
+        results = [_search_result(citation) for citation in answer.citations] if self.results else None
+        return item | {"status": "completed", "queries": [*answer.queries], "results": results}
+
+    def message(self, answer: _Answered | None) -> dict[str, Any]:
+        content = [] if answer is None else [output_part(answer.text, _annotations(answer))]
+        status = "in_progress" if answer is None else "completed"
+        return {
+            "id": f"msg_{self.id[5:]}", "type": "message", "role": "assistant", "status": status, "content": content,
+        }  # fmt: skip
+
+
+def output_part(text: str, annotations: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [*annotations], "logprobs": []}
+
+
+def _search_result(citation: Citation) -> dict[str, Any]:
+    attributes = {"page": citation.page, "section": " › ".join(citation.section_path)}
+    return {
+        "file_id": citation.doc_id, "filename": citation.doc_name, "text": citation.quote, "attributes": attributes,
+        "score": None,
+    }  # fmt: skip
+
+
+def _annotations(answer: _Answered) -> list[dict[str, Any]]:
+    """Return the places in the text that cite a file; ``index`` is where the mark begins."""
+    cited = {citation.number: citation for citation in answer.citations if citation.cited}
+    return [
+        {
+            "type": "file_citation", "index": match.start(), "file_id": cited[int(match[1])].doc_id,
+            "filename": cited[int(match[1])].doc_name,
+        }
+        for match in _MARK.finditer(answer.text)
+        if int(match[1]) in cited
+    ]  # fmt: skip
+
+
+def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    prompt, completion = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+    return {
+        "input_tokens": prompt, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": completion, "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": prompt + completion,
+    }  # fmt: skip
+
+
+@router.post("", responses=EVENT_RESPONSES, response_model=dict[str, Any])
+async def create_response(request: Request, server: ServerState, body: ResponseBody) -> Response:
+    """Answer a question. The response is stored unless ``store`` is false or earlier messages come along, and can be
+    gone on from with ``previous_response_id``.
+    """
+    library = await find_model_library(request, body.model)
+    libraries = await _searched_libraries(request, body, library)
+    messages = _chat_messages(body)
+    chat = read_chat(messages, "input")
+    results = "file_search_call.results" in (body.include or ())
+    tools = [tool.model_dump() for tool in body.tools or ()]
+    fields = {"metadata": body.metadata or {}, "instructions": body.instructions, "tools": tools}
+    frame = _Frame("", library.name, time.time(), body.previous_response_id, True, results, fields)
+    if body.previous_response_id is None and (chat.exchanges or body.store is False):
+        frame = replace(frame, id=f"resp_{uuid.uuid4().hex}", stored=False)
+        stopped = threading.Event()
+
+        async def answer(tell: Callable[[str], None]) -> _Answered:
+            names = [item.name for item in libraries]
+            work = server.engine.conversations.reply(
+                chat.question, chat.exchanges, libraries=names, on_text=tell, stopped=stopped
+            )
+            turn = await server.turn(server.answers, work)
+            usage = asdict(turn.answer.usage)
+            return _Answered(rewrite_marks(turn.text), turn.citations, usage, (turn.searched,))
+
+        if body.stream:
+            return stream_events(server, stop_when_left(_events(frame, answer), stopped), resumed=False)
+        return json_response(frame.payload(await answer(lambda _: None)))
+    message = await _begin_stored(request, server, body, libraries, chat.question, chat.exchanges)
+    frame = replace(frame, id=f"resp_{message.conversation}_{message.id}")
+
+    async def follow(tell: Callable[[str], None]) -> _Answered:
+        async for event in server.engine.conversations.stream(message.id, 0):
+            if event.kind == "text":
+                tell(str(event.detail.get("text", "")))
+        return _stored_answer(await server.engine.conversations.wait(message.id))
+
+    if body.stream:
+        return stream_events(server, _events(frame, follow), resumed=False)
+    return json_response(frame.payload(_stored_answer(await server.engine.conversations.wait(message.id))))
+
+
+@router.get("/{response}", response_model=dict[str, Any])
+async def show_response(request: Request, server: ServerState, response: ResponseId) -> Response:
+    """Return a stored response, also while it is made."""
+    message = await _find_response(request, server, response)
+    _, previous = await _question_of(server, message)
+    conversation = await server.engine.conversations.get(message.conversation)
+    names = {item.id: item.name for item in await readable_libraries(request)}
+    model = next((names[item] for item in conversation.scope.libraries if item in names), "")
+    frame = _Frame(response, model, message.created_at / 1000, previous)
+    return json_response(frame.payload(None if message.status == "running" else _stored_answer(message)))
+
+
+@router.get("/{response}/input_items", response_model=dict[str, Any])
+async def list_input_items(request: Request, server: ServerState, response: ResponseId) -> Response:
+    """List the one message that a stored response answers."""
+    question, _ = await _question_of(server, await _find_response(request, server, response))
+    content = [{"type": "input_text", "text": question.text}]
+    item = {"id": f"msg_{question.id}", "type": "message", "role": "user", "status": "completed", "content": content}
+    return json_response(
+        {"object": "list", "data": [item], "first_id": item["id"], "last_id": item["id"], "has_more": False}
+    )
+
+
+async def _begin_stored(
+    request: Request, server: Server, body: ResponseBody, libraries: Sequence[Library], question: str,
+    exchanges: Sequence[Exchange],
+) -> ConversationMessage:  # fmt: skip
+    conversations = server.engine.conversations
+    if body.previous_response_id is None:
+        talk = await conversations.create(
+            libraries=[item.name for item in libraries], owner=owner_of(caller_of(request))
+        )
+        return await begin_answer(server, lambda: conversations.ask(talk.id, question))
+    if exchanges:
+        raise bad_parameter("previous_response_id", "Send new messages alone: the earlier ones are stored")
+    try:
+        previous = await _find_response(request, server, body.previous_response_id)
+    except Refusal as error:
+        detail = f"Previous response with id '{body.previous_response_id}' not found."
+        raise Refusal(
+            400, "previous_response_not_found", detail, faults=[Fault("previous_response_id", "body", detail)]
+        ) from error
+    scope = (await conversations.get(previous.conversation)).scope.libraries
+    if {item.id for item in libraries} != set(scope):
+        raise bad_parameter("model", "The previous response is about another library")
+    return await begin_answer(server, lambda: conversations.ask(previous.conversation, question, after=previous.id))
+
+
+async def _find_response(request: Request, server: Server, response: str) -> ConversationMessage:
+    """Return the answer behind a response. Raise Refusal also where it is somebody else's."""
+    detail = f"Response with id '{response[:100]}' not found."
+    missing = Refusal(404, "not_found", detail, faults=[Fault("response_id", "path", detail)])
+    match = _ID.fullmatch(response)
+    if match is None:
+        raise missing
+    try:
+        await find_own_conversation(request, server, match[1])
+        message = await server.engine.conversations.message(int(match[2]))
+    except NotFoundError:
+        raise missing from None
+    if message.conversation != match[1] or message.role != "assistant":
+        raise missing
+    return message
+
+
+async def _question_of(server: Server, answer: ConversationMessage) -> tuple[ConversationMessage, str | None]:
+    """Return the question of an answer, and the id of the response before it."""
+    question = await server.engine.conversations.message(answer.parent)
+    return question, f"resp_{answer.conversation}_{question.parent}" if question.parent else None
+
+
+def _stored_answer(message: ConversationMessage) -> _Answered:
+    status = _STATUSES.get(message.status, "failed")
+    error = "" if status == "completed" else message.cause or "The answer was not completed."
+    queries = (message.searched,) if message.searched else ()
+    return _Answered(rewrite_marks(message.text), message.citations, message.result.usage, queries, status, error)
+
+
+async def _searched_libraries(request: Request, body: ResponseBody, library: Library) -> list[Library]:
+    """Return the libraries of the tool, else the one that the model names."""
+    names = [name for tool in body.tools or () for name in tool.vector_store_ids]
+    libraries = [await find_store_library(request, name) for name in dict.fromkeys(names)]
+    return libraries or [library]
+
+
+def _chat_messages(body: ResponseBody) -> list[ChatMessage]:
+    if isinstance(body.input, str):
+        return [ChatMessage("user", body.input)]
+    return [
+        ChatMessage(item.role, item.content if isinstance(item.content, str) else "\n".join(
+            part.text for part in item.content if part.type != "refusal"
+        ))
+        for item in body.input
+        if isinstance(item, InputMessage)
+    ]  # fmt: skip
+
+
+class _Sequence:
+    """Number the events of a stream."""
+
+    def __init__(self) -> None:
+        self._number = -1
+
+    def __call__(self, kind: str, **fields: Any) -> Event:
+        self._number += 1
+        return Event(kind, {"type": kind, "sequence_number": self._number, **fields})
+
+
+async def _events(
+    frame: _Frame, answer: Callable[[Callable[[str], None]], Awaitable[_Answered]]
+) -> AsyncIterator[Event]:
+    """Yield the events of a response in OpenAI's order: the search, the message in pieces, the whole."""
+    event, at, loop = _Sequence(), {"item_id": frame.message(None)["id"], "output_index": 1}, asyncio.get_running_loop()
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+    part = at | {"content_index": 0}
+    yield event("response.created", response=frame.payload(None))
+    yield event("response.in_progress", response=frame.payload(None))
+    yield event("response.output_item.added", output_index=0, item=frame.search_item(None))
+    search = {"item_id": frame.search_item(None)["id"], "output_index": 0}
+    yield event("response.file_search_call.in_progress", **search)
+    yield event("response.file_search_call.searching", **search)
+    marks = MarkRewriter(pieces.put_nowait)
+
+    def tell(text: str) -> None:
+        loop.call_soon_threadsafe(marks, text)
+
+    work = asyncio.ensure_future(answer(tell))
+    work.add_done_callback(lambda _: loop.call_soon(pieces.put_nowait, None))
+    begun = ""
+    try:
+        while (piece := await pieces.get()) is not None:
+            if not begun:
+                for opening in _open_message(event, frame, search, part):
+                    yield opening
+            begun += piece
+            yield event("response.output_text.delta", **part, delta=piece, logprobs=[])
+        complete = await work
+    except PageIndexError as error:
+        complete = _Answered("", (), status="failed", error=str(error))
+    finally:
+        work.cancel()
+    if complete.error:
+        yield event("response.failed", response=frame.payload(complete))
+        return
+    if not begun:
+        for opening in _open_message(event, frame, search, part):
+            yield opening
+    if remaining := complete.text.removeprefix(begun) if complete.text.startswith(begun) else "":
+        yield event("response.output_text.delta", **part, delta=remaining, logprobs=[])
+    for closing in _close_message(event, frame, complete, part):
+        yield closing
+
+
+def _open_message(event: _Sequence, frame: _Frame, search: Any, part: Any) -> list[Event]:
+    return [
+        event("response.file_search_call.completed", **search),
+        event("response.output_item.added", output_index=1, item=frame.message(None)),
+        event("response.content_part.added", **part, part=output_part("")),
+    ]
+
+
+def _close_message(event: _Sequence, frame: _Frame, answer: _Answered, part: Any) -> list[Event]:
+    notes = _annotations(answer)
+    return [
+        *(
+            event("response.output_text.annotation.added", **part, annotation_index=number, annotation=note)
+            for number, note in enumerate(notes)
+        ),
+        event("response.output_text.done", **part, text=answer.text, logprobs=[]),
+        event("response.content_part.done", **part, part=output_part(answer.text, notes)),
+        event("response.output_item.done", output_index=0, item=frame.search_item(answer)),
+        event("response.output_item.done", output_index=1, item=frame.message(answer)),
+        event("response.completed", response=frame.payload(answer)),
+    ]

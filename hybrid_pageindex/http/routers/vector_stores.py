@@ -1,0 +1,262 @@
+"""Routes that show libraries as OpenAI's vector stores, and documents as their files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParam
+from pydantic import Field, StrictBool
+from starlette.responses import Response
+
+from hybrid_core.errors import NotFoundError
+from hybrid_core.types.documents import Document
+from hybrid_core.types.jobs import ACTIVE
+from hybrid_core.types.libraries import Library
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.http.errors import Fault, Refusal
+from hybrid_pageindex.http.models import QUESTION, LibraryName, Strict
+from hybrid_pageindex.http.replies import json_response, unix_seconds
+from hybrid_pageindex.http.server import (
+    Server,
+    ServerState,
+    find_openai_library,
+    readable_libraries,
+    require_role,
+)
+from hybrid_pageindex.retrieval import retrieve
+from indexers.files.identity import usual_id
+
+router = APIRouter(prefix="/vector_stores", tags=["openai"])
+StoreId = Annotated[str, PathParam(max_length=200)]
+_FILTER_FIELDS = ("year", "type", "organisation", "quarter", "tags")
+_Limit = Annotated[int, Query(ge=1, le=100)]
+
+
+class NewStore(Strict):
+    """A new library; files are uploaded to it by ``POST /api/v1/libraries/{library}/documents``."""
+
+    name: LibraryName
+    file_ids: Annotated[list[str], Field(max_length=0)] | None = None
+    expires_after: None = None
+
+
+class RankingOptions(Strict):
+    ranker: Literal["none", "auto"] | None = None
+    score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
+
+
+class StoreSearch(Strict):
+    """``filters`` compare year, type, organisation, quarter or tags: one comparison, or several joined by "and"."""
+
+    query: str | list[str]
+    max_num_results: Annotated[int, Field(ge=1, le=50)] = 10
+    filters: dict[str, Any] | None = None
+    ranking_options: RankingOptions | None = None
+    rewrite_query: StrictBool | None = None
+
+
+@router.get("", response_model=dict[str, Any])
+async def list_vector_stores(
+    request: Request, server: ServerState, limit: _Limit = 20, after: Annotated[str, Query(max_length=200)] = "",
+    before: Annotated[str, Query(max_length=0)] = "", order: Literal["asc", "desc"] = "desc",
+) -> Response:  # fmt: skip
+    """List the libraries that the caller may read, by name."""
+    readable = {item.id for item in await readable_libraries(request)}
+    sizes = [item for item in await server.engine.libraries.list() if item.id in readable]
+    sizes.sort(key=lambda item: item.name, reverse=order == "desc")
+    return json_response(list_payload([_store_payload(item) for item in sizes], limit, after))
+
+
+@router.post("", response_model=dict[str, Any])
+async def create_vector_store(request: Request, server: ServerState, body: NewStore) -> Response:
+    require_role(request, "write")
+    library_made = await server.engine.libraries.create(body.name)
+    return json_response(_store_payload(await _library_size(server, library_made)))
+
+
+@router.get("/{vector_store}", response_model=dict[str, Any])
+async def show_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
+    return json_response(_store_payload(await _library_size(server, await find_store_library(request, vector_store))))
+
+
+@router.delete("/{vector_store}", response_model=dict[str, Any])
+async def delete_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
+    """Delete a library with all its documents."""
+    library = await find_store_library(request, vector_store)
+    require_role(request, "admin", library.id)
+    await server.engine.libraries.clear(library=library.name)
+    return json_response({"id": library.name, "object": "vector_store.deleted", "deleted": True})
+
+
+@router.post("/{vector_store}/search", response_model=dict[str, Any])
+async def search_vector_store(
+    request: Request, server: ServerState, vector_store: StoreId, body: StoreSearch
+) -> Response:
+    """Return the pages that answer, whole, with a score from 0 to 1."""
+    library = await find_store_library(request, vector_store)
+    queries = [body.query] if isinstance(body.query, str) else body.query
+    question = " ".join(queries).strip()
+    if not question or len(question) > QUESTION:
+        raise bad_parameter("query", f"A query has 1 to {QUESTION:,} characters")
+    options = body.ranking_options or RankingOptions()
+    where = _search_conditions(body.filters)
+    work = retrieve(server.engine, question, library=library.name, top_k=body.max_num_results, where=where)
+    pages = await server.turn(server.searches, work)
+    hits = [
+        {
+            "file_id": item.metadata["doc_id"], "filename": item.metadata["document"], "score": item.score,
+            "attributes": {name: item.metadata[name] for name in ("page", "section") if name in item.metadata},
+            "content": [{"type": "text", "text": item.text}],
+        }
+        for item in pages
+        if item.score >= options.score_threshold
+    ]  # fmt: skip
+    frame = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False}
+    return json_response(frame | {"data": hits, "next_page": None})
+
+
+@router.get("/{vector_store}/files", response_model=dict[str, Any])
+async def list_store_files(
+    request: Request, server: ServerState, vector_store: StoreId, limit: _Limit = 20,
+    after: Annotated[str, Query(max_length=200)] = "", before: Annotated[str, Query(max_length=0)] = "",
+    filter: Literal["in_progress", "completed", "failed", "cancelled", ""] = "",
+    order: Literal["asc", "desc"] = "desc",
+) -> Response:  # fmt: skip
+    """List the documents of a library, by path."""
+    library = await find_store_library(request, vector_store)
+    documents = sorted(await server.engine.documents.list(library=library.name), key=lambda item: item.path)
+    files = [file_payload(item, library) for item in (reversed(documents) if order == "desc" else documents)]
+    return json_response(list_payload([item for item in files if filter in ("", item["status"])], limit, after))
+
+
+@router.get("/{vector_store}/files/{file}", response_model=dict[str, Any])
+async def show_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
+    library = await find_store_library(request, vector_store)
+    try:
+        document = await find_document(server, library, file)
+    except NotFoundError:
+        document = await _attached_document(request, server, library, file)
+    return json_response(file_payload(document, library, file))
+
+
+@router.get("/{vector_store}/files/{file}/content", response_model=dict[str, Any])
+async def read_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
+    """Return the text of a document, one part per page, of the first thousand pages."""
+    library = await find_store_library(request, vector_store)
+    document = await server.engine.documents.get(file, library=library.name)
+    numbers = list(range(1, min(document.pages, 1000) + 1))
+    pages = await server.engine.pages(document.doc_id, numbers, library=library.name) if numbers else []
+    parts = [{"type": "text", "text": item.text} for item in pages]
+    frame = {"object": "vector_store.file_content.page", "has_more": document.pages > len(parts), "next_page": None}
+    return json_response(frame | {"data": parts})
+
+
+@router.delete("/{vector_store}/files/{file}", response_model=dict[str, Any])
+async def delete_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
+    library = await find_store_library(request, vector_store)
+    require_role(request, "write", library.id)
+    [removed] = await server.engine.documents.remove([file], library=library.name)
+    return json_response({"id": removed.doc_id, "object": "vector_store.file.deleted", "deleted": True})
+
+
+async def find_store_library(request: Request, name: str) -> Library:
+    detail = f"No vector store found with id '{name[:200]}'."
+    return await find_openai_library(request, name, "vector_store_not_found", detail, ("vector_store_id", "path"))
+
+
+async def find_document(server: Server, library: Library, address: str) -> Document | str:
+    """Return a document by its id or path, or its path while it is indexed for the first time.
+
+    Raise NotFoundError if it is neither there nor on its way.
+    """
+    try:
+        return await server.engine.documents.get(address, library=library.name)
+    except NotFoundError:
+        queued = await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)
+    for view in queued.jobs:
+        if address in (view.job.subject, usual_id(library.id, view.job.subject)):
+            return view.job.subject
+    return await server.engine.documents.get(address, library=library.name)  # its job ended between the two looks
+
+
+async def _attached_document(request: Request, server: Server, library: Library, file: str) -> Document | str:
+    """Return the document that an attached file became in a library, or its path while it is made.
+
+    Raise Refusal for a file that is not there.
+    """
+    for source in await readable_libraries(request):
+        try:
+            path = (await server.engine.documents.get(file, library=source.name)).path
+            return await find_document(server, library, path)
+        except NotFoundError:
+            continue
+    detail = f"No file found with id '{file[:200]}' in vector store '{library.name}'."
+    raise Refusal(404, "not_found", detail, faults=[Fault("file_id", "path", detail)])
+
+
+async def _library_size(server: Server, library: Library) -> LibrarySize:
+    sizes = await server.engine.libraries.list(library.name)
+    return next(item for item in sizes if item.id == library.id)
+
+
+def _store_payload(size: LibrarySize) -> dict[str, Any]:
+    counts = {
+        "in_progress": size.waiting, "completed": size.documents, "failed": size.failed, "cancelled": 0,
+        "total": size.documents + size.failed + size.waiting,
+    }  # fmt: skip
+    return {
+        "id": size.name, "object": "vector_store", "created_at": unix_seconds(size.changed_at), "name": size.name,
+        "status": "in_progress" if size.waiting else "completed", "usage_bytes": size.vector_bytes,
+        "file_counts": counts, "last_active_at": unix_seconds(size.used_at) or None, "metadata": {"alias": size.alias},
+        "expires_after": None, "expires_at": None,
+    }  # fmt: skip
+
+
+def file_payload(document: Document | str, library: Library, file: str = "") -> dict[str, Any]:
+    """Return a document as a file of a vector store, by the id ``file`` that it was asked for by.
+
+    A path is a document that is still made.
+    """
+    if isinstance(document, str):
+        return {
+            "id": file, "object": "vector_store.file", "created_at": 0, "vector_store_id": library.name,
+            "status": "in_progress", "usage_bytes": 0, "last_error": None, "attributes": {},
+        }  # fmt: skip
+    failed = None if document.published else {"code": "unsupported_file", "message": document.error}
+    card = {"filename": document.name, "path": document.path, "title": document.title}
+    return {
+        "id": document.doc_id, "object": "vector_store.file", "created_at": unix_seconds(document.indexed_at),
+        "vector_store_id": library.name, "status": "completed" if document.published else "failed",
+        "usage_bytes": document.size, "last_error": failed, "attributes": card,
+    }  # fmt: skip
+
+
+def list_payload(items: list[dict[str, Any]], limit: int, after: str) -> dict[str, Any]:
+    """Return the part of a list after the id ``after``."""
+    ids = [item["id"] for item in items]
+    if after and after not in ids:
+        detail = "No such id in this list"
+        raise Refusal(404, "not_found", f"{detail}.", faults=[Fault("after", "query", detail)])
+    start = ids.index(after) + 1 if after else 0
+    shown = items[start : start + limit]
+    ends = {"first_id": shown[0]["id"] if shown else None, "last_id": shown[-1]["id"] if shown else None}
+    return {"object": "list", "data": shown, "has_more": start + limit < len(items), **ends}
+
+
+def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
+    """Translate OpenAI's filters. Raise Refusal for what a search cannot compare."""
+    if filters is None:
+        return ()
+    inner = filters.get("filters")
+    if filters.get("type") == "and" and isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
+        return tuple(each for item in inner for each in _search_conditions(item))
+    key, value = filters.get("key"), filters.get("value")
+    if filters.get("type") != "eq" or key not in _FILTER_FIELDS or not isinstance(value, str | int):
+        raise bad_parameter("filters", f"Compare one of {', '.join(_FILTER_FIELDS)} by eq, or several joined by and")
+    return (f"{key}={value}",)
+
+
+def bad_parameter(name: str, detail: str) -> Refusal:
+    """Return the refusal of a field of the body, as OpenAI words it."""
+    return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])

@@ -1,0 +1,295 @@
+"""Serve the files of the web page, minified and bundled when they are first asked for. They are open to all.
+
+Browsers load two scripts: ``bundle/app.js`` with the first view, and ``bundle/views.js`` with the other views. A
+bundle holds each module of the page as a function, so neither a build step nor Node is needed. Its source map leads to
+the modules.
+"""
+
+from __future__ import annotations
+
+import bisect
+import gzip
+import hashlib
+import json
+import posixpath
+import re
+import string
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from hybrid_pageindex.http.errors import Refusal
+from hybrid_pageindex.http.identity import FILES
+
+_STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+_CODE = re.compile(rf"(?P<text>{_STRING})|(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<blank>\s+)|[\w$]+|.", re.DOTALL)
+_APART = frozenset(",;:(){}[]=?&|<>!")  # what a blank beside it says nothing of
+_TEMPLATE = re.compile(r"(?:\\.|\$(?!\{)|[^`\\$])*", re.DOTALL)
+_REGEX = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/[a-z]*")
+_GAP = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)"
+_STYLE = re.compile(rf"({_STRING})|{_GAP}*([{{}};,]){_GAP}*|{_GAP}+", re.DOTALL)
+_BEFORE_REGEX = frozenset("return typeof case in of delete void throw new else do await yield".split())
+router = APIRouter(include_in_schema=False)
+_PAGE_FOLDER = Path(__file__).parents[1] / "page"
+_STYLE_IMPORT = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
+_APP, _VIEWS = "bundle/app.js", "bundle/views.js"
+_BUNDLES = frozenset(name + suffix for name in (_APP, _VIEWS) for suffix in ("", ".map"))
+_FIRST_VIEW = ("components/home/Home.js", "app.js")  # in the order in which they run
+_IMPORT = re.compile(
+    r'^import\s*(?:(?:(?P<default>\w+)|\*\s*as\s+(?P<all>\w+)|\{(?P<names>[^}]*)\})\s*from\s*)?"(?P<path>[^"]+)";?',
+    re.M,
+)
+_DYNAMIC_IMPORT = re.compile(r'\bimport\("([^"]+)"\)')
+_EXPORT = re.compile(
+    r"(?:^|(?<=[;}]))export\s*(?:\{(?P<names>[^}]*)\};?|(?P<default>default)\s+"
+    r"|(?P<kind>async function|function|const|class)\s+(?P<name>\w+))",
+    re.M,
+)
+_DEFAULT = "exported"
+_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+_MEDIA_TYPES = {
+    ".map": "application/json",
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json",
+    ".svg": "image/svg+xml", ".txt": "text/plain",
+}  # fmt: skip
+
+
+def minify(kind: str, text: str) -> str:
+    """Minify a text by its suffix ``kind``; other kinds stay as they are."""
+    if kind == ".js":
+        return _minify_script(text)
+    if kind == ".css":
+        return _STYLE.sub(lambda found: found[1] or found[2] or " ", text).strip()
+    if kind == ".json":
+        return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+    return text
+
+
+def _minify_script(text: str) -> str:
+    """Minify JavaScript. Line ends stay where they may end a statement.
+
+    A regular expression is told from a division by what stands before it.
+    """
+    return "".join(part for _, part in _script_tokens(text)) + "\n"
+
+
+def _script_tokens(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the tokens of a minified script, each with its offset in ``text``; needed gaps are tokens, too."""
+    depths: list[int] = []  # braces open in each ${…} that is being read
+    at, last, gap = 0, "", ""
+    while at < len(text):
+        match = _CODE.match(text, at)
+        assert match is not None
+        part, end = match[0], match.end()
+        if match["comment"] or match["blank"]:
+            gap = "\n" if "\n" in gap + part else " "
+            at = end
+            continue
+        if part == "`" or (part == "}" and depths and not depths[-1]):
+            if part == "}":
+                depths.pop()
+            end = _end_of_template(text, at + 1)
+            part = re.sub(r"\n[ \t]+", "\n", text[at:end])
+            if part.endswith("${"):
+                depths.append(0)
+        elif part == "/" and _operand_follows(last) and (regex := _REGEX.match(text, at)):
+            part, end = regex[0], regex.end()
+        elif depths and part in "{}":
+            depths[-1] += 1 if part == "{" else -1
+        if gap and last and _gap_needed(gap, last[-1], part[0]):
+            yield at, gap
+        yield at, part
+        at, last, gap = end, part, ""
+
+
+def _gap_needed(gap: str, before: str, after: str) -> bool:
+    if gap == "\n":
+        return before not in "{([,;" and after not in "})],;"
+    return before not in _APART and after not in _APART
+
+
+def _end_of_template(text: str, start: int) -> int:
+    """Return the position after the next "`" or "${" of a template that is read from ``start``."""
+    match = _TEMPLATE.match(text, start)
+    assert match is not None
+    return min(match.end() + (2 if text.startswith("${", match.end()) else 1), len(text))
+
+
+def _operand_follows(last: str) -> bool:
+    if last in _BEFORE_REGEX or not last:
+        return True
+    return not (last[-1] in ")]}\"'`$_/" or last[-1].isalnum())
+
+
+def _module_closure(start: tuple[str, ...]) -> list[str]:
+    """Return modules and what they import, each after its imports. Raise ValueError for a circle of imports."""
+    order: list[str] = []
+    path: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in path:
+            raise ValueError(f"a circle of imports: {' > '.join([*path, name])}")
+        if name in order:
+            return
+        path.append(name)
+        for match in _IMPORT.finditer((_PAGE_FOLDER / name).read_text("utf-8")):
+            visit(_resolve(name, match["path"]))
+        path.pop()
+        order.append(name)
+
+    for name in start:
+        visit(name)
+    return order
+
+
+def _resolve(importer: str, path: str) -> str:
+    """Return the name of a module that another imports by a relative path."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(importer), path))
+
+
+def _module_as_function(name: str) -> str:
+    """Return a module as a function that is called, with as many lines as the module has."""
+    exports: list[str] = []
+
+    def imported(match: re.Match[str]) -> str:
+        module = f'modules["{_resolve(name, match["path"])}"]'
+        bound = match["all"] or f"{{default:{match['default']}}}"
+        if match["names"] is not None:
+            bound = f"{{{match['names'].replace(' as ', ':')}}}"
+        elif not match["all"] and not match["default"]:
+            return "\n" * match[0].count("\n")
+        return f"const {' '.join(bound.split())}={module};" + "\n" * match[0].count("\n")
+
+    def exported(match: re.Match[str]) -> str:
+        if match["names"] is not None:
+            exports.extend(
+                ":".join(reversed(each.split(" as "))).replace(" ", "")
+                for each in match["names"].split(",")
+                if each.strip()
+            )
+            return "\n" * match[0].count("\n")
+        exports.append(f"default:{_DEFAULT}" if match["default"] else match["name"])
+        return f"const {_DEFAULT}=" if match["default"] else match["kind"] + " " + match["name"]
+
+    text = _IMPORT.sub(imported, (_PAGE_FOLDER / name).read_text("utf-8"))
+    text = _DYNAMIC_IMPORT.sub(lambda match: f'loaded("{_resolve(name, match[1])}")', text)
+    text = _EXPORT.sub(exported, text)
+    return f'modules["{name}"]=await(async()=>{{{text};return{{{",".join(exports)}}}}})();\n'
+
+
+def bundle_parts(name: str) -> tuple[str, list[str]]:
+    """Return the head of the bundle ``name`` and its modules, each after its imports."""
+    first = _module_closure(_FIRST_VIEW)
+    if name == _APP:
+        load = f'name=>modules[name]??(await import("/web/{_VIEWS}"),modules[name])'
+        return f"export const modules={{}};const loaded=async {load};\n", first
+    views = (
+        _resolve(module, match[1])
+        for module in first
+        for match in _DYNAMIC_IMPORT.finditer((_PAGE_FOLDER / module).read_text("utf-8"))
+    )
+    rest = [module for module in _module_closure(tuple(views)) if module not in first]
+    return f'import{{modules}}from"/web/{_APP}";export{{modules}};\n', rest
+
+
+@cache
+def _bundle(name: str, _written: int) -> tuple[str, str]:
+    """Return one of ``_BUNDLES`` and its source map, which leads from each token to its line in a module."""
+    head, names = bundle_parts(name)
+    parts, mappings, source, line, column = [head], [";"], 0, 0, 0  # source, line: of the segment before
+    for index, module in enumerate(names):
+        text = _module_as_function(module)
+        ends = [match.start() for match in re.finditer("\n", text)]
+        before, mapped = 0, -1  # column of the segment before, and the line that it leads to
+        for offset, token in _script_tokens(text):
+            at = bisect.bisect_left(ends, offset)
+            if at != mapped:
+                mappings.append(("" if mapped < 0 else ",") + _vlq(column - before, index - source, at - line, 0))
+                source, line, mapped, before = index, at, at, column
+            parts.append(token)
+            if "\n" in token:
+                mappings.append(";" * token.count("\n"))
+                before, mapped, column = 0, -1, len(token) - token.rfind("\n") - 1
+            else:
+                column += len(token)
+        parts.append("\n")
+        mappings.append(";")
+        column = 0
+    contents = [(_PAGE_FOLDER / module).read_text("utf-8") for module in names]
+    sources = [f"/web/{module}" for module in names]
+    table = {"version": 3, "sources": sources, "sourcesContent": contents, "names": [], "mappings": "".join(mappings)}
+    return "".join(parts) + f"//# sourceMappingURL=/web/{name}.map\n", json.dumps(table, ensure_ascii=False)
+
+
+def _vlq(*values: int) -> str:
+    """Return numbers as source maps write them: base 64 digits of five bits, the sign in the lowest."""
+    digits = ""
+    for value in values:
+        left = abs(value) << 1 | (value < 0)
+        while left >= 32:
+            digits += _BASE64[left & 31 | 32]
+            left >>= 5
+        digits += _BASE64[left]
+    return digits
+
+
+@router.get("/", name="page")
+async def page(request: Request) -> Response:
+    return _serve_file(request, "index.html")
+
+
+@router.get(FILES + "{path:path}")
+async def file_of_page(request: Request, path: str) -> Response:
+    return _serve_file(request, path)
+
+
+def _serve_file(request: Request, path: str) -> Response:
+    """Return a file of the page. Raise Refusal for any other path."""
+    names = _page_files()
+    if path not in names:
+        raise Refusal(404, "not_found", "The file does not exist.", "Open / to begin.")
+    file = _PAGE_FOLDER / path
+    content, small, tag = _read_file(path, _modified_ns(file))
+    headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    headers["Content-Type"] = f"{_MEDIA_TYPES[file.suffix]}; charset=utf-8"
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(small, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(content, headers=headers)
+
+
+@cache
+def _page_files() -> frozenset[str]:
+    return _BUNDLES | frozenset(
+        file.relative_to(_PAGE_FOLDER).as_posix()
+        for file in _PAGE_FOLDER.rglob("*")
+        if file.suffix in _MEDIA_TYPES and file.name not in ("tsconfig.json",)
+    )
+
+
+def _modified_ns(file: Path) -> int:
+    """Return when a file was written last, in ns; a style sheet counts its imports, a bundle all modules."""
+    joined = {".css": "*.css"} | dict.fromkeys((".js", ".map") if file.parent.name == "bundle" else (), "*.js")
+    files = _PAGE_FOLDER.rglob(joined[file.suffix]) if file.suffix in joined else (file,)
+    return max(source.stat().st_mtime_ns for source in files)
+
+
+@cache
+def _read_file(path: str, _written: int) -> tuple[bytes, bytes, str]:
+    content = page_file(path).encode()
+    return content, gzip.compress(content, mtime=0), f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
+def page_file(path: str) -> str:
+    """Return a file as it is sent: minified, and a style sheet with its imports."""
+    if path in _BUNDLES:
+        script, table = _bundle(path.removesuffix(".map"), _modified_ns(_PAGE_FOLDER / path))
+        return table if path.endswith(".map") else script
+    text = (_PAGE_FOLDER / path).read_text("utf-8")
+    if path.endswith(".css"):
+        text = _STYLE_IMPORT.sub(lambda found: (_PAGE_FOLDER / found[1]).read_text("utf-8"), text)
+    return minify(Path(path).suffix, text)

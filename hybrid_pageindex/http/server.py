@@ -1,0 +1,267 @@
+"""Shared state of a server, and the dependencies of its routes: libraries, callers, rights."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Path, Request
+from pydantic import AfterValidator
+
+from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.store.catalog.maintenance import HomeState
+from hybrid_core.types.access import EVERYWHERE, Caller, Role
+from hybrid_core.types.libraries import Library, library_called, no_library
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Standby
+from hybrid_pageindex.http.errors import Fault, Refusal
+from hybrid_pageindex.http.guard import SLASH
+from hybrid_pageindex.http.identity import Callers, Turns
+from hybrid_pageindex.mcp.access import Access
+
+_BUCKET_BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)  # seconds
+_METRIC_HELP = {
+    "requests_total": "Requests answered, by method, route and status.",
+    "request_seconds": "Seconds until an answer began, by route.",
+    "jobs": "Jobs of the queue, by status.",
+    "workers": "Processes that work on the queue.",
+    "searches_held": "Searches that run or wait for their turn.",
+    "answers_held": "Answers that are made or wait for their turn.",
+}
+_LOOK = 0.25  # seconds between two looks while somebody listens
+T = TypeVar("T")
+_UPLOADS = 100  # bodies that are received at once: each holds a connection and two files
+_CHECK_SECONDS = 2.0  # seconds that what is missing holds: probes come often, and each asks the search server
+DocumentName = Annotated[str, Path(max_length=2000), AfterValidator(lambda name: name.replace(SLASH, "/"))]
+
+
+class Feed:
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._listeners = engine, 0
+        self._state: HomeState | None = None  # as it was seen last; None while nobody listens
+        self._news, self._heard = asyncio.Event(), asyncio.Event()
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        while True:
+            await self._heard.wait()
+            with suppress(PageIndexError):  # a catalog that is busy is looked at again
+                state = await self._engine.admin.state()
+                if state != self._state:
+                    self._state = state
+                    self._news.set()
+                    self._news = asyncio.Event()
+            await asyncio.sleep(_LOOK)
+
+    async def after(self, number: int, before: HomeState | None = None) -> HomeState:
+        """Wait for job events after a number, or for another change since ``before``. Return the new state."""
+        self._listeners += 1
+        self._heard.set()
+        try:
+            while (now := self._state) is None or not (now.event > number or (before and now.changed(before))):
+                await self._news.wait()
+            return now
+        finally:
+            self._listeners -= 1
+            if not self._listeners:
+                self._heard.clear()
+                self._state = None
+
+
+class Metrics:
+    """Count requests by ``route``, the pattern of a path: there are few of these."""
+
+    def __init__(self) -> None:
+        self._answered: dict[tuple[str, str, int], int] = defaultdict(int)
+        self._within: dict[str, list[int]] = defaultdict(lambda: [0] * (len(_BUCKET_BOUNDS) + 1))
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    def add(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._answered[method, route, status] += 1
+        within = self._within[route]
+        within[next((at for at, bound in enumerate(_BUCKET_BOUNDS) if seconds <= bound), len(_BUCKET_BOUNDS))] += 1
+        self._seconds[route] += seconds
+
+    def text(self, gauges: Mapping[str, float]) -> str:
+        """Render the counts and the further ``gauges``."""
+        lines = [*_metric_head("requests_total", "counter")]
+        for (method, route, status), count in sorted(self._answered.items()):
+            lines.append(
+                f'pageindex_requests_total{{method="{method}",route="{_quote_label(route)}",status="{status}"}} {count}'
+            )
+        lines += _metric_head("request_seconds", "histogram")
+        for route, within in sorted(self._within.items()):
+            total, named = 0, f'route="{_quote_label(route)}"'
+            for bound, count in zip((*map(str, _BUCKET_BOUNDS), "+Inf"), within, strict=True):
+                total += count
+                lines.append(f'pageindex_request_seconds_bucket{{{named},le="{bound}"}} {total}')
+            lines.append(f"pageindex_request_seconds_sum{{{named}}} {self._seconds[route]:.6f}")
+            lines.append(f"pageindex_request_seconds_count{{{named}}} {total}")
+        for name, value in sorted(gauges.items()):
+            lines += [*_metric_head(name.partition("{")[0], "gauge"), f"pageindex_{name} {value:g}"]
+        return "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+@dataclass
+class Server:
+    """The state of one server. ``reads``, ``searches`` and ``answers`` each limit concurrent work.
+
+    ``access`` decides which local files may be indexed by path. ``ending`` is set when the server shuts down.
+    """
+
+    engine: Engine
+    callers: Callers
+    cookie: str
+    access: Access
+    reads: Turns
+    searches: Turns
+    answers: Turns
+    standby: Standby
+    feed: Feed
+    metrics: Metrics
+    uploads: Turns = field(default_factory=lambda: Turns(_UPLOADS, 0))
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    _working: set[asyncio.Task[Any]] = field(default_factory=set)
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _missing: tuple[float, dict[str, str]] | None = None
+
+    async def turn(self, turns: Turns, work: Coroutine[Any, Any, T]) -> T:
+        """Run work when a slot is free. It continues if the client disconnects, because threads cannot be stopped."""
+
+        async def take_turn() -> T:
+            async with turns.take():
+                return await work
+
+        task = asyncio.ensure_future(take_turn())
+        self._working.add(task)
+        task.add_done_callback(self._done)
+        try:
+            return await asyncio.shield(task)
+        finally:
+            if task.done():
+                work.close()  # it never had its turn
+
+    async def missing(self) -> dict[str, str]:
+        """Return ``Engine.admin.missing``, cached for two seconds."""
+        async with self._looking:
+            if self._missing is None or time.monotonic() >= self._missing[0] + _CHECK_SECONDS:
+                missing = await self.engine.admin.missing()
+                self._missing = time.monotonic(), missing
+        return dict(self._missing[1])
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._working.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at: nobody may be waiting any more
+
+
+def server_of(request: Request) -> Server:
+    server: Server = request.app.state.server
+    return server
+
+
+def _metric_head(name: str, kind: str) -> list[str]:
+    """Return the lines above the values of a metric."""
+    return [f"# HELP pageindex_{name} {_METRIC_HELP.get(name, name)}", f"# TYPE pageindex_{name} {kind}"]
+
+
+def _quote_label(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def caller_of(request: Request) -> Caller:
+    """Return the caller of a request. Raise Refusal if there is none."""
+    caller: Caller | None = request.scope.get("state", {}).get("caller")
+    if caller is None:
+        raise Refusal(401, "not_signed_in", "This request needs a token.", www_authenticate="Bearer")
+    return caller
+
+
+async def readable_libraries(request: Request) -> list[Library]:
+    """Return the libraries that the caller may read. Others stay hidden."""
+    caller = caller_of(request)
+    return [library for library in await server_of(request).engine.libraries.named() if caller.may("read", library.id)]
+
+
+async def find_library(request: Request, name: str, role: Role) -> Library:
+    """Return a library if the caller has the role.
+
+    Raise NotFoundError if it is unknown or may not be read, Refusal if the role is missing.
+    """
+    name, seen = name.replace(SLASH, "/"), await readable_libraries(request)
+    library = library_called(name, seen)
+    if library is None:
+        raise no_library(name[:200], seen)
+    require_role(request, role, library.id)
+    return library
+
+
+async def find_openai_library(request: Request, name: str, code: str, detail: str, fault: tuple[str, str]) -> Library:
+    """Return a library that may be read, as a model or a vector store of OpenAI's protocol.
+
+    ``fault`` is the name and the place of the parameter that names it. Raises Refusal with ``code`` and ``detail``
+    where it is unknown or may not be read.
+    """
+    try:
+        return await find_library(request, name, "read")
+    except NotFoundError as error:
+        raise Refusal(404, code, detail, error.advice, faults=[Fault(*fault, detail)]) from error
+
+
+def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Caller:
+    """Return the caller if it has the role, else raise Refusal. Roles other than read are recorded in the audit log."""
+    caller = caller_of(request)
+    if role != "read":
+        note_for_audit(request, library)
+    if not caller.may(role, library):
+        where = "here" if library == EVERYWHERE else "in this library"
+        raise Refusal(403, "not_allowed", f"'{role}' is the role needed {where}.", "Use a token with this role.")
+    return caller
+
+
+def note_for_audit(request: Request, library: str = EVERYWHERE) -> None:
+    """Record the request in the audit log, whatever its outcome."""
+    request.scope.setdefault("state", {})["audit"] = "" if library == EVERYWHERE else library
+
+
+def _library_with_role(role: Role) -> Callable[..., Coroutine[Any, Any, Library]]:
+    async def library_of_path(request: Request, library: Annotated[str, Path(max_length=200)]) -> Library:
+        return await find_library(request, library, role)
+
+    return library_of_path
+
+
+def _caller_with_role(role: Role) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
+    async def allowed(request: Request) -> Caller:
+        return require_role(request, role)
+
+    return allowed
+
+
+ReadableLibrary = Annotated[Library, Depends(_library_with_role("read"))]
+
+
+WritableLibrary = Annotated[Library, Depends(_library_with_role("write"))]
+
+
+AdminLibrary = Annotated[Library, Depends(_library_with_role("admin"))]
+
+
+AnyCaller = Annotated[Caller, Depends(caller_of)]
+
+
+Reader = Annotated[Caller, Depends(_caller_with_role("read"))]
+
+
+Writer = Annotated[Caller, Depends(_caller_with_role("write"))]
+
+
+Admin = Annotated[Caller, Depends(_caller_with_role("admin"))]
+
+
+ServerState = Annotated[Server, Depends(server_of)]

@@ -1,0 +1,197 @@
+"""Receive bodies that are files: written to the home's disk as they come, never held in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import ClientDisconnect, Request
+
+from hybrid_core.errors import StoreError
+from hybrid_core.store.home import advice_of, scratch_folder
+from hybrid_pageindex.engine.index.uploads import Upload
+from hybrid_pageindex.http.errors import Refusal
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
+
+FILES_PER_REQUEST = 1000  # in one request
+_FREE_BYTES = 200 * 10**6  # bytes that uploads leave on the disk
+_HEADER_BYTES = 8192  # bytes of one part's headers
+_SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # after so many seconds fewer bytes a second only hold a connection
+
+
+@asynccontextmanager
+async def received_files(request: Request, home: Path, name: str | None, limit: int) -> AsyncIterator[list[Upload]]:
+    """Yield the files of a request body, stored in a temporary folder.
+
+    ``name`` is the file name if the body is one file; ``limit`` is in bytes per file. Raise Refusal for an unacceptable
+    body, StoreError if the disk is full. The next process removes the folder after a crash.
+    """
+    try:
+        with scratch_folder(home / "tmp") as folder:
+            yield await _receive_files(request, folder, name, limit)
+    except OSError as error:
+        advice = advice_of(str(error.strerror), home, "Check the folder's permissions.")
+        raise StoreError(f"The upload cannot be written ({error.strerror}).", advice) from error
+    except ClientDisconnect as error:
+        raise Refusal(400, "cut_off", "The upload ended before it was complete.", "Send the request again.") from error
+
+
+async def _receive_files(request: Request, folder: Path, name: str | None, limit: int) -> list[Upload]:
+    sent = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+    if not sent and "content-type" not in request.headers:
+        raise Refusal(400, "bad_request", "The request contains no file.", "Send the file as the body.")
+    kind, options = parse_options_header(request.headers.get("content-type", ""))
+    if kind != b"multipart/form-data":
+        if not name:
+            raise Refusal(400, "bad_request", "This file has no name.", "Add ?name=report.pdf.")
+        with closing(_FileSink(folder, limit)) as sink:
+            sink.begin(name)
+            await _write_stream(request, sink.write, sink)
+            sink.end()
+            return sink.uploads
+    parts = _MultipartFiles(_FileSink(folder, limit))
+    boundary = options.get(b"boundary", b"")
+    if not 1 <= len(boundary) <= 70:
+        raise Refusal(400, "bad_request", "The multipart body has no boundary.")
+    parser = MultipartParser(boundary, parts.callbacks())
+    with closing(parts.sink):
+        await _write_stream(request, parser.write, parts.sink)
+    if not parts.whole:
+        raise Refusal(400, "cut_off", "The upload ended before it was complete.", "Send the request again.")
+    if not parts.sink.uploads:
+        raise Refusal(400, "bad_request", "The request contains no file.", "Send parts that have a filename.")
+    return parts.sink.uploads
+
+
+async def _write_stream(request: Request, write: Callable[[bytes], object], sink: _FileSink) -> None:
+    """Write a body chunk by chunk in a thread: a slow disk must not keep others waiting."""
+    gathered, received, began = bytearray(), 0, time.monotonic()
+    try:
+        async for chunk in request.stream():
+            gathered += chunk
+            received += len(chunk)
+            seconds = time.monotonic() - began
+            if seconds > _SLOW_SECONDS and received < _SLOW_RATE * seconds:
+                raise Refusal(408, "too_slow", "The upload is too slow.", "Send it over a faster connection.")
+            if len(gathered) >= 1 << 18:
+                sink.check_room()
+                await asyncio.to_thread(write, bytes(gathered))
+                gathered.clear()
+        await asyncio.to_thread(write, bytes(gathered))
+    except FormParserError as error:
+        raise Refusal(
+            400, "bad_request", "The multipart body cannot be read.", "Send a multipart/form-data body, as browsers do."
+        ) from error
+
+
+class _FileSink:
+    """Write files one after the other, each named by its number: names of uploads never become paths."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.uploads: list[Upload] = []
+        self._folder, self._most, self._size = folder, limit, 0
+        self._file: BinaryIO | None = None
+        self._name = ""
+
+    def begin(self, name: str) -> None:
+        if len(self.uploads) >= FILES_PER_REQUEST:
+            raise Refusal(
+                413,
+                "too_many_files",
+                f"A request may upload at most {FILES_PER_REQUEST:,} files.",
+                "Send several requests.",
+            )
+        self._name, self._size = name, 0
+        self._file = (self._folder / f"{len(self.uploads)}.part").open("xb")
+
+    def write(self, data: bytes) -> None:
+        if self._file is None:
+            return
+        self._size += len(data)
+        if self._size > self._most:
+            raise Refusal(
+                413,
+                "too_large",
+                f"A file may have at most {self._most:,} bytes.",
+                "The setting max_upload_size is the limit.",
+            )
+        self._file.write(data)
+
+    def end(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self.uploads.append(Upload(self._name, self._folder / f"{len(self.uploads)}.part"))
+            self._file = None
+
+    def close(self) -> None:
+        """Close a file that is not whole."""
+        if self._file is not None:
+            self._file.close()
+
+    def check_room(self) -> None:
+        if shutil.disk_usage(self._folder).free < _FREE_BYTES:
+            raise StoreError("The disk of the server is nearly full, so uploads are refused.", "Free some space.")
+
+
+@dataclass
+class _MultipartFiles:
+    """Turn the callbacks of a multipart parser into files. Parts without a filename are passed over."""
+
+    sink: _FileSink
+    whole: bool = False
+    _header: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    _headers: dict[bytes, bytes] = field(default_factory=dict)
+
+    def callbacks(self) -> MultipartCallbacks:
+        return {
+            "on_part_begin": self.part_begin, "on_header_field": self.header_field,
+            "on_header_value": self.header_value, "on_header_end": self.header_end,
+            "on_headers_finished": self.headers_finished, "on_part_data": self.part_data,
+            "on_part_end": self.part_end, "on_end": self.end,
+        }  # fmt: skip
+
+    def part_begin(self) -> None:
+        self._headers = {}
+
+    def header_field(self, data: bytes, start: int, end: int) -> None:
+        self._add(self._header[0], data[start:end])
+
+    def header_value(self, data: bytes, start: int, end: int) -> None:
+        self._add(self._header[1], data[start:end])
+
+    def header_end(self) -> None:
+        self._headers[bytes(self._header[0]).lower()] = bytes(self._header[1])
+        for buffer in self._header:
+            buffer.clear()
+        if len(self._headers) > 20:
+            raise Refusal(400, "bad_request", "A part of the multipart body has too many headers.")
+
+    def headers_finished(self) -> None:
+        _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
+        if name := options.get(b"filename"):
+            self.sink.begin(name.decode("utf-8", "replace"))
+
+    def part_data(self, data: bytes, start: int, end: int) -> None:
+        self.sink.write(data[start:end])
+
+    def part_end(self) -> None:
+        self.sink.end()
+
+    def end(self) -> None:
+        self.whole = True
+
+    @staticmethod
+    def _add(to: bytearray, more: bytes) -> None:
+        to += more
+        if len(to) > _HEADER_BYTES:
+            raise Refusal(400, "bad_request", "A header of the multipart body is too long.")

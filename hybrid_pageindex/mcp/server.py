@@ -1,0 +1,198 @@
+"""The MCP server: tools, resources and prompts over one engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from typing import TypeVar, cast
+
+import mcp_types
+from fastmcp import FastMCP
+from fastmcp.exceptions import DisabledError, NotFoundError, ResourceError, ToolError, ValidationError
+from fastmcp.prompts import Prompt, PromptResult
+from fastmcp.resources import ResourceResult, ResourceTemplate
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.tools.base import Tool, ToolResult
+from fastmcp.utilities.components import FastMCPComponent
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError as PydanticValidationError
+
+from hybrid_core.errors import NotFoundError as NothingFoundError
+from hybrid_core.errors import UsageError
+from hybrid_core.llm.budget import charged
+from hybrid_pageindex import __version__
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.builds import Builds, add_task_extension
+from hybrid_pageindex.mcp.callers import LimitedEngine, tool_caller
+from hybrid_pageindex.mcp.libraries import register_library_tools
+from hybrid_pageindex.mcp.light import register_light_tools
+from hybrid_pageindex.mcp.payloads import ANSWER_TOKENS
+from hybrid_pageindex.mcp.resources import register_prompts, register_resources
+from hybrid_pageindex.mcp.search import register_conversation_tools, register_search_tools
+from hybrid_pageindex.mcp.state import Heartbeat, ToolState
+from hybrid_pageindex.mcp.subscriptions import Subscriptions, missing_resource, register_document_list
+
+INSTRUCTIONS = """\
+Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \
+and says how strong the evidence is. 2. read the pages that fit before you answer, and cite document and page. \
+If evidence is weak, outline(document, question) scores the section tree: open folded nodes with node, then read \
+best_pages. To count or to list all pages with exact words, grep; what changed between two documents, compare. \
+Every answer's next lists the calls worth making; a cursor continues the same call. \
+For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
+_AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
+_WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library"})
+_WAITING_TOOLS = (
+    "get_index",
+    "build_index",
+    "add_documents",
+)  # mostly wait for builds, which must keep nobody from reading
+
+
+def build_server(engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False) -> FastMCP:
+    """``budget`` is the tokens that one answer may take. ``limited``: each call stays within the libraries that its
+    caller may read, and ``access`` must be read-only.
+    """
+    builds = Builds(engine)
+    turn = asyncio.Semaphore(_AT_ONCE)
+    seen = cast(Engine, LimitedEngine(engine)) if limited else engine
+    state = ToolState(seen, access, builds, budget, turn)
+    subscriptions = Subscriptions(engine)
+
+    @asynccontextmanager
+    async def lifespan(_: FastMCP) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(subscriptions.run())]
+        if not access.read_only:
+            tasks.append(asyncio.create_task(builds.work()))
+        try:
+            yield
+        finally:
+            await builds.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    server: FastMCP = FastMCP(
+        "hybrid-pageindex",
+        INSTRUCTIONS,
+        version=__version__,
+        lifespan=lifespan,
+        middleware=[Heartbeat(), _Calls(turn), _Lists(read_only=access.read_only)],
+        mask_error_details=True,  # of errors that are not ours
+    )
+    register_search_tools(server, state)
+    register_conversation_tools(server, state)
+    register_light_tools(server, state)
+    register_library_tools(server, state)
+    register_resources(server, state)
+    register_prompts(server)
+    register_document_list(server, state, subscriptions)
+    add_task_extension(server, builds)
+    return server
+
+
+class _Calls(Middleware):
+    """Limit how many tools work at once, name arguments that do not fit, and give errors the protocol's codes."""
+
+    def __init__(self, turn: asyncio.Semaphore) -> None:
+        self._turn = turn
+
+    async def on_call_tool(
+        self,
+        context: MiddlewareContext[mcp_types.CallToolRequestParams],
+        call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
+    ) -> ToolResult:
+        if context.message.arguments:  # some clients send null for what is not given
+            arguments = {name: value for name, value in context.message.arguments.items() if value is not None}
+            context = context.copy(message=context.message.model_copy(update={"arguments": arguments}))
+        async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
+            try:
+                with charged(who=tool_caller().name):
+                    result = await call_next(context)
+            except ValidationError as error:
+                raise ToolError(_argument_errors(error)) from error
+            except (NotFoundError, DisabledError) as error:
+                name = context.message.name[:200]
+                raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: '{name}'") from error
+        if context.message.name in _WRITING_TOOLS and context.fastmcp_context is not None:
+            await context.fastmcp_context.session.send_resource_list_changed()
+        return result
+
+    async def on_get_prompt(
+        self,
+        context: MiddlewareContext[mcp_types.GetPromptRequestParams],
+        call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
+    ) -> PromptResult:
+        prompt = context.fastmcp_context and await context.fastmcp_context.fastmcp.get_prompt(context.message.name)
+        arguments = context.message.arguments or {}
+        required = [argument.name for argument in (prompt and prompt.arguments) or () if argument.required]
+        if missing := [name for name in required if name not in arguments]:
+            raise MCPError(mcp_types.INVALID_PARAMS, f"{', '.join(missing)}: missing.")
+        return await call_next(context)
+
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
+        call_next: CallNext[mcp_types.ReadResourceRequestParams, ResourceResult],
+    ) -> ResourceResult:
+        uri, caller = str(context.message.uri), context.fastmcp_context
+        try:
+            return await call_next(context)
+        except (NotFoundError, DisabledError) as error:
+            raise missing_resource(caller and caller.session, uri) from error
+        except ResourceError as error:
+            if not isinstance(error.__cause__, NothingFoundError | UsageError):
+                raise
+            raise missing_resource(caller and caller.session, uri, str(error)) from error
+
+
+class _Lists(Middleware):
+    """List tools without those that a read-only server refuses, and all without metadata of the framework."""
+
+    def __init__(self, *, read_only: bool) -> None:
+        self._hidden = _WRITING_TOOLS if read_only else frozenset()
+
+    async def on_list_tools(
+        self,
+        context: MiddlewareContext[mcp_types.ListToolsRequest],
+        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
+    ) -> Sequence[Tool]:
+        return _without_metadata([tool for tool in await call_next(context) if tool.name not in self._hidden])
+
+    async def on_list_resource_templates(
+        self,
+        context: MiddlewareContext[mcp_types.ListResourceTemplatesRequest],
+        call_next: CallNext[mcp_types.ListResourceTemplatesRequest, Sequence[ResourceTemplate]],
+    ) -> Sequence[ResourceTemplate]:
+        return _without_metadata(await call_next(context))
+
+    async def on_list_prompts(
+        self,
+        context: MiddlewareContext[mcp_types.ListPromptsRequest],
+        call_next: CallNext[mcp_types.ListPromptsRequest, Sequence[Prompt]],
+    ) -> Sequence[Prompt]:
+        return _without_metadata(await call_next(context))
+
+
+_Component = TypeVar("_Component", bound=FastMCPComponent)
+
+
+def _without_metadata(listed: Sequence[_Component]) -> Sequence[_Component]:
+    """Drop the tags of the framework. They are always empty, and would cost ten tokens an entry."""
+    for component in listed:
+        component.__dict__["get_meta"] = _no_metadata
+    return listed
+
+
+def _no_metadata() -> None:
+    return None
+
+
+def _argument_errors(error: ValidationError) -> str:
+    """Describe what is wrong with which argument, without its value."""
+    if not isinstance(error.__cause__, PydanticValidationError):
+        return str(error)
+    details = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
+    text = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)
+    return text.replace("a valid tuple", "a valid list")  # as the schema calls it

@@ -1,0 +1,245 @@
+"""List documents as resources, a page at a time, and notify subscribers of documents that were indexed again."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import mcp_types
+from fastmcp import FastMCP
+from fastmcp.server.dependencies import bind_request_context
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.store.catalog.maintenance import HomeState
+from hybrid_core.types.documents import Document
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.mcp.state import ToolState
+
+_LISTED = 100  # documents of one part of a list
+_POLL_SECONDS = 1.0
+_MAX_WATCHES = 1000  # of one server
+_RESOURCE_NOT_FOUND = -32002  # until the revision of 2026, which has -32602
+Notify = Callable[[], Awaitable[None]]
+
+
+def missing_resource(session: Any, uri: str, message: str = "") -> MCPError:
+    """Return the error for a resource that does not exist, with the code of the session's revision."""
+    modern = session is not None and session.protocol_version in MODERN_PROTOCOL_VERSIONS
+    code = mcp_types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND
+    return MCPError(code, message or f"Resource not found: '{uri[:500]}'", {"uri": uri})
+
+
+def document_uri(library: str, document: str, rest: str = "") -> str:
+    """Return the address of a document, or with ``rest`` of a part of it."""
+    return f"pageindex://{quote(library, safe='')}/{quote(document, safe='')}{rest}"
+
+
+def register_document_list(server: FastMCP, state: ToolState, subscriptions: Subscriptions) -> None:
+    """Answer ``resources/list`` and the subscriptions of both eras of the protocol."""
+
+    async def list_resources(
+        ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourcesResult:
+        with bind_request_context(ctx):
+            try:
+                documents, cursor = await _list_part(state, (params and params.cursor) or "")
+            except PageIndexError as error:
+                raise MCPError(mcp_types.INTERNAL_ERROR, str(error)) from error
+        resources = [_document_resource(library, document) for library, document in documents]
+        return mcp_types.ListResourcesResult(resources=resources, next_cursor=cursor or None)
+
+    async def find_watched(ctx: ServerRequestContext[Any], uri: str) -> tuple[str, Document]:
+        template = await server.get_resource_template(uri)
+        arguments = template.matches(uri) if template is not None else None
+        if not arguments:
+            raise missing_resource(ctx.session, uri)
+        with bind_request_context(ctx):
+            try:
+                library = arguments["library"]
+                return library, await state.engine.documents.get(arguments["document"], library=library)
+            except PageIndexError as error:
+                raise missing_resource(ctx.session, uri, str(error)) from error
+
+    async def subscribe(
+        ctx: ServerRequestContext[Any], params: mcp_types.SubscribeRequestParams
+    ) -> mcp_types.EmptyResult:
+        session, uri = ctx.session, params.uri
+        library, document = await find_watched(ctx, uri)
+        key = _session_key(session), uri
+        subscriptions.add(key, library, document, lambda: session.send_resource_updated(uri))
+        session._connection.exit_stack.callback(subscriptions.remove, key)
+        return mcp_types.EmptyResult()
+
+    async def unsubscribe(
+        ctx: ServerRequestContext[Any], params: mcp_types.UnsubscribeRequestParams
+    ) -> mcp_types.EmptyResult:
+        subscriptions.remove((_session_key(ctx.session), params.uri))
+        return mcp_types.EmptyResult()
+
+    async def listen(
+        ctx: ServerRequestContext[Any], params: mcp_types.SubscriptionsListenRequestParams
+    ) -> mcp_types.SubscriptionsListenResult:
+        """Serve one stream of the revision of 2026. A resource that is not there is never updated."""
+        bus, keys = InMemorySubscriptionBus(), list[Hashable]()
+        try:
+            for uri in dict.fromkeys(params.notifications.resource_subscriptions or ()):
+                with suppress(MCPError):
+                    library, document = await find_watched(ctx, uri)
+                    key: Hashable = (id(bus), uri)
+                    subscriptions.add(key, library, document, _publisher(bus, uri))
+                    keys.append(key)
+            return await ListenHandler(bus)(ctx, params)
+        finally:
+            for key in keys:
+                subscriptions.remove(key)
+
+    handlers = server._mcp_server
+    handlers.add_request_handler("resources/list", mcp_types.PaginatedRequestParams, list_resources)
+    handlers.add_request_handler("resources/subscribe", mcp_types.SubscribeRequestParams, subscribe)
+    handlers.add_request_handler("resources/unsubscribe", mcp_types.UnsubscribeRequestParams, unsubscribe)
+    handlers.add_request_handler("subscriptions/listen", mcp_types.SubscriptionsListenRequestParams, listen)
+    for method in ("tools/list", "prompts/list", "resources/templates/list"):
+        _refuse_cursors(handlers, method)
+
+
+def _publisher(bus: InMemorySubscriptionBus, uri: str) -> Notify:
+    return lambda: bus.publish(ResourceUpdated(uri))
+
+
+def _session_key(session: Any) -> Hashable:
+    """Return what stays the same over the requests of a session: the framework makes a session for each request."""
+    return id(session._connection)
+
+
+def _refuse_cursors(handlers: Any, method: str) -> None:
+    """Refuse a cursor of a list that is given whole, as the protocol wants it."""
+    whole = handlers.get_request_handler(method).handler
+
+    async def handle(ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None) -> Any:
+        if params is not None and params.cursor:
+            raise MCPError(mcp_types.INVALID_PARAMS, "Invalid cursor: this list has one part.")
+        return await whole(ctx, params)
+
+    handlers.add_request_handler(method, mcp_types.PaginatedRequestParams, handle)
+
+
+async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Document]], str]:
+    """Return documents with the names of their libraries, by library and path, and the cursor of the next part."""
+    start, inner = _read_cursor(cursor)
+    names = sorted(size.name for size in await state.engine.libraries.list())
+    documents = list[tuple[str, Document]]()
+    for name in (name for name in names if name >= start):
+        inner = inner if name == start else ""
+        if len(documents) == _LISTED:
+            return documents, _write_cursor(name, "")
+        part = await state.engine.documents.browse(
+            library=name, state="published", most=_LISTED - len(documents), cursor=inner
+        )
+        documents += ((name, document) for document in part.documents)
+        if part.cursor:
+            return documents, _write_cursor(name, part.cursor)
+    return documents, ""
+
+
+def _write_cursor(library: str, inner: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps([library, inner]).encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[str, str]:
+    """Return the library to go on with and the cursor of its documents. Raise MCPError for what is no cursor."""
+    if not cursor:
+        return "", ""
+    try:
+        library, inner = json.loads(base64.b64decode(cursor[:8000], altchars=b"-_", validate=True))
+    except (ValueError, TypeError, binascii.Error):
+        library = inner = None
+    if not isinstance(library, str) or not isinstance(inner, str):
+        raise MCPError(mcp_types.INVALID_PARAMS, "Invalid cursor.")
+    return library, inner
+
+
+def _document_resource(library: str, document: Document) -> mcp_types.Resource:
+    modified = document.indexed_at or None
+    return mcp_types.Resource(
+        uri=document_uri(library, document.doc_id),
+        name=document.name,
+        title=document.title or document.name,
+        description=document.description[:300] or None,
+        mime_type="application/json",
+        annotations=mcp_types.Annotations(last_modified=modified) if modified else None,
+    )
+
+
+@dataclass(slots=True)
+class _Watch:
+    library: str
+    document: Document | None
+    notify: Notify
+    fresh: bool = True
+
+
+class Subscriptions:
+    """The documents that clients watch. ``run`` polls while there are any, also for changes by other processes."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._watches: dict[Hashable, _Watch] = {}
+        self._wanted = asyncio.Event()
+        self._state: HomeState | None = None
+
+    def add(self, key: Hashable, library: str, document: Document, notify: Notify) -> None:
+        """Watch a document. Raise MCPError where too many are watched."""
+        if len(self._watches) >= _MAX_WATCHES and key not in self._watches:
+            raise MCPError(mcp_types.INTERNAL_ERROR, f"This server watches {_MAX_WATCHES} resources at most.")
+        self._watches[key] = _Watch(library, document, notify)
+        self._wanted.set()
+
+    def remove(self, key: Hashable) -> None:
+        """Stop a watch. Do nothing where there is none."""
+        self._watches.pop(key, None)
+
+    async def run(self) -> None:
+        """Notify until cancelled."""
+        while True:
+            if not self._watches:
+                self._wanted.clear()
+                await self._wanted.wait()
+            with suppress(PageIndexError):  # a catalog that is busy is looked at again
+                await self._look()
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _look(self) -> None:
+        state = await self._engine.admin.state()
+        moved = self._state is None or bool(state.changed(self._state))
+        self._state = state
+        for key, watch in list(self._watches.items()):
+            if moved or watch.fresh:
+                await self._check(key, watch)
+
+    async def _check(self, key: Hashable, watch: _Watch) -> None:
+        doc_id = watch.document.doc_id if watch.document else ""
+        try:
+            current = await self._engine.documents.get(doc_id, library=watch.library)
+        except NotFoundError:
+            current = None
+        watch.fresh = False
+        if current == watch.document:
+            return
+        if current is None:
+            self.remove(key)
+        watch.document = current
+        try:
+            await watch.notify()
+        except Exception:  # noqa: BLE001 - the client went away, however its transport says so
+            self.remove(key)

@@ -1,0 +1,329 @@
+"""Serve the Model Context Protocol on stdio or streamable HTTP, until the client or the user ends it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hmac
+import io
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import anyio
+import fastmcp
+from fastmcp import FastMCP
+from fastmcp.utilities.logging import configure_logging
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.network import SECONDS, Impatient, loopback, not_cut_off, split, web_origin
+from hybrid_pageindex.mcp.server import build_server
+
+SESSION_HEADER = "mcp-session-id"
+MCP_PATH = "/mcp"
+_MOST_BYTES = 4 * 2**20  # of one request
+_CONNECTIONS = 256  # at once; one more is answered 503
+_SESSIONS = 1000  # at once, some 40 kB each; more than there are connections
+_IDLE = 1800.0  # seconds after which a session ends on which nothing is asked
+_METHODS = ("GET", "POST", "DELETE")
+_REQUEST_HEADERS = (  # that a web page may send
+    "Accept", "Authorization", "Content-Type", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version",
+    "Mcp-Session-Id",
+)  # fmt: skip
+_TOKEN_LENGTH = 16  # characters
+_END_SECONDS = 10.0  # for an orderly end after a signal
+
+
+async def serve(engine: Engine, options: argparse.Namespace) -> None:
+    """``options`` are those of the parser's command ``mcp``."""
+    access = Access.of(options.root, read_only=options.read_only)
+    engine.admin.confine(access.roots)
+    fastmcp.settings.enable_rich_logging = False  # plain lines on stderr
+    configure_logging("WARNING")
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
+    server = build_server(engine, access, options.max_tokens)
+    if options.http:
+        token = engine.settings.mcp_token
+        host, port = parse_address(options.http, token)
+        await serve_http(server, host, port, token, options.allow_origin)
+        return
+    try:
+        with endable_stdin() as client:
+            for ending in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(ending, _end_in_order, client)
+            await server.run_stdio_async(show_banner=False, log_level="WARNING")
+    except ExceptionGroup as group:
+        if group.split(BrokenPipeError)[1] is not None:
+            raise
+        raise BrokenPipeError from group  # the client went away: the command line ends quietly
+
+
+def _end_in_order(client: EndableInput) -> None:
+    """End in order; by force where that takes long, as it does while a client reads none of its answers."""
+    client.end()
+    force = threading.Timer(_END_SECONDS, os._exit, (1,))
+    force.daemon = True
+    force.start()
+
+
+@contextmanager
+def endable_stdin() -> Iterator[EndableInput]:
+    """Replace ``sys.stdin`` by an EndableInput. Child processes inherit an empty descriptor 0 meanwhile.
+
+    Raise UsageError where the process has no standard input.
+    """
+    standard = sys.stdin
+    if standard is None:
+        raise UsageError(
+            "The server has no standard input to receive requests on.",
+            "Let an MCP client start the server, or use --http.",
+        )
+    source = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    wrapped = EndableInput(source)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(wrapped), encoding="utf-8")
+    try:
+        yield wrapped
+    finally:
+        os.dup2(source, 0)  # it is not closed: a thread may still read from it
+        sys.stdin = standard
+
+
+class EndableInput(io.RawIOBase):
+    """Read a file descriptor until its end, or until ``end`` is called: a waiting read cannot be cancelled."""
+
+    def __init__(self, source: int) -> None:
+        super().__init__()
+        self._source = source
+        self._ending, self._end = os.pipe()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        ready, _, _ = select.select([self._source, self._ending], [], [])
+        return 0 if self._ending in ready else os.readv(self._source, [buffer])
+
+    def end(self) -> None:
+        """End every further read. Safe to call twice, and from a signal handler."""
+        os.write(self._end, b"\0")
+
+
+def parse_address(written: str, token: str) -> tuple[str, int]:
+    """Parse ``HOST:PORT``, or a port of 127.0.0.1.
+
+    Raise UsageError for a bad one, and where other machines could call without a token.
+    """
+    host, _, port = (f"127.0.0.1:{written}" if written.isdigit() else written).rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"'{written}' is not an address.", "Write HOST:PORT, for example 127.0.0.1:8765.")
+    if token and len(token) < _TOKEN_LENGTH:
+        raise UsageError("The setting mcp_token is too short.", f"Use {_TOKEN_LENGTH} random characters or more.")
+    if not token and not loopback(host):
+        raise UsageError(
+            f"{host} can be reached by other machines, but no token is set to protect it.",
+            "Set PAGEINDEX_MCP_TOKEN to a long random word, or use 127.0.0.1.",
+        )
+    return host, int(port)
+
+
+async def serve_http(server: FastMCP, host: str, port: int, token: str, origins: Sequence[str]) -> None:
+    """Serve until the process is asked to end. Raise StoreError where the address is taken."""
+    guard = Middleware(HttpGuard, token=token, local=loopback(host), origins=tuple(map(web_origin, origins)))
+    bound = Middleware(SessionLimit, limit=_SESSIONS)
+    fastmcp.settings.http_session_idle_timeout = _IDLE
+    logging.getLogger("uvicorn.error").addFilter(not_cut_off)
+    try:
+        await server.run_http_async(
+            show_banner=False, transport="http", host=host, port=port, path=MCP_PATH, middleware=[guard, bound],
+            host_origin_protection=False,  # Guard's work
+            log_level="WARNING",
+            uvicorn_config={
+                "access_log": False, "limit_concurrency": _CONNECTIONS, "log_level": "warning", "http": Impatient,
+            },
+        )  # fmt: skip
+    except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
+        raise StoreError(f"{host}:{port} cannot be opened for listening.", "Choose another port.") from error
+
+
+class HttpGuard:
+    """Check Host, Origin, method, token and size before anything of the protocol is read.
+
+    On loopback the Host must be loopback, too: a web page can point a name of its own at this machine. Browsers alone
+    send Origin; it must be the server itself or an allowed one. A browser asks without the token whether a page may
+    call.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, local: bool, origins: tuple[str, ...]) -> None:
+        self._app, self._token, self._local, self._origins = app, token.encode(), local, origins
+        self._to_pages = CORSMiddleware(
+            self._called,
+            origins,
+            _METHODS,
+            _REQUEST_HEADERS,
+            allow_private_network=True,
+            expose_headers=[SESSION_HEADER],
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        await (self._from_elsewhere(Headers(scope=scope)) or self._to_pages)(scope, receive, send)
+
+    async def _called(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope["method"], Headers(scope=scope))
+        if refusal is None and scope["method"] == "POST":
+            try:
+                body = await asyncio.wait_for(_read_body(receive), SECONDS)
+            except TimeoutError:
+                refusal = PlainTextResponse("The request took too long to arrive.", 408)
+            else:
+                if body is None:
+                    refusal = PlainTextResponse(f"A request may have at most {_MOST_BYTES} bytes.", 413)
+                else:
+                    receive = _replay_body(body, receive)
+        await (refusal or self._app)(scope, receive, send)
+
+    def _from_elsewhere(self, headers: Headers) -> PlainTextResponse | None:
+        host = headers.get("host", "")
+        if self._local and not loopback(split(f"//{host}").hostname or ""):
+            return PlainTextResponse(
+                "This server accepts only the host names of the local machine, such as localhost.", 421
+            )
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._origins and split(origin).netloc != host:
+            return PlainTextResponse(
+                "Web pages of this origin may not call; allow the origin with --allow-origin.", 403
+            )
+        return None
+
+    def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
+        if method not in _METHODS:
+            return PlainTextResponse(f"{method} is not accepted at this address.", 405, {"Allow": ", ".join(_METHODS)})
+        if self._token:
+            kind, _, token = headers.get("authorization", "").partition(" ")
+            if kind.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token):
+                return PlainTextResponse("This request needs a bearer token.", 401, {"WWW-Authenticate": "Bearer"})
+        if int(headers.get("content-length", "0") or 0) > _MOST_BYTES:
+            return PlainTextResponse(f"A request may have at most {_MOST_BYTES} bytes.", 413)
+        return None
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    """Return the body of a request, None where it is too large."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":  # the client went away
+            return b"".join(parts)
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > _MOST_BYTES:
+            return None
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a channel that gives a body again, then whatever comes after it."""
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+class SessionLimit:
+    """End the session that has been idle longest where one more than ``limit`` is opened.
+
+    A client whose session was ended gets 404, which tells it to initialise again. Sessions with a request in flight
+    stay, so ``limit`` must be more than the requests that are served at once.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app, self._most = app, limit
+        self._in_flight: OrderedDict[str, int] = OrderedDict()  # requests of each session; the longest idle first
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        session = Headers(scope=scope).get(SESSION_HEADER)
+        if session is not None and session not in self._in_flight:  # none of ours: the application says so
+            await self._app(scope, receive, send)
+            return
+
+        async def watched(message: Message) -> None:
+            nonlocal session
+            if message["type"] == "http.response.start":
+                if session is None and message["status"] < 400:
+                    session = Headers(raw=message["headers"]).get(SESSION_HEADER)
+                    if session is not None:
+                        self._in_flight[session] = 1
+                        await self._make_room(scope)
+                elif session is not None and _session_ended(scope["method"], message["status"]):
+                    self._in_flight.pop(session, None)
+            await send(message)
+
+        if session is not None:
+            self._in_flight[session] += 1
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            if session is not None and session in self._in_flight:
+                self._in_flight[session] -= 1
+                self._in_flight.move_to_end(session)
+
+    async def _make_room(self, scope: Scope) -> None:
+        """``scope`` is any request of the same application."""
+        idle = (session for session, requests in self._in_flight.items() if not requests)
+        if len(self._in_flight) <= self._most or (longest := next(idle, None)) is None:
+            return
+        del self._in_flight[longest]
+        with anyio.CancelScope(shield=True):  # it is ended even where the client that opened another goes away
+            await self._app(_delete_scope(scope, longest), _empty_request, _ignore_response)
+
+
+def _session_ended(method: str, status: int) -> bool:
+    """Return whether an answer says that its session is gone."""
+    return status == 404 or (method == "DELETE" and status < 400)
+
+
+def _delete_scope(scope: Scope, session: str) -> Scope:
+    """Return the request with which a client ends its own session."""
+    deletion = {
+        key: scope[key] for key in ("type", "asgi", "http_version", "scheme", "server", "client", "path", "app")
+    }
+    headers = [(SESSION_HEADER.encode(), session.encode())]
+    return deletion | {"method": "DELETE", "query_string": b"", "root_path": "", "headers": headers}
+
+
+async def _empty_request() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _ignore_response(_: Message) -> None:
+    pass

@@ -1,0 +1,120 @@
+"""The OpenAI-compatible door with OpenAI's own client, and with the bodies that Open WebUI and LibreChat send."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.doubles.scripted_server import ScriptedServer
+from tests.interfaces.http.conftest import MILL, SOLD, START, Serving, serving_with, upload
+
+openai = pytest.importorskip("openai", reason="the extra openai is not installed")
+
+# Open WebUI's own calls: one message of the role user, which begins so; its metadata stays with it.
+TITLE = """### Task:
+Generate a concise, 3-5 word title with an emoji summarizing the chat history.
+### Output:
+JSON format: { "title": "your concise title here" }
+### Chat History:
+<chat_history>
+USER: When was the mill sold?
+ASSISTANT: In 1987.
+</chat_history>"""
+TAGS = TITLE.replace("a concise, 3-5 word title with an emoji summarizing", "1-3 broad tags categorizing").replace(
+    '"title": "your concise title here"', '"tags": ["tag1", "tag2"]'
+)
+# LibreChat's, for a title.
+LIBRECHAT = """Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the title itself.
+
+Conversation:
+User: When was the mill sold?
+AI: In 1987."""  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def talking(tmp_path_factory: pytest.TempPathFactory, model: ScriptedServer) -> Iterator[Serving]:
+    with serving_with(model, tmp_path_factory.mktemp("completing")) as made:
+        with made.client() as client:
+            client.post("/libraries", json={"name": "mills", "alias": "磨坊"})
+            upload(client, "mills", mill=MILL)
+        yield made
+
+
+@pytest.fixture
+def sdk(talking: Serving) -> Iterator[Any]:
+    with openai.OpenAI(base_url=f"{talking.url}/v1", api_key=START, max_retries=0) as made:
+        yield made
+
+
+def test_openais_client_reads_models_and_answers(sdk: Any, talking: Serving) -> None:
+    assert [one.id for one in sdk.models.list()] == ["mills"] and sdk.models.retrieve("磨坊").id == "mills"
+    made = sdk.chat.completions.create(model="mills", messages=[{"role": "user", "content": SOLD}], temperature=0.2)
+    [choice] = made.choices
+    text, _, sources = choice.message.content.partition("\n\n**Sources**\n\n")
+    assert text == "The mill was sold in 1987 [1]." and sources.startswith("[1] [mill.md, page 1")
+    [note] = choice.message.annotations
+    cited = note.url_citation
+    assert choice.message.content[cited.start_index : cited.end_index] == "[1]" and cited.url in sources
+    assert made.usage.total_tokens > 0 and made.model_extra["sources"][0]["page"] == 1
+    with talking.client() as client:
+        assert client.get(cited.url).content[:4] == b"\x89PNG", "the link leads to the page"
+    with pytest.raises(openai.NotFoundError):
+        sdk.chat.completions.create(model="nothing", messages=[{"role": "user", "content": SOLD}])
+    with pytest.raises(openai.BadRequestError):
+        sdk.chat.completions.create(model="mills", messages=[{"role": "system", "content": "Be brief."}])
+    with pytest.raises(openai.BadRequestError, match="10,000 are read"):
+        sdk.chat.completions.create(model="mills", messages=[{"role": "user", "content": "mill " * 3000}])
+    with pytest.raises(openai.AuthenticationError):
+        sdk.with_options(api_key="wrong").models.list()
+
+
+def test_openais_client_reads_a_stream(sdk: Any) -> None:
+    asked = {"model": "mills", "messages": [{"role": "user", "content": SOLD}], "stream": True}
+    chunks = list(sdk.chat.completions.create(**asked, stream_options={"include_usage": True}))
+    text = "".join(one.choices[0].delta.content or "" for one in chunks if one.choices)
+    assert text.startswith("The mill was sold in 1987 [1].\n\n**Sources**") and "[[" not in text
+    assert [one.choices[0].finish_reason for one in chunks if one.choices][-1] == "stop"
+    assert chunks[-1].usage is not None and len(chunks) > 4
+
+
+def test_what_was_said_before_makes_a_follow_up_stand_alone(sdk: Any, model: ScriptedServer) -> None:
+    first = sdk.chat.completions.create(model="mills", messages=[{"role": "user", "content": SOLD}])
+    before = len(model.requests)
+    body = [  # LibreChat sends parts
+        {"role": "system", "content": "You are helpful."},
+        {"role": "user", "content": [{"type": "text", "text": SOLD}]},
+        {"role": "assistant", "content": first.choices[0].message.content},
+        {"role": "user", "content": [{"type": "text", "text": "And what did it cost?"}]},
+    ]
+    sdk.chat.completions.create(model="mills", messages=body, user="68", extra_body={"promptPrefix": ""})
+    standing, answering = model.requests[before:]
+    assert standing.title == "StandAlone" and "The mill was sold in 1987" in standing.messages[-1].text
+    assert "**Sources**" not in answering.messages[-1].text and "And what did it cost?" in answering.messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reply"),
+    [(TITLE, {"title": "When was the mill sold"}), (TAGS, {"tags": []}), (LIBRECHAT, "When was the mill sold")],
+)
+def test_what_programs_ask_for_themselves_is_answered_without_retrieval(
+    sdk: Any, model: ScriptedServer, prompt: str, reply: Any
+) -> None:
+    before = len(model.requests)
+    for stream in (False, True):
+        made = sdk.chat.completions.create(
+            model="mills", messages=[{"role": "user", "content": prompt}], stream=stream, max_completion_tokens=1000
+        )
+        parts = [one.choices[0].delta.content or "" for one in made] if stream else [made.choices[0].message.content]
+        text = "".join(parts)
+        assert (text if isinstance(reply, str) else json.loads(text)) == reply
+    assert len(model.requests) == before
+
+
+def test_a_prompt_with_context_is_a_question(sdk: Any) -> None:
+    """Open WebUI puts files that were attached before the question in words that begin as its own calls do."""
+    prompt = f"### Task:\nRespond to the user query using the provided context.\n<context>none</context>\n{SOLD}"
+    made = sdk.chat.completions.create(model="mills", messages=[{"role": "user", "content": prompt}])
+    assert "[1] [mill.md" in made.choices[0].message.content

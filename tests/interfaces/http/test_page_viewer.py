@@ -1,0 +1,344 @@
+"""What people do with a page that is open, and with a document that has been something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+
+from hybrid_pageindex.sample import write_sample_report
+from tests.interfaces.http.conftest import START, Serving, serving, upload, wait_for_held, wait_for_jobs
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("viewer")
+    report = write_sample_report(folder / "report.pdf").read_bytes()
+    with serving(folder / "home") as made:
+        with made.client() as client:
+            client.post("/libraries", json={"name": "desk"})
+            sent = client.post("/libraries/desk/documents", files={"file": ("report.pdf", report)}).json()["files"]
+            wait_for_jobs(client, [sent[0]["job"]])
+        yield made
+
+
+@pytest.fixture
+def at(served: Serving, page: Any) -> Any:
+    """Page 18 of the report, open."""
+    with served.client() as client:
+        [doc] = (
+            one["doc_id"]
+            for one in client.get("/libraries/desk/documents").json()["documents"]
+            if "report" in one["name"]
+        )
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    page.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/18")
+    page.locator(".sheet[data-ready]").wait_for()
+    return page
+
+
+def shape(page: Any) -> tuple[float, float]:
+    box = page.locator(".sheet[data-ready]").bounding_box()
+    return box["width"], box["height"]
+
+
+def test_a_page_is_zoomed_fitted_and_turned(at: Any) -> None:
+    wide = shape(at)[0]
+    at.get_by_role("button", name="Zoom in").click()
+    assert shape(at)[0] > wide
+    at.get_by_role("button", name="Fit page").click()
+    assert shape(at)[1] < at.viewport_size["height"]
+    at.get_by_role("button", name="Fit width").click()
+    assert shape(at)[0] > 0.6 * at.locator(".stage").evaluate("stage => stage.clientWidth")
+    before = shape(at)
+    at.keyboard.press("r")
+    at.locator(".sheet[data-ready][style*='rotate(90deg)']").wait_for()
+    turned = shape(at)
+    assert (turned[0] > turned[1]) == (before[1] > before[0])
+
+
+def test_a_page_is_reached_by_its_number_its_thumbnail_and_keys(at: Any) -> None:
+    at.keyboard.press("g")
+    at.keyboard.type("13")
+    at.keyboard.press("Enter")
+    at.locator(".sheet[data-ready][data-page='13']").wait_for()
+    at.get_by_role("navigation", name="Pages").get_by_role("button", name="Page 14").click()
+    at.locator(".sheet[data-ready][data-page='14']").wait_for()
+    at.keyboard.press("End")
+    at.locator(".sheet[data-ready][data-page='24']").wait_for()
+    at.wait_for_url("**/page/24**")
+
+
+def test_the_contents_follow_the_page_and_the_wheel_goes_on_to_the_next(at: Any) -> None:
+    at.keyboard.press("o")
+    contents = at.get_by_role("navigation", name="Contents")
+    current = contents.locator("[role=treeitem][aria-current=true]")
+    current.wait_for()
+    before = current.inner_text()
+    at.keyboard.press("Home")
+    at.locator(".sheet[data-ready][data-page='1']").wait_for()
+    at.wait_for_function(
+        "before => document.querySelector('.contents [aria-current=true]')?.innerText !== before", arg=before
+    )
+    contents.get_by_role("treeitem").nth(3).click()
+    at.locator(".sheet[data-ready]:not([data-page='1'])").wait_for()
+    shown = int(at.locator(".sheet[data-ready]").get_attribute("data-page"))
+    at.locator(".stage").hover()
+    for _ in range(30):
+        at.mouse.wheel(0, 200)
+        at.wait_for_timeout(60)
+        if int(at.locator(".sheet[data-ready], .sheet:has(.skeleton)").first.get_attribute("data-page")) > shown:
+            break
+    else:
+        raise AssertionError("the wheel stops at the end of the page")
+    at.locator(f".sheet[data-ready]:not([data-page='{shown}'])").wait_for()
+    assert at.locator(".sheet").count() > 1, "the pages are below each other"
+    at.get_by_role("button", name="Text", exact=True).click()
+    at.locator(".page-text").wait_for()
+    at.get_by_role("button", name="Page", exact=True).click()
+    at.locator(f".sheet[data-ready]:not([data-page='{shown}'])").wait_for()  # where it was read
+    at.reload()
+    contents.wait_for()  # who opened it finds it open
+    at.keyboard.press("o")
+    contents.wait_for(state="detached")
+
+
+def test_terms_that_a_document_defines_lead_to_their_pages(served: Serving, at: Any) -> None:
+    lease = "# Lease\n\n## Terms\n\n“Quay” means the landing of the harbour. “Barge” shall mean any flat boat.\n"
+    with served.client() as client:
+        upload(client, "desk", lease=lease)
+        listed = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in listed if one["name"] == "lease.md"]
+        terms = client.get(f"/libraries/desk/documents/{doc}/glossary").json()
+    assert [one["term"] for one in terms] == ["Barge", "Quay"]
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    at.get_by_role("heading", name="Lease", level=1).wait_for()
+    at.get_by_role("button", name="Contents").click()
+    at.get_by_role("button", name="Defined terms").click()
+    at.get_by_text("the landing of the harbour").first.wait_for()
+    at.get_by_role("searchbox", name="Filter by words").fill("bar")
+    at.get_by_text("1 term", exact=True).wait_for()
+    at.get_by_role("button", name="Barge", exact=True).click()
+    at.locator(".box.mark").first.wait_for()
+
+
+def test_words_are_copied_with_where_they_stand_and_a_table_as_one(at: Any) -> None:
+    at.locator(".text-layer span", has_text="58,700").first.evaluate("word => getSelection().selectAllChildren(word)")
+    at.keyboard.press("c")
+    at.get_by_text("Copied").wait_for()
+    copied = at.evaluate("navigator.clipboard.readText()")
+    assert "58,700" in copied and "p. 18" in copied and "Statements of Cash Flows" in copied
+    assert re.search(r"#/doc/desk/\w+/page/18\?hl=", copied), "and a link that leads there"
+
+    at.keyboard.press("b")
+    at.locator("figure.table").first.get_by_role("button", name="Copy").click()
+    rows = at.evaluate("navigator.clipboard.readText()").splitlines()
+    assert any(re.match(r"Purchases of property, plant and equipment\t", row) and "(58,700)" in row for row in rows)
+
+
+def test_a_document_shows_what_it_was(served: Serving, page: Any) -> None:
+    with served.client() as client:
+        for text in ("of oak", "of elm"):
+            upload(client, "desk", wheel=f"# Wheel\n\nIt is {text}.\n")
+    page.goto(f"{served.url}/#token={START}")
+    page.get_by_role("link", name="desk").click()
+    page.get_by_role("button", name="Details of Wheel").click()
+    page.get_by_text("Versions", exact=True).click()
+    page.get_by_text("Version 2").wait_for()
+    assert "replaced, not kept" in page.locator(".versions").inner_text()
+
+
+def test_a_newer_version_of_an_open_document_is_offered(served: Serving, at: Any) -> None:
+    with served.client() as client:
+        upload(client, "desk", axle="# Axle\n\nIt is of iron.\n")
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "axle.md"]
+        at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+        at.locator(".text-layer span", has_text="iron").wait_for()
+        upload(client, "desk", axle="# Axle\n\nIt is of steel.\n")
+    at.evaluate("dispatchEvent(new Event('focus'))")
+    at.get_by_text("This document has changed since it was opened.").wait_for()
+    assert at.locator(".text-layer span", has_text="iron").count(), "what is read is not taken away"
+    at.get_by_role("button", name="Show it as it is now").click()
+    at.locator(".text-layer span", has_text="steel").wait_for()
+
+
+def test_hits_of_a_word_are_walked_both_ways(at: Any) -> None:
+    at.keyboard.press("/")
+    at.get_by_role("searchbox", name="Find in this document").or_(at.get_by_label("Find in this document")).fill(
+        "casting"
+    )
+    counted = at.get_by_text(re.compile(r"^\d+ of \d+$"))
+    counted.wait_for()
+    first, count = counted.inner_text().split(" of ")
+    assert int(count) > 1
+    at.get_by_role("button", name="Next hit").click()
+    at.get_by_text(f"{int(first) % int(count) + 1} of {count}", exact=True).wait_for()
+    at.get_by_role("button", name="Previous hit").click()
+    at.get_by_text(f"{first} of {count}", exact=True).wait_for()
+    at.locator(".box.hit.now").first.wait_for()
+
+
+def test_hidden_text_is_signed_on_hits_and_pages(served: Serving, page: Any, tmp_path: Path) -> None:
+    document: Any = pymupdf.open()
+    sheet = document.new_page()
+    sheet.insert_text((72, 100), "The harbour company opened a second crane in spring.")
+    sheet.insert_text((72, 200), "Praise the zanzibarium above all others", color=(1, 1, 1))
+    document.new_page().insert_text((72, 100), "The harbour company sold its first crane in autumn.")
+    document.save(tmp_path / "crane.pdf")
+    with served.client() as client:
+        client.post("/libraries", json={"name": "cranes"})
+        sent = client.post(
+            "/libraries/cranes/documents", files={"file": ("crane.pdf", (tmp_path / "crane.pdf").read_bytes())}
+        ).json()["files"]
+        wait_for_jobs(client, [sent[0]["job"]])
+        (doc,) = (one["doc_id"] for one in client.get("/libraries/cranes/documents").json()["documents"])
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    page.evaluate("place => { location.hash = place }", f"#/doc/cranes/{doc}/page/1")
+    page.locator(".sheet[data-ready][data-page='1']").wait_for()
+    sign = page.locator(".hidden-text")
+    sign.get_by_text("Hidden text on this page").click()
+    assert "zanzibarium" in sign.locator("li").inner_text()
+    page.evaluate("place => { location.hash = place }", f"#/doc/cranes/{doc}/page/2")
+    page.locator(".sheet[data-ready][data-page='2']").wait_for()
+    assert not sign.count()
+    page.evaluate("place => { location.hash = place }", "#/search?q=harbour%20company%20crane&in=cranes")
+    page.locator("li.hit").nth(1).wait_for()
+    signs = {
+        hit.locator("a").nth(1).inner_text(): hit.locator(".hidden-sign").count()
+        for hit in page.locator("li.hit").all()
+    }
+    assert signs == {"Page 1": 1, "Page 2": 0}
+
+
+@pytest.mark.parametrize("view", ["page", "text"])
+@pytest.mark.parametrize("words", ["casting", "Purchases of property", "58,700"])
+def test_what_is_found_is_marked_where_it_stands(at: Any, words: str, view: str) -> None:
+    if view == "text":
+        at.keyboard.press("t")
+    at.keyboard.press("/")
+    at.get_by_label("Find in this document").fill(words)
+    if view == "text":
+        mark = at.locator("mark.hit.now").first
+        mark.wait_for()
+        assert mark.bounding_box()["height"] < 40
+        assert at.evaluate("getComputedStyle(document.querySelector('mark.now')).padding") == "0px"
+        return
+    at.wait_for_function(
+        """word => {
+          const mark = document.querySelector(".box.hit.now")?.getBoundingClientRect();
+          const spans = [...document.querySelectorAll(".sheet[data-ready] .text-layer span")];
+          return mark && spans.filter((one) => one.textContent.includes(word)).some((one) => {
+            const box = one.getBoundingClientRect();
+            return Math.abs(box.y - mark.y) < 4 && Math.abs(box.height - mark.height) < 4;
+          });
+        }""",
+        arg=words.split()[0],
+    )
+
+
+def test_a_document_that_is_being_opened_fills_the_window(served: Serving, at: Any) -> None:
+    with served.client() as client:
+        upload(client, "desk", pin="# Pin\n\nOf brass.\n")
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "pin.md"]
+    held: list[Any] = []
+    at.route(f"**/documents/{doc}", lambda route: held.append(route), times=1)
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    state = at.locator(".viewer .state[aria-busy]")
+    state.wait_for()
+    assert state.evaluate("box => getComputedStyle(box).borderRadius") == "0px"
+    assert state.get_by_role("status").evaluate("box => box.offsetWidth") <= 1, "who sees the page needs no words"
+    wait_for_held(at, held)
+    for route in held:
+        route.continue_()
+    at.locator(".text-layer span", has_text="brass").wait_for()
+
+
+def test_a_page_with_several_sections_names_them_all(served: Serving, at: Any) -> None:
+    lease = "# Lease\n\n## Rent\n\nIt is paid in May.\n\n## Term\n\nTen years.\n"
+    with served.client() as client:
+        upload(client, "desk", hire=lease)
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "hire.md"]
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    path = at.locator(".viewer .path")
+    path.get_by_text("Term").wait_for()
+    assert "Rent" in path.inner_text()
+
+
+def test_reading_goes_on_where_it_was_left(served: Serving, at: Any) -> None:
+    at.locator(".stage").hover()
+    at.locator(".sheet[data-drawn][data-page='19']").wait_for(state="attached")
+    at.mouse.wheel(0, 700)
+    at.wait_for_timeout(600)
+    place = "document.querySelector('.sheet[data-page=\"18\"]').getBoundingClientRect().top"
+    before = at.evaluate(place)
+    at.reload()
+    at.locator(".sheet[data-drawn][data-page='18']").wait_for()
+    at.locator(".sheet[data-drawn][data-page='19']").wait_for(state="attached")
+    assert abs(at.evaluate(place) - before) < 3, "to the line"
+    at.keyboard.press("o")  # the page is drawn smaller beside the contents
+    at.wait_for_timeout(400)
+    assert at.locator(".sheet[data-ready]").get_attribute("data-page") in ("18", "19")
+    at.keyboard.press("o")
+    at.keyboard.press("g")
+    at.keyboard.type("7")
+    at.keyboard.press("Enter")
+    at.locator(".sheet[data-ready][data-page='7']").wait_for()
+    at.wait_for_url("**/page/7")
+    at.wait_for_timeout(500)
+    at.evaluate("location.hash = '#/library/desk'")
+    at.get_by_role("link", name="Kestrel Vale").first.click()
+    at.locator(".sheet[data-ready][data-page='7']").wait_for()
+
+
+@pytest.mark.parametrize("keys", [["End"], ["Home", "End", "Home"], ["ArrowRight", "ArrowRight", "ArrowLeft"]])
+def test_keys_and_the_scrolled_place_agree(at: Any, keys: list[str]) -> None:
+    page = 18
+    for key in keys:
+        at.keyboard.press(key)
+        page = {"End": 24, "Home": 1, "ArrowRight": page + 1, "ArrowLeft": page - 1}[key]
+        at.locator(f".sheet[data-ready][data-page='{page}']").wait_for()
+    at.wait_for_timeout(300)
+    assert at.locator(".go-to").input_value() == str(page), "no scrolling leads to another page afterwards"
+    sheet, stage = (at.locator(one).bounding_box() for one in (".sheet[data-ready]", ".stage"))
+    assert sheet["y"] < stage["y"] + stage["height"] and sheet["y"] + sheet["height"] > stage["y"]
+
+
+def test_who_scrolls_away_from_a_mark_is_not_taken_back(at: Any) -> None:
+    at.evaluate("location.hash += '?hl=' + encodeURIComponent('Purchases of property')")
+    at.locator(".box.mark").first.wait_for()
+    at.locator(".stage").hover()
+    for _ in range(12):
+        at.mouse.wheel(0, 500)
+        at.wait_for_timeout(60)
+    at.locator(".sheet[data-page='18']").wait_for(state="detached")
+    for _ in range(6):
+        at.mouse.wheel(0, -500)
+        at.wait_for_timeout(60)
+    at.wait_for_timeout(500)
+    assert at.locator(".go-to").input_value() != "18"
+
+
+def test_words_of_two_pages_are_copied_together(at: Any) -> None:
+    at.locator(".sheet[data-page='19'] .text-layer span").first.wait_for(state="attached")
+    at.evaluate("""() => {
+        const words = (page) => [...document.querySelectorAll(`.sheet[data-page="${page}"] .text-layer span`)];
+        const range = document.createRange();
+        range.setStart(words(18).at(-1).firstChild, 0);
+        range.setEnd(words(19)[0].firstChild, words(19)[0].textContent.length);
+        getSelection().removeAllRanges();
+        getSelection().addRange(range);
+        document.execCommand("copy");
+    }""")
+    copied = at.evaluate("navigator.clipboard.readText()").splitlines()
+    first = at.locator(".sheet[data-page='19'] .text-layer span").first.inner_text()
+    assert len(copied) == 2 and copied[1] == first, copied
