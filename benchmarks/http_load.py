@@ -3,7 +3,7 @@
     python -m benchmarks http_load [--only PART …] [--clients 200] [--seconds 60] [--requests 10000] [--json]
 
 Clients read, ask, search and upload side by side, each in its own order. Any answer but 2xx and 304 is an error. The
-library is of 100 made-up files; what is measured is the door, not the engine.
+library is of 100 made-up files; it measures the HTTP interface, not the engine.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from eval.runs.plan import DEPTH, MODELS, OUTLINE_SETS, RANKERS, SETTINGS, VISION
 from hybrid_core.types.documents import Effort, Fusion, Strategy
@@ -37,15 +37,22 @@ class Command:
 
 def main(typed: Sequence[str] | None = None) -> int:
     """Run ``python -m eval`` like ``hybrid-pageindex eval``, with the same exit codes."""
-    from hybrid_pageindex.cli.main import main as door
+    from hybrid_pageindex.cli.main import main as command
 
-    return door(["eval", *(sys.argv[1:] if typed is None else typed)])
+    return command(["eval", *(sys.argv[1:] if typed is None else typed)])
+
+
+def _add_data(add: Callable[..., Any]) -> None:
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+
+
+def _add_custom_set(add: Callable[..., Any], fields: str = "question, evidence and answer") -> None:
+    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
+    add("--questions", type=Path, metavar="FILE", help=f"JSONL file with {fields}, for the data set custom")
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)"
-    )
+    _add_data(parser.add_argument)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -112,13 +119,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--kind", action="append", default=[], metavar="K", help="ask only questions of this kind (repeatable)")
     add("--min-pages", type=int, default=0, metavar="N", help="ask only questions about documents of N or more pages")
     add("--depth", type=int, default=DEPTH, metavar="K", help="number of results per question (default: %(default)s)")
-    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
-    add(
-        "--questions",
-        type=Path,
-        metavar="FILE",
-        help="JSONL file with question, evidence and answer, for the data set custom",
-    )
+    _add_custom_set(add)
     add("--effort", choices=get_args(Effort), default="fast", help="effort of the engine (default: fast)")
     add(
         "--strategy",
@@ -161,7 +162,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--misspelt", type=int, default=0, metavar="N", help="misspell N words of each question, chosen by --seed")
     add("--hide-names", action="store_true", help="index the files under neutral names: document-001.pdf …")
-    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    _add_data(add)
     add(
         "--home",
         type=Path,
@@ -210,14 +211,8 @@ def _baseline_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--sample", type=int, default=0, metavar="N", help="ask only N questions of each data set")
     add("--depth", type=int, default=DEPTH, metavar="K", help="number of results per question (default: %(default)s)")
-    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
-    add(
-        "--questions",
-        type=Path,
-        metavar="FILE",
-        help="JSONL file with question, evidence and answer, for the data set custom",
-    )
-    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    _add_custom_set(add)
+    _add_data(add)
     add("--out", type=Path, metavar="DIR", help="folder of the runs; finished runs in it are reused")
     add("--markdown", metavar="FILE", help="also write the table to this Markdown file")
     add("--json", action="store_true", help="print JSON instead of the table")
@@ -268,14 +263,8 @@ def _fit_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--feedback", action="store_true", help="learn from the ratings of answers in a library")
     add("--library", metavar="NAME", help="library whose ratings --feedback uses")
-    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
-    add(
-        "--questions",
-        type=Path,
-        metavar="FILE",
-        help="JSONL file with question, evidence and answer, for the data set custom",
-    )
-    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    _add_custom_set(add)
+    _add_data(add)
     add("--homes", type=Path, metavar="DIR", help="folder of indexed homes, one per data set (sets/NAME: sets-NAME)")
     add("--out", type=Path, metavar="DIR", help="folder of the computed features; existing ones are reused")
     add(
@@ -312,7 +301,7 @@ def _fit_headings_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _output_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    _add_data(add)
     add("--markdown", metavar="FILE", help="also write the tables to this Markdown file")
     add("--json", action="store_true", help="print JSON instead of the tables")
 
@@ -337,14 +326,8 @@ def _shown_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of questions of each data set; 0: all (default: %(default)s)",
     )
     add("--seed", type=int, default=0, metavar="S", help="random seed that chooses the questions (default: 0)")
-    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
-    add(
-        "--questions",
-        type=Path,
-        metavar="FILE",
-        help="JSONL file with question, evidence and answer, for the data set custom",
-    )
-    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    _add_custom_set(add)
+    _add_data(add)
     add("--homes", type=Path, metavar="DIR", help="folder of indexed homes, one per data set (sets/NAME: sets-NAME)")
     add("--misses", action="store_true", help="list the questions whose gold page the model is not shown")
     add("--markdown", metavar="FILE", help="also write the tables to this Markdown file")
@@ -366,14 +349,8 @@ def _judges_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--sample", type=int, default=0, metavar="N", help="judge only N answers")
     add("--seed", type=int, default=0, metavar="S", help="random seed that chooses the answers (default: 0)")
-    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
-    add(
-        "--questions",
-        type=Path,
-        metavar="FILE",
-        help='JSONL file with "labelled": [{"answer", "label"}], for the data set custom',
-    )
-    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    _add_custom_set(add, '"labelled": [{"answer", "label"}]')
+    _add_data(add)
     add("--verdicts", type=Path, metavar="FILE", help="write every verdict to this JSONL file")
     add("--json", action="store_true", help="print JSON")
 

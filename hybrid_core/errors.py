@@ -1,4 +1,4 @@
-"""The error family. Every error says what happened, to what, and what to do; doors map it once."""
+"""The error family. Every error says what happened, to what, and what to do; interfaces map it once."""
 
 from __future__ import annotations
 

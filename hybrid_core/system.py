@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import hashlib
 import importlib
 import os
 import re
@@ -25,6 +26,14 @@ _NO_MEMORY = re.compile(
 def out_of_memory(error: BaseException) -> bool:
     """Return whether an error means that this process ran out of memory."""
     return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
+
+
+def content_digest(data: bytes | Path) -> str:
+    """Return the SHA-256 of bytes, or of the bytes of a file, in hexadecimal digits."""
+    if isinstance(data, bytes):
+        return hashlib.sha256(data).hexdigest()
+    with data.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require(module: str, extra: str) -> Any:

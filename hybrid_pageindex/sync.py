@@ -15,8 +15,8 @@ from hybrid_core.errors import UsageError
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.conversations.conversations import Conversations
 from hybrid_pageindex.engine.concurrency import explicit
+from hybrid_pageindex.engine.context import LazySubEngine
 from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.parts import LazySubEngine
 from retrievers.pipeline.search import STAGES
 from retrievers.pipeline.state import Stages
 

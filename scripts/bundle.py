@@ -28,7 +28,7 @@ def describe(root: Path = ROOT) -> dict[str, Any]:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = ["run", "--directory", "${__dirname}", "python", "-P", "-m", "hybrid_pageindex"]
     options = ["--home", "${user_config.home}", "mcp", "--root", "${user_config.documents}"]
-    tools = json.loads((root / "tests" / "doors" / "mcp_tools.json").read_text(encoding="utf-8"))
+    tools = json.loads((root / "tests" / "interfaces" / "mcp_tools.json").read_text(encoding="utf-8"))
     return {
         "manifest_version": "0.4",
         "name": project["name"],

@@ -19,6 +19,6 @@ def browse(url: str, profile: Path, *options: str) -> tuple[str, str]:
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
          "--disable-dev-shm-usage", f"--user-data-dir={profile}", "--enable-logging=stderr",
          "--virtual-time-budget=3000", *options, "--dump-dom", url],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     return ran.stdout, "\n".join(line for line in ran.stderr.splitlines() if "CONSOLE" in line)

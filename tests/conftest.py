@@ -140,7 +140,7 @@ def cli(tmp_path: Path) -> Cli:
 def program(tmp_path: Path) -> Cli:
     """As ``cli``, in a process of its own, as users run it."""
 
-    def call(*arguments: object, home: Path | None = None, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    def call(*arguments: object, home: Path | None = None, timeout: float = 600) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "hybrid_pageindex", "--home", str(home or tmp_path / "home"), *map(str, arguments)],
             capture_output=True, text=True, timeout=timeout, check=False,

@@ -100,7 +100,7 @@ def called(
     """
     lines = "\n".join(json.dumps([command[0], *command[1:], "--home", str(home)]) for command in commands)
     done = subprocess.run(
-        [*before, sys.executable, "-c", _CALLS], input=lines + "\n", capture_output=True, text=True, timeout=120,
+        [*before, sys.executable, "-c", _CALLS], input=lines + "\n", capture_output=True, text=True, timeout=600,
         check=False, env=os.environ | {"PAGEINDEX_WORKERS": "1"} | dict(env or {}),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

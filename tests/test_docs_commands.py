@@ -91,13 +91,13 @@ def test_what_is_written_works(page: Path, desk: Path) -> None:
             run_python(block, page)
             continue
         for command in commands(block):
-            done = subprocess.run(["bash", "-c", command], cwd=desk, capture_output=True, text=True, timeout=120)
+            done = subprocess.run(["bash", "-c", command], cwd=desk, capture_output=True, text=True, timeout=600)
             assert done.returncode == 0, f"{page.name}:{block.line}: {command}\n{done.stdout}{done.stderr}"
 
 
 def run_python(block: Block, page: Path) -> None:
     """Run a snippet in a process of its own, as a script."""
-    done = subprocess.run([sys.executable, "-c", block.text], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", block.text], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
 
 

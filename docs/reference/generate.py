@@ -23,9 +23,10 @@ from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.http.api import describe_api
+from hybrid_pageindex.http.reference import describe_type
 
 FOLDER = Path(__file__).parent
-TOOLS = FOLDER.parent.parent / "tests" / "doors" / "mcp_tools.json"
+TOOLS = FOLDER.parent.parent / "tests" / "interfaces" / "mcp_tools.json"
 MADE = "<!-- Made by docs/reference/generate.py: change the code that it describes, not this page. -->\n"
 _GROUPS = {
     "Storage": "Storage", "Index": "Indexing", "Embedding": "Embedding", "Model": "Models", "Search": "Search",
@@ -162,23 +163,14 @@ def _route(method: str, path: str, operation: Mapping[str, Any]) -> str:
         lines.append(f"- {parameter['in']} `{parameter['name']}` ({_kind(parameter.get('schema', {}))}{needed}){about}")
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
         lines.append(f"- body `{media}`: {_kind(content.get('schema', {}))}")
-    replies = [f"`{code}` {' '.join(reply.get('description', '').split())}".strip()
+    replies = [f"`{code}` {' '.join(reply.get('description', '').split()).rstrip('.')}".strip()
                for code, reply in operation.get("responses", {}).items() if not code.endswith("XX")]  # fmt: skip
-    return "\n".join([*lines, f"- replies: {'; '.join(replies)}", ""])
+    lines.append(textwrap.fill(f"- replies: {'; '.join(replies)}", 120, subsequent_indent="  "))
+    return "\n".join([*lines, ""])
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    if "$ref" in schema:
-        return f"`{schema['$ref'].rsplit('/', 1)[1]}`"
-    if "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema["enum"])
-    for several in ("anyOf", "oneOf", "allOf"):
-        if several in schema:
-            return " or ".join(_kind(choice) for choice in schema[several])
-    if schema.get("type") == "array":
-        return f"list of {_kind(schema.get('items', {}))}"
-    kind = schema.get("type", "any")
-    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+    return describe_type(schema, "`{}`".format, "`{}`".format)
 
 
 def tools() -> str:

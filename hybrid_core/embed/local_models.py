@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import ModelError, UsageError
-from hybrid_core.system import require
+from hybrid_core.system import content_digest, require
 
 _log = logging.getLogger(__name__)
 _HUB_TIMEOUT = 10  # seconds; the libraries try each file for half a minute where there is no network
@@ -187,8 +187,8 @@ def _decides_vectors(file: Path) -> bool:
 
 
 def file_digest(file: Path) -> str:
+    """Return the SHA-256 of a model's file."""
     blob = file.resolve().name
     if len(blob) == 64 and not set(blob) - set("0123456789abcdef"):
         return blob  # the hub's cache names large files by their sha-256
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return content_digest(file)

@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +69,11 @@ def open_home(home: Path) -> None:
                 close_below(home / name)
             for name in _FILES:  # the catalog comes last: it tells that all is done
                 close_to_others(home / name)
+
+
+def own_entries(names: Collection[str]) -> frozenset[str]:
+    """Return what a folder with these entries holds of a home: none where it is no home."""
+    return FOLDERS | frozenset(_FILES) if CATALOG in names or CACHE in names else frozenset()
 
 
 def is_there(path: Path) -> bool:

@@ -8,11 +8,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text import tokens
+
+if TYPE_CHECKING:
+    from hybrid_core.types.documents import IndexedContent
 
 _HEADER = struct.Struct("<4sIII")
 _MAGIC = b"TC01"
@@ -205,3 +209,8 @@ def title_terms(titles: Sequence[str]) -> TermCounts:
         both.astype(np.uint32),  # its lower half
         np.minimum(counts, 255).astype(np.uint16), np.array(sizes, np.uint32),
     )  # fmt: skip
+
+
+def page_orders(content: IndexedContent) -> tuple[bytes, ...]:
+    """Return the words of each page in reading order, as they are stored."""
+    return tuple(TermOrder.of_text(page.text).to_bytes() for page in content.pages)

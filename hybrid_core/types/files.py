@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Literal
 
 _COARSE = 2.0  # seconds: the coarsest clock of a file system in use (FAT)
@@ -69,7 +70,7 @@ class ContentVersion:
 
     def new_id(self) -> str:
         """Return the id for a content that is not stored yet. Contents of older versions have other ids."""
-        return hashlib.sha256("\n".join(astuple(self)).encode()).hexdigest()[:24]
+        return hashlib.sha256("\n".join(_VERSION_FIELDS(self)).encode()).hexdigest()[:24]
 
     @property
     def by_rules(self) -> ContentVersion:
@@ -100,6 +101,9 @@ class ContentVersion:
 
     def with_models(self, tags: Mapping[Kind, str], partly: str = "") -> ContentVersion:
         return replace(self, llm=tags.get("llm", ""), vlm=tags.get("vlm", ""), models_partly=partly)
+
+
+_VERSION_FIELDS = attrgetter(*(field.name for field in fields(ContentVersion)))
 
 
 @dataclass(frozen=True, slots=True)

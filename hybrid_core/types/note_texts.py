@@ -48,6 +48,7 @@ _SEARCH: Mapping[str, str] = {
     "search.other-document": "a search of the library does not look into {document} for this question: its sections "
     "are scored by a search of it alone",
     "search.no-page-of": "no page of {document} is among the best hits: all its sections score 0",
+    "outline.improving": "this outline is being improved in the background and may change",
     "evidence.unclear": "the question names no subject to search for: name one, in words that the pages would use "
     "(earlier questions are not remembered)",
     "ocr.cannot-read": "OCR cannot read them: {error}",
@@ -234,10 +235,11 @@ _INDEXING: Mapping[str, str] = {
     "{others|folder|folders}), because a disk is not mounted or has changed; they stay indexed",
     "refine.page-failed": "page {page} could not be read by the layout model: {reason}",
     "refine.pages-failed": "{pages} more pages could not be read by the layout model",
-    "refine.pages-left": "the layout model has read {read:,} of {pages:,} pages for the section tree; --outline "
-    "refined reads all",
-    "refine.no-package": "section trees are made by rules, without the layout model: the model needs the package "
-    "onnxruntime (pip install onnxruntime)",
+    "refine.no-package": "section trees are made by rules, without the layout model: the package onnxruntime, which "
+    "the model needs, is not installed",
+    "refine.no-model": "section trees are made by rules, without the layout model: this version of the package pymupdf "
+    "has none, so install a newer one",
+    "refine.not-loaded": "section trees are made by rules, without the layout model: {reason}",
     "model.no-language": "no language model is configured (llm_model): section trees by rules, extractive summaries",
     "model.no-vision": "no vision model is configured (vlm_model): pictures on pages are not described",
     "model.off": "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not "

@@ -31,8 +31,9 @@ _FORECAST_FACTOR = 100  # times as long as was measured: what would take longer 
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 _EVENT_EVERY = 1.0
 _ROWS = 8  # files of a table
+_ALL_SEARCHABLE = "all files can be searched; some outlines are being improved (Ctrl-C ends this, and nothing is lost)"
 _STAGES: dict[Stage, str] = {
-    "parse": "parsing", "ocr": "OCR", "refine": "refining the outline", "describe": "describing",
+    "parse": "parsing", "ocr": "OCR", "refine": "improving the outline", "describe": "describing",
     "tree": "checking the outline", "summaries": "summarising", "embed": "embedding",
 }  # fmt: skip
 
@@ -57,7 +58,7 @@ def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
     def show(progress: IndexProgress) -> None:
         if progress.finished is not None and not progress.finished.unread:
-            say(line(progress.finished, notes.unsaid(progress.finished)))
+            say(outcome(progress, notes))
 
     yield events.hear if json else show
 
@@ -97,28 +98,33 @@ def _reporting(reporter: _Reporter, seconds: float) -> Iterator[Callable[[IndexP
 
 class _Lines:
     def __init__(self) -> None:
-        self._notes = _Notes()
+        self._notes, self._searchable = _Notes(), _Searchable()
 
     def hear(self, progress: IndexProgress) -> None:
         for note in self._notes.new(progress):
             say(f"note: {note}")
+        if self._searchable.begins(progress):
+            say(_ALL_SEARCHABLE)
         if progress.finished is not None and not progress.finished.unread:  # else it has further turns
-            outcome = line(progress.finished, self._notes.unsaid(progress.finished))
-            say(f"[{progress.files_done}/{progress.files}] {outcome}")
+            say(f"[{progress.files_done}/{progress.files}] {outcome(progress, self._notes)}")
 
     def tell(self, overview: Overview) -> None:
         say(summary(overview))
 
 
 class _Events:
-    """Print one JSON object a line: ``document`` for each published file, ``note``, ``progress``."""
+    """Print one JSON object a line: ``document`` for each published file, ``note``, ``progress``, and ``searchable``
+    when all files are published and their outlines are improved.
+    """
 
     def __init__(self) -> None:
-        self._notes = _Notes()
+        self._notes, self._searchable = _Notes(), _Searchable()
 
     def hear(self, progress: IndexProgress) -> None:
         for note in self._notes.new(progress):
             self._event("note", {"note": note})
+        if self._searchable.begins(progress):
+            self._event("searchable", {"documents": progress.files_done})
         if (done := progress.finished) is not None:
             fields = {"path": done.path, "status": done.status, "error": done.error, "doc_id": done.doc_id}
             self._event("document", {**fields, "pages": done.pages, "seconds": done.seconds, "unread": done.unread})
@@ -135,7 +141,7 @@ def _show_table() -> Iterator[Callable[[IndexProgress], None]]:
     """Show a table on stderr that goes when the run is over."""
     from rich.live import Live
 
-    meter, notes = Meter(), _Notes()
+    meter, notes, searchable = Meter(), _Notes(), _Searchable()
 
     def drawn() -> Table | str:
         overview = meter.overview()
@@ -165,8 +171,22 @@ def _show_table() -> Iterator[Callable[[IndexProgress], None]]:
             meter.hear(progress)
             for note in notes.new(progress):
                 live.console.print(f"note: {visible(note)}", markup=False)
+            if searchable.begins(progress):
+                live.console.print(_ALL_SEARCHABLE, markup=False)
 
         yield hear
+
+
+class _Searchable:
+    """Tells once that every file is published and only outlines are left to improve."""
+
+    def __init__(self) -> None:
+        self._ended = False
+
+    def begins(self, progress: IndexProgress) -> bool:
+        begins = not self._ended and progress.stage == "refine" and progress.files_done >= progress.files
+        self._ended = self._ended or begins
+        return begins
 
 
 class _Notes:
@@ -186,6 +206,16 @@ class _Notes:
         notes = progress.notes[self._told :]
         self._told = max(self._told, len(progress.notes))
         return notes
+
+
+def outcome(progress: IndexProgress, notes: _Notes) -> str:
+    """Return a line about the file that has just finished a stage."""
+    assert progress.finished is not None
+    file, note = progress.finished, notes.unsaid(progress.finished)
+    if progress.stage != "refine" or file.status == "failed":
+        return line(file, note)
+    more = f" ({note})" if note else ""
+    return f"improved   {shown_name(file.path)}: {counted(file.sections, 'section')}{more}"
 
 
 def line(file: FileResult, note: str) -> str:

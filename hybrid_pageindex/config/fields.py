@@ -182,12 +182,18 @@ class IndexSettings:
         advice="Join names with +, for example eng+deu.",
     )  # fmt: skip
     outline: Literal["auto", "fast", "refined"] = setting(
-        "fast",
-        "How section trees of PDFs are made. refined: a layout model improves them after the files are published. "
-        "auto: only those whose own estimate is low",
+        "auto",
+        "How section trees of PDFs are made. auto: after all files are published, a layout model improves the trees "
+        "whose own estimate is low. refined: all trees. fast: none",
     )
     outline_pages: int = setting(
         300, "Pages of a document, from its start, that the layout model reads where outline is auto", least=1
+    )
+    outline_seconds: float = setting(
+        300.0,
+        "Seconds after which the layout model stops reading a document where outline is auto. The rest of the tree "
+        "stays as it was",
+        least=1,
     )
     chunk_least: int = setting(
         800, "Characters from which on a chunk ends at the next end of a line or sentence", least=1

@@ -1,4 +1,4 @@
-"""The engine: each door (command line, Python, MCP, HTTP) calls its methods and those of its sub-engines."""
+"""The engine: each interface (command line, Python, MCP, HTTP) calls its methods and those of its sub-engines."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ from hybrid_pageindex.engine.concurrency import (
     read_in_thread,
     stoppable,
 )
+from hybrid_pageindex.engine.context import Context, sub_engine
 from hybrid_pageindex.engine.documents import contents, reading
 from hybrid_pageindex.engine.documents.comparison import compare
 from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
-from hybrid_pageindex.engine.parts import Context, Parts, sub_engine
+from hybrid_pageindex.engine.parts import Parts
 from hybrid_pageindex.engine.search.grep import GrepRequest
 from hybrid_pageindex.engine.search.indexes import Indexes
 from hybrid_pageindex.engine.search.searcher import libraries_of
@@ -178,11 +179,12 @@ class Engine:
         pages, which are fetched if the setting ``fetch_web`` allows it. Files in archives and mails become documents of
         their own ("offer.eml!/report.pdf").
 
-        Every file is first published as the rules read it, then improved by the configured models. ``outline`` ("fast",
-        "refined") chooses whether a layout model refines the section trees of PDFs. ``vision`` ("auto", "always",
-        "never") chooses the pages that a vision model sees. ``enrich`` ("auto", "never", "estimate") chooses whether
-        models are called; "estimate" calls none and reports the expected ``usage``. Files with unchanged size, times
-        and inode are skipped; ``check_hashes`` reads them anyway. ``on_progress`` is called from worker threads.
+        Every file is first published as the rules read it, then improved by the configured models. ``outline`` ("auto",
+        "fast", "refined") chooses the PDFs whose section trees a layout model improves, after all files are published.
+        ``vision`` ("auto", "always", "never") chooses the pages that a vision model sees. ``enrich`` ("auto", "never",
+        "estimate") chooses whether models are called; "estimate" calls none and reports the expected ``usage``. Files
+        with unchanged size, times and inode are skipped; ``check_hashes`` reads them anyway. ``on_progress`` is called
+        from worker threads.
 
         Cancelling the task stops work that no other caller waits for; published documents stay. ``detach`` only queues
         the files for workers. ``upload`` stores copies of the files, so that workers on other machines can read them.

@@ -61,6 +61,7 @@ def health(
         _tried("formats", _formats),
         _tried("disk", lambda: _free(home)),
         _tried("ocr", lambda: _ocr(settings)),
+        _tried("section trees", lambda: _outlines(settings)),
     ]
     damage = checks[3]
     if not damage.ok:  # by which the others are opened
@@ -130,6 +131,16 @@ def _ocr(settings: Settings) -> str:
     if isinstance(engine, NoOcr):
         return f"none; pages without text stay unread: {engine.reason}"
     return engine.shown
+
+
+def _outlines(settings: Settings) -> str:
+    """Load the layout model. Going without is no fault: trees are made by rules then."""
+    from indexers.jobs.refiner import load_layout_model, missing
+
+    if settings.outline == "fast":
+        return "made by rules"
+    without = missing() or load_layout_model(settings.max_ocr_memory)
+    return without or f"made by rules, then improved by PyMuPDF's layout model (outline is {settings.outline})"
 
 
 def _model(settings: Settings, kind: Kind, none: str) -> str:

@@ -1,4 +1,4 @@
-"""Jobs as the doors show them: lists, histories, news, and the outcome of decisions."""
+"""Jobs as the interfaces show them: lists, histories, news, and the outcome of decisions."""
 
 from __future__ import annotations
 

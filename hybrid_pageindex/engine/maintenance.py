@@ -13,11 +13,11 @@ from hybrid_core.store.catalog.maintenance import HomeState, read_state
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
 from hybrid_pageindex.config.changes import SettingView, changed, shown
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.health import Health, health, missing
 from hybrid_pageindex.engine.health_checks import check_contents
 from hybrid_pageindex.engine.index.reindexing import RecoveryReport, recover
 from hybrid_pageindex.engine.libraries.migration import CatalogCopy, Migration, copied, migrate, upload_originals
-from hybrid_pageindex.engine.parts import SubEngine
 from hybrid_pageindex.engine.search.handles import Backend
 
 if TYPE_CHECKING:

@@ -1,23 +1,18 @@
-"""Parts of an engine, each opened on first use, and what an engine shares with its sub-engines."""
+"""Parts of an engine, each opened on first use."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING
 
-from hybrid_core.errors import UsageError
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CACHE, CATALOG
 from hybrid_core.system import Reach
-from hybrid_core.types.requests import SearchFields, SearchRequest, search_request
-from hybrid_pageindex.config.settings import Settings, usual_fields
-from hybrid_pageindex.engine.concurrency import awaited
+from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.documents.originals import PageWork
 from hybrid_pageindex.engine.models.embedders import Embedders
 from hybrid_pageindex.engine.models.models import Chat
@@ -29,7 +24,6 @@ from retrievers.pipeline.state import Stages
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.bucket import BucketAddress
-    from hybrid_pageindex.conversations.conversations import Conversations
     from hybrid_pageindex.engine.admin import Spending
     from hybrid_pageindex.engine.search.grep import Grep
 
@@ -118,137 +112,3 @@ class Parts:
                 self.catalog, self.cache, self.indexes, self.embedders, self.chat, self.pages, self.searcher
             ):  # fmt: skip
                 closing.callback(part.close)
-
-
-class Context:
-    """Settings and opened parts of an engine, shared by its sub-engines. Safe for several threads."""
-
-    def __init__(self, settings: Settings, chat: ChatModel | None, stages: Stages) -> None:
-        self.settings = settings
-        self._chat, self._stages = chat, stages
-        self._lock = threading.Lock()
-        self._parts: Parts | None = None
-        self._reach: Reach | None = None
-        self._conversations: Conversations | None = None
-
-    @property
-    def home(self) -> Path:
-        return self.settings.storage_path
-
-    @property
-    def parts(self) -> Parts:
-        """Return the parts; open them where they are closed."""
-        with self._lock:
-            if self._parts is None:
-                self._parts = Parts(self.settings, self._chat, self._stages)
-                self._parts.reach = self._reach
-            return self._parts
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.parts.catalog
-
-    @property
-    def conversations(self) -> Conversations:
-        from hybrid_pageindex.conversations.conversations import Conversations  # a search needs none of it
-
-        parts = self.parts
-        with self._lock:
-            if self._conversations is None:
-                self._conversations = Conversations(parts, self.settings)
-            return self._conversations
-
-    @property
-    def reach(self) -> Reach | None:
-        return self._reach
-
-    def confine(self, roots: Sequence[Path]) -> None:
-        """Follow no link out of these folders, which are free of links themselves."""
-        with self._lock:
-            self._reach = Reach(tuple(roots))
-            if self._parts is not None:
-                self._parts.reach = self._reach
-
-    def library(self, name: str | None) -> str:
-        """Return the name of a library, that of the settings for None. Raises UsageError for an empty name."""
-        return self.named(name) or self.settings.library
-
-    @staticmethod
-    def named(name: str | None) -> str | None:
-        """Return the name of a library, None for all. Raises UsageError for an empty one: a variable may be unset."""
-        if name == "":
-            raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
-        return name
-
-    def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
-        """Return the search request for these arguments, with missing fields taken from the settings."""
-        return search_request(question, fields).completed(usual_fields(self.settings))
-
-    def change(self, settings: Settings) -> None:
-        """Use other settings from now on, also in the parts that are open."""
-        self.settings = settings
-        parts = self.parts
-        parts.spending.settings = settings
-        parts.chat.use(settings)
-        parts.embedders.use(settings)
-        with self._lock:
-            conversations = self._conversations
-        if conversations is not None:
-            conversations.use(settings)
-
-    def interrupt_turns(self) -> None:
-        """Stop making answers of conversations: another process can make them again. It may take seconds."""
-        with self._lock:
-            conversations, self._conversations = self._conversations, None
-        if conversations:
-            conversations.close()
-
-    def close(self) -> None:
-        """Close the engine and release its vector indexes for other processes. Safe to call twice."""
-        try:
-            self.interrupt_turns()
-        finally:
-            with self._lock:
-                opened, self._parts = self._parts, None
-                if opened:
-                    opened.close()
-
-
-class SubEngine:
-    """The methods of an engine on one subject, reached as its attribute of that name: ``engine.jobs.list()``."""
-
-    subject: ClassVar[str]
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def __init_subclass__(cls, subject: str) -> None:
-        cls.subject = subject
-        awaited(cls, f"Engine.{subject}")
-
-
-class LazySubEngine:
-    """An attribute of ``Engine`` that imports its sub-engine on first use: a search does not wait for all of them."""
-
-    def __init__(self, path: str) -> None:
-        self._module, _, self._name = path.partition(":")
-
-    def __set_name__(self, owner: type[Any], name: str) -> None:
-        self._attribute = name
-
-    def __get__(self, engine: Any, owner: type[Any] | None = None) -> Any:
-        if engine is None:
-            return self
-        sub_engine = vars(engine)[self._attribute] = self.kind(engine._context)
-        return sub_engine
-
-    @property
-    def kind(self) -> type[SubEngine]:
-        """Return the class of the sub-engine."""
-        kind: type[SubEngine] = getattr(import_module(self._module), self._name)
-        return kind
-
-
-def sub_engine(path: str) -> Any:
-    """Return the attribute of the sub-engine at ``module:Class``, to be annotated with its class."""
-    return LazySubEngine(path)

@@ -17,6 +17,7 @@ from hybrid_core.store.jobs.workers import JobOffers, Offer, Workers
 from hybrid_core.text.prose import counted
 from hybrid_core.types.jobs import ACTIVE, CANCELLED, Job, JobStatus, Worker, WorkKind
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.worker import work
 from hybrid_pageindex.engine.jobs import (
     STATUSES,
@@ -29,7 +30,6 @@ from hybrid_pageindex.engine.jobs import (
     JobView,
     state,
 )
-from hybrid_pageindex.engine.parts import SubEngine
 
 if TYPE_CHECKING:
     from indexers.jobs.report import IndexProgress
@@ -132,6 +132,13 @@ class JobsEngine(SubEngine, subject="jobs"):
         """Return the running and waiting jobs and the most recent ended ones, of one library or all."""
         return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, most))
 
+    async def path(self, address: str, *, library: str) -> str | None:
+        """Return the path that a waiting or running job of a library indexes, given by itself or as a document's id.
+
+        Return None if there is no such job. Raise NotFoundError for an unknown library.
+        """
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).path(address, library))
+
 
 class _Jobs:
     """Jobs of a catalog; its methods wait for it."""
@@ -153,6 +160,13 @@ class _Jobs:
         paused = [self._paused(scope, name, names) for scope, name in self._control.pauses()]
         workers = tuple(self._workers.all())
         return JobList(self._views(jobs, names, workers), self._reader.counts(library=id), tuple(paused), workers)
+
+    def path(self, address: str, library: str) -> str | None:
+        from indexers.files.identity import usual_id
+
+        id = self._library(library)
+        paths = self._reader.active_subjects(id)
+        return next((path for path in paths if address in (path, usual_id(id, path))), None)
 
     def history(self, id: int) -> JobHistory:
         """Return a job with its events. Raise NotFoundError for an unknown job."""

@@ -13,6 +13,7 @@ from fastapi.telemetry import TelemetryConfig
 
 from hybrid_core.types.notes import field_of_codes
 from hybrid_pageindex import __version__
+from hybrid_pageindex.http import reference
 from hybrid_pageindex.http.errors import OPENAI_RESPONSES, PROBLEM, PROBLEM_RESPONSES, register_error_handlers
 from hybrid_pageindex.http.identity import OPEN
 from hybrid_pageindex.http.middleware import Routes
@@ -38,6 +39,7 @@ from hybrid_pageindex.http.server import Server
 
 _CAMEL = re.compile(r"_(\w)")
 _PROBLEM_SCHEMA = "#/components/schemas/Problem"
+_TOO_LARGE = "The body is too large: the problem names the limit."
 _SIGN_IN = {
     "token": {
         "type": "http", "scheme": "bearer",
@@ -53,6 +55,7 @@ _TAGS = {
     "jobs": "Indexing under way.",
     "search": "Search, exhaustive search, comparison and answers.",
     "conversations": "Questions that go on from each other.",
+    "bin": "What was deleted within the last 30 days.",
     "settings": "Settings, models and packs.",
     "tokens": "Tokens of programs and users.",
     "operations": "State, metrics and the audit log.",
@@ -107,6 +110,7 @@ ROUTES = Routes(
         *(("/api/v1", router) for router in ROUTERS),
         *(("/v1", router) for router in OPENAI_ROUTERS),
         ("", web.router),
+        ("", reference.router),
     ]
 )
 FILE = Path(__file__).with_name("openapi.json")
@@ -132,6 +136,7 @@ def build_api(server: Server | None = None) -> Api:
     for router in OPENAI_ROUTERS:
         api.include_router(router, prefix="/v1", responses=OPENAI_RESPONSES)
     api.include_router(web.router)
+    api.include_router(reference.router)
     return api
 
 
@@ -163,6 +168,8 @@ def _finish_schema(schema: dict[str, Any]) -> dict[str, Any]:
             if (method.upper(), path) in OPEN:
                 operation["security"] = []
             _describe_errors(operation)
+            if "requestBody" in operation:
+                operation["responses"]["413"] = operation["responses"]["4XX"] | {"description": _TOO_LARGE}
             example = EXAMPLES.get(operation["operationId"])
             if example is not None:
                 operation["requestBody"]["content"]["application/json"]["example"] = example

@@ -13,12 +13,12 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.index.worker import Standby, keep_up
+from hybrid_pageindex.engine.index.worker import Feed, Standby, keep_up
 from hybrid_pageindex.http.api import ROUTES, build_api
 from hybrid_pageindex.http.guard import Guard, Hosts
 from hybrid_pageindex.http.identity import Callers, Identity, Proxy, Rates, Start, Turns
 from hybrid_pageindex.http.middleware import Conventions, Idempotency, McpMount, RequestRecorder
-from hybrid_pageindex.http.server import Feed, Metrics, Server
+from hybrid_pageindex.http.server import Metrics, Server
 from hybrid_pageindex.mcp.access import Access
 
 _JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
@@ -60,13 +60,13 @@ def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
         engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
         Turns(_READS_AT_ONCE, _MAX_WAITING), Turns(limits.http_searches, _MAX_WAITING),
         Turns(limits.http_answers, _MAX_WAITING),
-        Standby(engine), Feed(engine), Metrics(),
+        Standby(engine), Feed(engine.admin.state), Metrics(),
     )  # fmt: skip
     api = build_api(server)
-    mcp = McpMount(Conventions(api, ROUTES), engine, listening.access)
+    mcp = McpMount(api, engine, listening.access, server.feed, server.standby.wake)
     api.router.lifespan_context = partial(_lifespan, server, mcp)
     rates = Rates(limits.http_requests_per_minute)
-    recorded = RequestRecorder(Idempotency(mcp, engine), engine, server.metrics)
+    recorded = RequestRecorder(Idempotency(Conventions(mcp, ROUTES), engine), engine, server.metrics)
     identity = Identity(recorded, server.callers, server.cookie, listening.proxy, rates)
     room = partial(_body_limit, limits.max_upload_size)
     hosts = Hosts(listening.host, listening.hosts)

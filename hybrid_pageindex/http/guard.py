@@ -1,4 +1,4 @@
-"""The outermost door: where a request comes from, of what type and size it is, and what every answer says of itself.
+"""The outermost layer: where a request comes from, of what type and size it is, and what every answer says of itself.
 
 A web page can point a name of its own at this machine (DNS rebinding), so Host is looked at before anything else. Pages
 of other sites can send simple requests, so Origin and Sec-Fetch-Site are looked at next. Ports do not make sites:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hybrid_core.llm.budget import charged
@@ -28,6 +29,13 @@ _STATES = frozenset((method, path) for method in SAFE for path in ("/api/v1/heal
 """Answered the same for everybody, and so also with a token that is not valid any more."""
 OPEN = _STATES | {("POST", "/api/v1/session")}
 FILES = "/web/"  # what the web page is made of: the same for everybody, and not counted
+DOCS = "/docs"
+_SIGNED_OUT = (
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>HTTP API</title>\n'
+    '<link rel="stylesheet" href="/web/docs.css">\n</head>\n<body><main>\n<h1>HTTP API</h1>\n<p>This page needs a '
+    'token. <a href="/">Sign in</a>, then open it again. Programs send <code>Authorization: Bearer TOKEN</code>.</p>\n'
+    "</main></body>\n</html>\n"
+)
 _MAX_SECRETS = 1000  # secrets
 _SECONDS = 2.0  # after which one is looked up again: so long one that another process revoked is still taken
 OWNER = Caller("start", "owner", {EVERYWHERE: "admin"})
@@ -130,7 +138,9 @@ class Identity:
                         www_authenticate="Bearer",
                     )  # fmt: skip
             except Refusal as refusal:
-                await refusal.response()(scope, receive, send)
+                people = refusal.status == 401 and scope["path"] == DOCS
+                answer = HTMLResponse(_SIGNED_OUT, 401, refusal.headers) if people else refusal.response()
+                await answer(scope, receive, send)
                 return
             scope.setdefault("state", {})["caller"] = caller
             with charged(who=caller.name if caller else ""):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter
@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hybrid_core.errors import DiskFullError, PageIndexError, ReadOnlyError
 from hybrid_core.types.access import Caller
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Feed
 from hybrid_pageindex.http.errors import (
     Fault,
     Refusal,
@@ -35,19 +36,18 @@ from hybrid_pageindex.http.errors import (
 )
 from hybrid_pageindex.http.server import Metrics
 from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.network import HeadRequest
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 _API_PREFIX = "/api/v1/"
 _EMPTY_BODY_BYTES = 2  # bytes of a body that says nothing: {}
-_RANGE_HEADERS = (b"range", b"if-range")
 _KEPT_BYTES = 2**16  # bytes of an answer that is kept
 _KEY_LENGTH = 200  # characters of a key
 _NEVER_KEPT = ("/api/v1/tokens", "/api/v1/session", "/api/v1/search", "/api/v1/ask")
 _KEPT_HEADERS = ("content-type", "location")
 _MCP_SESSIONS = 1000
-_McpKind = Literal["all", "reading", "limited"]
 
 
 class Routes:
@@ -71,7 +71,7 @@ class Routes:
     def allowed(self, path: str) -> Sequence[str]:
         """Return the sorted methods that a path accepts; none for an unknown path."""
         if path.rstrip("/") == "/mcp":
-            return ("DELETE", "GET", "OPTIONS", "POST")
+            return ("DELETE", "GET", "HEAD", "OPTIONS", "POST")
         methods = frozenset[str]().union(*(item.methods for item in self.of(path)))
         if not methods:
             return ()
@@ -113,7 +113,7 @@ class Conventions:
                 await refusal.response()(scope, receive, send)
                 return
         if scope["method"] == "HEAD":
-            await _HeadRequest(scope).serve(self._app, receive, send)
+            await HeadRequest(scope).serve(self._app, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -134,43 +134,6 @@ def _check_request(scope: Scope, operation: Operation) -> None:
     if faults:
         text = "; ".join(item.text for item in faults[:10])
         raise Refusal(422, "invalid_request", f"{text}.", "See /api/v1/openapi.json.", faults=faults[:10])
-
-
-class _HeadRequest:
-    """Answer one HEAD request as GET, without the body. A stream ends once it has begun."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._scope, self._begun = scope, asyncio.Event()
-
-    async def serve(self, app: ASGIApp, receive: Receive, send: Send) -> None:
-        scope, ended = self._scope, False
-
-        async def received() -> Message:
-            coming = asyncio.ensure_future(receive())
-            await asyncio.wait({coming, begun}, return_when=asyncio.FIRST_COMPLETED)
-            if begun.done():
-                coming.cancel()
-                return {"type": "http.disconnect"}
-            return await coming
-
-        async def headed(message: Message) -> None:
-            nonlocal ended
-            if message["type"] == "http.response.start":
-                scope["method"] = "HEAD"  # the server counts no body, and the metrics name what was asked
-                await send(message)
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-                ended = True
-                self._begun.set()
-            elif not ended:
-                await send(message)
-
-        begun = asyncio.ensure_future(self._begun.wait())
-        scope["method"] = "GET"
-        scope["headers"] = [(name, value) for name, value in scope["headers"] if name not in _RANGE_HEADERS]
-        try:
-            await app(scope, received, headed)
-        finally:
-            begun.cancel()
 
 
 class Idempotency:
@@ -304,9 +267,11 @@ class RequestRecorder:
 
 
 class McpMount:
-    def __init__(self, app: ASGIApp, engine: Engine, access: Access) -> None:
-        self._app, self._engine, self._access = app, engine, access
-        self._made: dict[_McpKind, _RunningApp] = {}
+    """Serve /mcp: one MCP server for callers with all rights, one that stays within the rights of each other caller."""
+
+    def __init__(self, app: ASGIApp, engine: Engine, access: Access, feed: Feed, wake: Callable[[], None]) -> None:
+        self._app, self._engine, self._access, self._feed, self._wake = app, engine, access, feed, wake
+        self._made: dict[bool, _RunningApp] = {}
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -314,14 +279,26 @@ class McpMount:
             await self._app(scope, receive, send)
             return
         caller: Caller = scope["state"]["caller"]
-        kind: _McpKind = "all" if caller.may("admin") else "reading" if caller.may("read") else "limited"
+        limited = not caller.may("admin")
         async with self._lock:
-            if kind not in self._made:
-                access = self._access if kind == "all" else Access((), read_only=True)
-                self._made[kind] = await _RunningApp.start(
-                    lambda: _build_mcp_app(self._engine, access, kind == "limited")
-                )
-        await self._made[kind].app({**scope, "path": "/mcp"}, receive, send)
+            if limited not in self._made:
+                self._made[limited] = await _RunningApp.start(lambda: self._build(limited))
+        await self._made[limited].app({**scope, "path": "/mcp"}, receive, send)
+
+    def _build(self, limited: bool) -> Starlette:
+        import fastmcp
+
+        from hybrid_pageindex.mcp.server import build_server
+        from hybrid_pageindex.mcp.transports import SessionLimit
+
+        fastmcp.settings.enable_rich_logging = False
+        fastmcp.settings.http_session_idle_timeout = 1800.0
+        logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
+        access = Access() if limited else self._access
+        server = build_server(self._engine, access, limited=limited, feed=self._feed, wake=self._wake)
+        return server.http_app(
+            path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False
+        )  # the guard in front has looked at both
 
     async def close(self) -> None:
         for running in self._made.values():
@@ -352,18 +329,3 @@ class _RunningApp:
         async with app.router.lifespan_context(app):
             self._begun.set_result(None)
             await self._end.wait()
-
-
-def _build_mcp_app(engine: Engine, access: Access, limited: bool) -> Starlette:
-    import fastmcp
-
-    from hybrid_pageindex.mcp.server import build_server
-    from hybrid_pageindex.mcp.transports import SessionLimit
-
-    fastmcp.settings.enable_rich_logging = False
-    fastmcp.settings.http_session_idle_timeout = 1800.0
-    logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
-    server = build_server(engine, access, limited=limited)
-    return server.http_app(
-        path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False
-    )  # the guard in front has looked at both

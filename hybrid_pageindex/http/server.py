@@ -13,12 +13,12 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Path, Request
 from pydantic import AfterValidator
 
-from hybrid_core.errors import NotFoundError, PageIndexError
-from hybrid_core.store.catalog.maintenance import HomeState
+from hybrid_core.errors import NotFoundError
 from hybrid_core.types.access import EVERYWHERE, Caller, Role
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.index.worker import Standby
+from hybrid_pageindex.engine.index.worker import Feed, Standby
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.guard import SLASH
 from hybrid_pageindex.http.identity import Callers, Turns
@@ -33,44 +33,10 @@ _METRIC_HELP = {
     "searches_held": "Searches that run or wait for their turn.",
     "answers_held": "Answers that are made or wait for their turn.",
 }
-_LOOK = 0.25  # seconds between two looks while somebody listens
 T = TypeVar("T")
 _UPLOADS = 100  # bodies that are received at once: each holds a connection and two files
 _CHECK_SECONDS = 2.0  # seconds that what is missing holds: probes come often, and each asks the search server
 DocumentName = Annotated[str, Path(max_length=2000), AfterValidator(lambda name: name.replace(SLASH, "/"))]
-
-
-class Feed:
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self._listeners = engine, 0
-        self._state: HomeState | None = None  # as it was seen last; None while nobody listens
-        self._news, self._heard = asyncio.Event(), asyncio.Event()
-
-    async def run(self) -> None:
-        """Poll until cancelled."""
-        while True:
-            await self._heard.wait()
-            with suppress(PageIndexError):  # a catalog that is busy is looked at again
-                state = await self._engine.admin.state()
-                if state != self._state:
-                    self._state = state
-                    self._news.set()
-                    self._news = asyncio.Event()
-            await asyncio.sleep(_LOOK)
-
-    async def after(self, number: int, before: HomeState | None = None) -> HomeState:
-        """Wait for job events after a number, or for another change since ``before``. Return the new state."""
-        self._listeners += 1
-        self._heard.set()
-        try:
-            while (now := self._state) is None or not (now.event > number or (before and now.changed(before))):
-                await self._news.wait()
-            return now
-        finally:
-            self._listeners -= 1
-            if not self._listeners:
-                self._heard.clear()
-                self._state = None
 
 
 class Metrics:
@@ -199,6 +165,25 @@ async def find_library(request: Request, name: str, role: Role) -> Library:
         raise no_library(name[:200], seen)
     require_role(request, role, library.id)
     return library
+
+
+async def find_size(request: Request, library: Library) -> LibrarySize:
+    """Return the size of a library. Raise NotFoundError where it was deleted meanwhile."""
+    server = server_of(request)
+    for part in (library.name, ""):  # it may have got another name
+        for size in await server.turn(server.reads, server.engine.libraries.list(part)):
+            if size.id == library.id:
+                return size
+    raise no_library(library.name, await readable_libraries(request))
+
+
+async def read_each(request: Request, read: Callable[[str], Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what ``read`` returns for the name of each readable library. One that is deleted meanwhile is left out."""
+    results = list[T]()
+    for library in await readable_libraries(request):
+        with suppress(NotFoundError):
+            results.append(await read(library.name))
+    return results
 
 
 async def find_openai_library(request: Request, name: str, code: str, detail: str, fault: tuple[str, str]) -> Library:

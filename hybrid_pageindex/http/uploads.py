@@ -25,20 +25,24 @@ if TYPE_CHECKING:
 
 FILES_PER_REQUEST = 1000  # in one request
 _FREE_BYTES = 200 * 10**6  # bytes that uploads leave on the disk
-_HEADER_BYTES = 8192  # bytes of one part's headers
+_HEADER_BYTES = 8192  # bytes of one part's headers, or of its text
+_FIELDS = 20  # texts of one body; further ones are passed over
 _SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # after so many seconds fewer bytes a second only hold a connection
 
 
 @asynccontextmanager
-async def received_files(request: Request, home: Path, name: str | None, limit: int) -> AsyncIterator[list[Upload]]:
+async def received_files(
+    request: Request, home: Path, name: str | None, limit: int, fields: dict[str, str] | None = None
+) -> AsyncIterator[list[Upload]]:
     """Yield the files of a request body, stored in a temporary folder.
 
-    ``name`` is the file name if the body is one file; ``limit`` is in bytes per file. Raise Refusal for an unacceptable
+    ``name`` is the file name if the body is one file; ``limit`` is in bytes per file. ``fields`` takes the short texts
+    of a multipart body that are no files. Raise Refusal for an unacceptable
     body, StoreError if the disk is full. The next process removes the folder after a crash.
     """
     try:
         with scratch_folder(home / "tmp") as folder:
-            yield await _receive_files(request, folder, name, limit)
+            yield await _receive_files(request, folder, name, limit, {} if fields is None else fields)
     except OSError as error:
         advice = advice_of(str(error.strerror), home, "Check the folder's permissions.")
         raise StoreError(f"The upload cannot be written ({error.strerror}).", advice) from error
@@ -46,7 +50,9 @@ async def received_files(request: Request, home: Path, name: str | None, limit: 
         raise Refusal(400, "cut_off", "The upload ended before it was complete.", "Send the request again.") from error
 
 
-async def _receive_files(request: Request, folder: Path, name: str | None, limit: int) -> list[Upload]:
+async def _receive_files(
+    request: Request, folder: Path, name: str | None, limit: int, fields: dict[str, str]
+) -> list[Upload]:
     sent = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if not sent and "content-type" not in request.headers:
         raise Refusal(400, "bad_request", "The request contains no file.", "Send the file as the body.")
@@ -59,7 +65,7 @@ async def _receive_files(request: Request, folder: Path, name: str | None, limit
             await _write_stream(request, sink.write, sink)
             sink.end()
             return sink.uploads
-    parts = _MultipartFiles(_FileSink(folder, limit))
+    parts = _MultipartFiles(_FileSink(folder, limit), fields)
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= 70:
         raise Refusal(400, "bad_request", "The multipart body has no boundary.")
@@ -145,10 +151,12 @@ class _FileSink:
 
 @dataclass
 class _MultipartFiles:
-    """Turn the callbacks of a multipart parser into files. Parts without a filename are passed over."""
+    """Turn the callbacks of a multipart parser into files. Parts without a filename are ``fields``, if short."""
 
     sink: _FileSink
+    fields: dict[str, str]
     whole: bool = False
+    _field: tuple[str, bytearray] | None = None
     _header: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
     _headers: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -180,18 +188,25 @@ class _MultipartFiles:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         if name := options.get(b"filename"):
             self.sink.begin(name.decode("utf-8", "replace"))
+        elif len(self.fields) < _FIELDS:
+            self._field = options.get(b"name", b"").decode("utf-8", "replace"), bytearray()
 
     def part_data(self, data: bytes, start: int, end: int) -> None:
         self.sink.write(data[start:end])
+        if self._field is not None:
+            self._add(self._field[1], data[start:end], "A text of the multipart body")
 
     def part_end(self) -> None:
         self.sink.end()
+        if self._field is not None:
+            self.fields[self._field[0]] = self._field[1].decode("utf-8", "replace")
+            self._field = None
 
     def end(self) -> None:
         self.whole = True
 
     @staticmethod
-    def _add(to: bytearray, more: bytes) -> None:
+    def _add(to: bytearray, more: bytes, what: str = "A header of the multipart body") -> None:
         to += more
         if len(to) > _HEADER_BYTES:
-            raise Refusal(400, "bad_request", "A header of the multipart body is too long.")
+            raise Refusal(400, "bad_request", f"{what} is too long.")

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: a thin door to the engine for agents. Imported by the command ``mcp`` only."""
+"""The Model Context Protocol: a thin layer over the engine for agents. Imported by the command ``mcp`` only."""

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
 _MAX_FINISHED = 50  # finished builds that can still be asked for
-_STAGES = {"parse": "page", "ocr": "by OCR, page", "refine": "refining, page", "describe": "describing page",
-           "tree": "checking the outline", "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
+_STAGES = {"parse": "page", "ocr": "by OCR, page", "refine": "improving the outline, page",
+           "describe": "describing page", "tree": "checking the outline",
+           "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
 BuildReport = Callable[["Build"], Awaitable[None]]
 BuildExit = Callable[[], Awaitable[bool]]
 _METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
@@ -47,6 +48,8 @@ class Build:
         self.kept = False  # goes on without anybody waiting
         self.waiting = 0
         self.stopping = False
+        self._finished: dict[str, FileResult] = {}
+        self._is_searchable = False  # all of it; only outlines are improved
         self.task: asyncio.Task[list[FileResult]]
 
     @property
@@ -57,6 +60,14 @@ class Build:
         now = self.progress
         return now.bytes_done / now.bytes if now and now.bytes else 0.0
 
+    def record(self, progress: IndexProgress) -> None:
+        """Take what the indexing reports."""
+        self.progress = progress
+        if (file := progress.finished) is not None:
+            self._finished[file.path] = file
+        if progress.stage == "refine" and progress.files_done >= progress.files:
+            self._is_searchable = True
+
     def summary(self) -> str:
         now = self.progress
         if now is None or not (now.file or now.files_done):
@@ -66,9 +77,10 @@ class Build:
         return f"{counts}{scans}" if self.task.done() else f"{counts}{scans}{_current_file(now)}"
 
     async def watch(self, tell: BuildReport, leave: BuildExit) -> list[FileResult] | None:
-        """Report progress until the build ends. Return the files, or None where ``leave`` ends the waiting.
+        """Report progress until all files can be searched. Return the files, or None where ``leave`` ends the waiting.
 
-        The work stops once nobody waits, unless it is ``kept``. Raise what the work raises.
+        The work stops once nobody waits, unless it is ``kept``; outlines are improved without waiting callers. Raise
+        what the work raises.
         """
         self.waiting += 1
         try:
@@ -76,6 +88,9 @@ class Build:
             while not self.task.done():
                 await asyncio.wait({self.task}, timeout=_TICK)
                 await tell(self)
+                if self._is_searchable and not self.task.done():
+                    self.kept = True
+                    return list(self._finished.values())
                 if not self.task.done() and await leave():
                     return None
         finally:
@@ -102,6 +117,10 @@ class Builds:
     async def work(self) -> None:
         """Work on jobs until cancelled."""
         await self._standby.run()
+
+    def wake(self) -> None:
+        """Start the work on jobs that were queued."""
+        self._standby.wake()
 
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
         """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
@@ -144,11 +163,8 @@ class Builds:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _index(self, build: Build) -> list[FileResult]:
-        def record(progress: IndexProgress) -> None:
-            build.progress = progress
-
         report = await self._engine.index(
-            list(build.files), library=build.library, sources=build.sources, on_progress=record
+            list(build.files), library=build.library, sources=build.sources, on_progress=build.record
         )
         return list(report.files)
 

@@ -1,15 +1,15 @@
-"""Find out who calls a tool, and limit an engine to the libraries that the caller may read."""
+"""Find out who calls a tool, and limit an engine to what the caller may read and change."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastmcp.server.dependencies import get_http_request
 
 from hybrid_core.errors import NotFoundError, UsageError
-from hybrid_core.types.access import Caller
+from hybrid_core.types.access import EVERYWHERE, ROLES, Caller, Role
 from hybrid_core.types.conversations import Conversation, ConversationMessage
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library, library_called, no_library
@@ -20,9 +20,16 @@ from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.documents.documents import DocumentPage
 from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.jobs import JobHistory, JobList
+from hybrid_pageindex.engine.jobs import JobDecision, JobHistory, JobList
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.engine.search.grep import GrepResult
+
+if TYPE_CHECKING:
+    from hybrid_pageindex.engine.index.uploads import Upload, Uploaded
+    from indexers.jobs.report import IndexReport
+
+_DISK_TOOLS = frozenset({"build_index", "add_documents"})
+"""They read files of the server's disk, which only callers with all rights may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,27 @@ def required_caller() -> Caller:
     return caller
 
 
+def check_role(role: Role, library: str = EVERYWHERE) -> None:
+    """Raise UsageError where the caller does not have the role in a library (an id), or in all."""
+    if not required_caller().may(role, library):
+        where = "in all libraries" if library == EVERYWHERE else "in this library"
+        raise UsageError(f"'{role}' is the role needed {where}.", "Use a token with this role.")
+
+
+def hidden_tools() -> frozenset[str]:
+    """Return the tools that the caller of a limited server can never use: their lists leave them out."""
+    caller = required_caller()
+    highest = max((ROLES.index(role) for role in caller.grants.values()), default=0)
+    hidden = _DISK_TOOLS
+    if highest < ROLES.index("write"):
+        hidden |= {"upload_document", "remove_documents"}
+    if highest < ROLES.index("admin") and not caller.may("write"):
+        hidden |= {"name_library"}
+    return hidden
+
+
 class LimitedEngine:
-    """The calls of an ``Engine`` that tools make, within the libraries that the caller of each may read.
+    """The calls of an ``Engine`` that tools make, within the libraries that the caller of each may read or change.
 
     It is no subclass on purpose: a call that is not written here is not there.
     """
@@ -92,6 +118,16 @@ class LimitedEngine:
             return readable[0]
         names = ", ".join(item.name for item in readable[:20])
         raise UsageError("The request does not say which library to use.", f"Name one of these: {names or 'none'}.")
+
+    async def writable(self, name: str | None, role: Role = "write") -> Library:
+        """Return a library as ``library`` does. Raise UsageError too where the caller lacks the role in it."""
+        library = await self.library(name)
+        check_role(role, library.id)
+        return library
+
+    async def default_writable(self, name: str | None, role: Role = "write") -> Library:
+        """Return a library as ``writable`` does; the settings' one is meant only where it may be read."""
+        return await self.writable(None if name == self.settings.library else name, role)
 
     async def scope(self, named: str | Sequence[str] | None, all_libraries: bool) -> list[str]:
         """Return the names of the libraries that a search may look into."""
@@ -132,9 +168,12 @@ class LimitedEngine:
     ) -> list[PageRead]:
         return await self._engine.pages(document, numbers, library=(await self.library(library)).name)
 
+    async def upload(self, uploads: Sequence[Upload], *, library: str | None = None) -> Uploaded:
+        return await self._engine.upload(uploads, library=(await self.writable(library)).name)
+
 
 class LimitedDocuments:
-    """Documents of the libraries that the caller may read."""
+    """Documents of the libraries that the caller may read, or change with the role ``write``."""
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -150,6 +189,16 @@ class LimitedDocuments:
 
     async def browse(self, *, library: str | None = None, **more: Any) -> DocumentPage:
         return await self._engine.documents.browse(library=(await self._limited.library(library)).name, **more)
+
+    async def remove(self, documents: Sequence[str], *, library: str | None = None) -> Sequence[Document]:
+        return await self._engine.documents.remove(documents, library=(await self._limited.writable(library)).name)
+
+    async def rebuild(
+        self, documents: Sequence[str], *, library: str | None = None, detach: bool = False
+    ) -> IndexReport:
+        role: Literal["write", "admin"] = "write" if documents else "admin"
+        name = (await self._limited.default_writable(library, role)).name
+        return await self._engine.documents.rebuild(documents, library=name, detach=detach)
 
 
 class LimitedPictures:
@@ -168,7 +217,7 @@ class LimitedPictures:
 
 
 class LimitedLibraries:
-    """The libraries that the caller may read."""
+    """The libraries that the caller may read, or name with the role ``admin``."""
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -177,9 +226,21 @@ class LimitedLibraries:
         caller = required_caller()
         return [item for item in await self._engine.libraries.list(part) if caller.may("read", item.id)]
 
+    async def name(self, library: str, **names: str) -> Library:
+        readable = await self._limited.readable()
+        named = library_called(library, readable)  # no other is meant where none is named
+        if named is None:
+            raise no_library(library[:200], readable)
+        check_role("admin", named.id)
+        return await self._engine.libraries.name(named.name, **names)
+
+    async def create(self, name: str, *, alias: str = "") -> Library:
+        check_role("write")
+        return await self._engine.libraries.create(name, alias=alias)
+
 
 class LimitedJobs:
-    """Jobs of the libraries that the caller may read."""
+    """Jobs of the libraries that the caller may read, or decide about with the role ``write``."""
 
     def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
         self._engine, self._limited = engine, limited
@@ -203,6 +264,27 @@ class LimitedJobs:
         lists = [await self._engine.jobs.list(library=item.name, most=most) for item in libraries]
         views = tuple(view for item in lists for view in item.jobs)[:most]
         return replace(lists[0], jobs=views, paused=(), workers=())
+
+    async def pause(self, *ids: int, library: str | None = None) -> JobDecision:
+        return await self._engine.jobs.pause(*ids, library=await self._check(ids, library))
+
+    async def resume(self, *ids: int, library: str | None = None) -> JobDecision:
+        return await self._engine.jobs.resume(*ids, library=await self._check(ids, library))
+
+    async def cancel(self, *ids: int, library: str | None = None) -> JobDecision:
+        return await self._engine.jobs.cancel(*ids, library=await self._check(ids, library))
+
+    async def retry(self, *ids: int, library: str | None = None) -> JobDecision:
+        return await self._engine.jobs.retry(*ids, library=await self._check(ids, library))
+
+    async def forget(self, *ids: int, library: str | None = None) -> JobDecision:
+        return await self._engine.jobs.forget(*ids, library=await self._check(ids, library))
+
+    async def _check(self, ids: Sequence[int], library: str | None) -> str | None:
+        """Return the library to decide about, None for jobs by number. Raise as ``get`` and ``check_role`` do."""
+        for id in ids:
+            check_role("write", (await self.get(id)).view.job.library)
+        return None if ids else (await self._limited.default_writable(library)).name
 
 
 class LimitedConversations:
@@ -242,6 +324,5 @@ class LimitedConversations:
 
 
 def _readable(conversation: Conversation, caller: Caller) -> bool:
-    """Return whether a caller may read all libraries of a conversation. One about all libraries is not readable."""
-    libraries = conversation.scope.libraries
-    return bool(libraries) and all(caller.may("read", item) for item in libraries)
+    """Return whether a caller may read all libraries of a conversation, which may be about all there are."""
+    return all(caller.may("read", item) for item in conversation.scope.libraries or (EVERYWHERE,))

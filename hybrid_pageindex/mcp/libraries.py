@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import mcp_types
@@ -107,7 +110,6 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
     @report_errors
     async def index_status(library: str = "") -> dict[str, Any]:
         """List what is being indexed, what failed, and the folders this server may read."""
-        sizes = [size for size in await state.engine.libraries.list() if library in ("", size.name, size.alias)]
         building = [
             {
                 "library": build.library,
@@ -117,9 +119,13 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
             for build in state.builds.running()
             if library in ("", build.library)
         ]
+        # After the builds: what one of them ends meanwhile is in its library.
+        sizes = [size for size in await state.engine.libraries.list() if library in ("", size.name, size.alias)]
         failed = [{"path": str(build.files[0]), "error": why} for build, why in state.builds.failed(library or None)]
         for size in sizes:
-            if size.failed:
+            if not size.failed:
+                continue
+            with suppress(NotFoundError):  # it was deleted meanwhile
                 documents = await state.engine.documents.list(library=size.name)
                 failed += [{"path": d.path, "error": d.error} for d in documents if d.error]
         each = state.budget // 3
@@ -256,10 +262,53 @@ def _register_jobs(server: FastMCP, state: ToolState) -> None:
             report = await state.engine.documents.rebuild(
                 names, library=library or (None if names else usual), detach=True
             )
+            state.wake()
             return {"jobs": [], "said": "; ".join(report.notes)}
         scope = {"library": library or usual} if not jobs else {}
         decided = await getattr(state.engine.jobs, action)(*jobs, **scope)
+        state.wake()
         return {"jobs": list(decided.jobs), "said": decided.said}
+
+
+def register_upload(server: FastMCP, state: ToolState) -> None:
+    """Register the way into a library of callers who may not name files of the server's disk."""
+
+    @server.tool(
+        annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
+        output_schema=output_schema(status="s", document="s", job="i?", next="a"),
+    )
+    @report_errors
+    async def upload_document(
+        name: Annotated[str, "With its suffix, as notes.md"],
+        text: str = "",
+        data: Annotated[str, "Its bytes in base64, instead of text"] = "",
+        library: str = "",
+    ) -> dict[str, Any]:
+        """Store a document in a library and index it; one of the same name is replaced."""
+        from hybrid_pageindex.engine.index.uploads import Upload
+
+        state.access.check_writing()
+        content = _decode_upload(text, data, state.engine.settings.max_upload_size)
+        upload = Upload(check_length("name", name, 2000), content)
+        uploaded = await state.engine.upload([upload], library=library or None)
+        state.wake()
+        [file] = uploaded.files
+        later = hint("jobs", "see whether it is indexed", action="show", jobs=[file.job] if file.job else [])
+        answer = {"status": "building", "job": file.job} if file.job else {"status": "success"}
+        return answer | {"document": file.path, "next": [later] if file.job else []}
+
+
+def _decode_upload(text: str, encoded: str, limit: int) -> bytes:
+    """Return the bytes of an upload. Raise UsageError unless there is one text or valid base64, small enough."""
+    if bool(text) == bool(encoded):
+        raise UsageError("The document has no content, or two.", "Give text or data.")
+    try:
+        data = base64.b64decode(encoded, validate=True) if encoded else text.encode()
+    except (binascii.Error, ValueError) as error:
+        raise UsageError("data is no valid base64.", "Encode the bytes of the file anew.") from error
+    if len(data) > limit:
+        raise UsageError(f"A file may have at most {limit:,} bytes.", "The setting max_upload_size is the limit.")
+    return data
 
 
 def _job_payload(view: JobView) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Share what every HTTP server of ours goes by: loopback names, origins, and patience with slow clients."""
+"""Share what every HTTP server of ours goes by: loopback names, origins, HEAD, and patience with slow clients."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import logging
 from urllib.parse import SplitResult, urlsplit
 
 import h11
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from hybrid_core.errors import UsageError
 
 SECONDS = 30.0  # to send a request, or to begin one
+_RANGE_HEADERS = (b"range", b"if-range")
 
 
 def loopback(host: str) -> bool:
@@ -63,3 +65,40 @@ class Impatient(H11Protocol):
 def not_cut_off(record: logging.LogRecord) -> bool:
     """Return whether a log record is about anything but a call that the end of the server cut off."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
+class HeadRequest:
+    """Answer one HEAD request as GET, without the body. A stream ends once it has begun."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope, self._begun = scope, asyncio.Event()
+
+    async def serve(self, app: ASGIApp, receive: Receive, send: Send) -> None:
+        scope, ended = self._scope, False
+
+        async def received() -> Message:
+            coming = asyncio.ensure_future(receive())
+            await asyncio.wait({coming, begun}, return_when=asyncio.FIRST_COMPLETED)
+            if begun.done():
+                coming.cancel()
+                return {"type": "http.disconnect"}
+            return await coming
+
+        async def headed(message: Message) -> None:
+            nonlocal ended
+            if message["type"] == "http.response.start":
+                scope["method"] = "HEAD"  # the server counts no body, and the metrics name what was asked
+                await send(message)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                ended = True
+                self._begun.set()
+            elif not ended:
+                await send(message)
+
+        begun = asyncio.ensure_future(self._begun.wait())
+        scope["method"] = "GET"
+        scope["headers"] = [(name, value) for name, value in scope["headers"] if name not in _RANGE_HEADERS]
+        try:
+            await app(scope, received, headed)
+        finally:
+            begun.cancel()

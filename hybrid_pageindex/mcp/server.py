@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import mcp_types
 from fastmcp import FastMCP
@@ -19,14 +21,16 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError as PydanticValidationError
 
 from hybrid_core.errors import NotFoundError as NothingFoundError
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import PageIndexError, ReadOnlyError, UsageError
 from hybrid_core.llm.budget import charged
+from hybrid_core.types.libraries import library_called
 from hybrid_pageindex import __version__
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Feed
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.builds import Builds, add_task_extension
-from hybrid_pageindex.mcp.callers import LimitedEngine, tool_caller
-from hybrid_pageindex.mcp.libraries import register_library_tools
+from hybrid_pageindex.mcp.callers import LimitedEngine, hidden_tools, tool_caller
+from hybrid_pageindex.mcp.libraries import register_library_tools, register_upload
 from hybrid_pageindex.mcp.light import register_light_tools
 from hybrid_pageindex.mcp.payloads import ANSWER_TOKENS
 from hybrid_pageindex.mcp.resources import register_prompts, register_resources
@@ -42,7 +46,8 @@ best_pages. To count or to list all pages with exact words, grep; what changed b
 Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
 _AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
-_WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library"})
+_WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library", "upload_document"})
+_READING_ACTIONS = (None, "list", "show")  # of the tool jobs
 _WAITING_TOOLS = (
     "get_index",
     "build_index",
@@ -50,20 +55,27 @@ _WAITING_TOOLS = (
 )  # mostly wait for builds, which must keep nobody from reading
 
 
-def build_server(engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False) -> FastMCP:
-    """``budget`` is the tokens that one answer may take. ``limited``: each call stays within the libraries that its
-    caller may read, and ``access`` must be read-only.
+def build_server(
+    engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False,
+    feed: Feed | None = None, wake: Callable[[], None] | None = None,
+) -> FastMCP:  # fmt: skip
+    """``budget`` is the tokens that one answer may take. ``limited``: each call stays within the rights of its caller,
+    and ``access`` must have no roots. A server that runs a feed and works on jobs itself gives ``feed`` and ``wake``.
     """
     builds = Builds(engine)
     turn = asyncio.Semaphore(_AT_ONCE)
-    seen = cast(Engine, LimitedEngine(engine)) if limited else engine
-    state = ToolState(seen, access, builds, budget, turn)
-    subscriptions = Subscriptions(engine)
+    bounded = LimitedEngine(engine) if limited else None
+    seen = cast(Engine, bounded) if bounded else engine
+    state = ToolState(seen, access, builds, budget, turn, wake or builds.wake)
+    news = feed or Feed(engine.admin.state)
+    subscriptions = Subscriptions(engine, news)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
         tasks = [asyncio.create_task(subscriptions.run())]
-        if not access.read_only:
+        if feed is None:
+            tasks.append(asyncio.create_task(news.run()))
+        if not access.read_only and not limited:
             tasks.append(asyncio.create_task(builds.work()))
         try:
             yield
@@ -78,13 +90,15 @@ def build_server(engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *,
         INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
-        middleware=[Heartbeat(), _Calls(turn), _Lists(read_only=access.read_only)],
+        middleware=[Heartbeat(), _Calls(turn, engine, bounded), _Lists(read_only=access.read_only, limited=limited)],
         mask_error_details=True,  # of errors that are not ours
     )
     register_search_tools(server, state)
     register_conversation_tools(server, state)
     register_light_tools(server, state)
     register_library_tools(server, state)
+    if limited:
+        register_upload(server, state)
     register_resources(server, state)
     register_prompts(server)
     register_document_list(server, state, subscriptions)
@@ -93,10 +107,13 @@ def build_server(engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *,
 
 
 class _Calls(Middleware):
-    """Limit how many tools work at once, name arguments that do not fit, and give errors the protocol's codes."""
+    """Limit how many tools work at once, name arguments that do not fit, and give errors the protocol's codes.
 
-    def __init__(self, turn: asyncio.Semaphore) -> None:
-        self._turn = turn
+    What callers with tokens change is in the audit log before they get the answer.
+    """
+
+    def __init__(self, turn: asyncio.Semaphore, engine: Engine, limited: LimitedEngine | None) -> None:
+        self._turn, self._engine, self._limited = turn, engine, limited
 
     async def on_call_tool(
         self,
@@ -107,17 +124,48 @@ class _Calls(Middleware):
             arguments = {name: value for name, value in context.message.arguments.items() if value is not None}
             context = context.copy(message=context.message.model_copy(update={"arguments": arguments}))
         async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
+            outcome = 400
             try:
                 with charged(who=tool_caller().name):
                     result = await call_next(context)
+                outcome = 200
             except ValidationError as error:
                 raise ToolError(_argument_errors(error)) from error
             except (NotFoundError, DisabledError) as error:
                 name = context.message.name[:200]
                 raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: '{name}'") from error
+            finally:
+                await self._audit(context.message.name, context.message.arguments or {}, outcome)
         if context.message.name in _WRITING_TOOLS and context.fastmcp_context is not None:
             await context.fastmcp_context.session.send_resource_list_changed()
         return result
+
+    async def _audit(self, tool: str, arguments: Mapping[str, Any], outcome: int) -> None:
+        """Record a call of a caller with a token that changes something, or would have."""
+        changes = tool in _WRITING_TOOLS or (tool == "jobs" and arguments.get("action") not in _READING_ACTIONS)
+        if not changes or not (caller := tool_caller().name):
+            return
+        subjects = [arguments.get(key) for key in ("name", "documents", "paths", "file_path", "action", "jobs")]
+        subject = f"/mcp {json.dumps([item for item in subjects if item], ensure_ascii=False, default=str)}"
+        try:
+            library = await self._library_id(arguments.get("library"))
+            add = self._engine.admin.audit.add
+            await asyncio.to_thread(lambda: add(caller, tool, library, subject[:2000], outcome))
+        except ReadOnlyError:  # which has refused what was asked, too
+            return
+        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
+            logging.getLogger(__name__).error("%s by %s (%d): %s", tool, caller, outcome, error)
+
+    async def _library_id(self, name: Any) -> str:
+        """Return the id of the library that a call was about, "" where it is unknown."""
+        named = name if isinstance(name, str) else ""
+        try:
+            if self._limited is not None:
+                return (await self._limited.library(named)).id
+        except PageIndexError:
+            return ""
+        library = library_called(named or self._engine.settings.library, await self._engine.libraries.named())
+        return library.id if library else ""
 
     async def on_get_prompt(
         self,
@@ -148,17 +196,19 @@ class _Calls(Middleware):
 
 
 class _Lists(Middleware):
-    """List tools without those that a read-only server refuses, and all without metadata of the framework."""
+    """List tools without those that are refused to the caller, and all without metadata of the framework."""
 
-    def __init__(self, *, read_only: bool) -> None:
-        self._hidden = _WRITING_TOOLS if read_only else frozenset()
+    def __init__(self, *, read_only: bool, limited: bool) -> None:
+        self._hidden: frozenset[str] = _WRITING_TOOLS if read_only else frozenset()
+        self._limited = limited
 
     async def on_list_tools(
         self,
         context: MiddlewareContext[mcp_types.ListToolsRequest],
         call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        return _without_metadata([tool for tool in await call_next(context) if tool.name not in self._hidden])
+        hidden = self._hidden | (hidden_tools() if self._limited else frozenset())
+        return _without_metadata([tool for tool in await call_next(context) if tool.name not in hidden])
 
     async def on_list_resource_templates(
         self,

@@ -42,13 +42,17 @@ _NAME_LENGTH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ToolState:
-    """State that all tools share. ``budget`` is the tokens of one answer; a call holds ``turn`` while it works."""
+    """State that all tools share. ``budget`` is the tokens of one answer; a call holds ``turn`` while it works.
+
+    ``wake`` starts the work on jobs that were queued.
+    """
 
     engine: Engine
     access: Access
     builds: Builds
     budget: int
     turn: asyncio.Semaphore
+    wake: Callable[[], None]
 
     async def document(self, name: str, library: str = "") -> Document:
         """Return a published document by id, name or path. Raise NotFoundError."""

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 import json
+import sys
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,10 +25,11 @@ from hybrid_core.errors import NotFoundError, PageIndexError
 from hybrid_core.store.catalog.maintenance import HomeState
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Feed
 from hybrid_pageindex.mcp.state import ToolState
 
 _LISTED = 100  # documents of one part of a list
-_POLL_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
 _MAX_WATCHES = 1000  # of one server
 _RESOURCE_NOT_FOUND = -32002  # until the revision of 2026, which has -32602
 Notify = Callable[[], Awaitable[None]]
@@ -143,9 +145,12 @@ async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Doc
         inner = inner if name == start else ""
         if len(documents) == _LISTED:
             return documents, _write_cursor(name, "")
-        part = await state.engine.documents.browse(
-            library=name, state="published", most=_LISTED - len(documents), cursor=inner
-        )
+        try:
+            part = await state.engine.documents.browse(
+                library=name, state="published", most=_LISTED - len(documents), cursor=inner
+            )
+        except NotFoundError:  # it was deleted meanwhile
+            continue
         documents += ((name, document) for document in part.documents)
         if part.cursor:
             return documents, _write_cursor(name, part.cursor)
@@ -186,46 +191,54 @@ class _Watch:
     library: str
     document: Document | None
     notify: Notify
-    fresh: bool = True
 
 
 class Subscriptions:
-    """The documents that clients watch. ``run`` polls while there are any, also for changes by other processes."""
+    """The documents that clients watch. While there are any, ``run`` looks at them whenever the feed has news."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, feed: Feed) -> None:
+        self._engine, self._feed = engine, feed
         self._watches: dict[Hashable, _Watch] = {}
-        self._wanted = asyncio.Event()
-        self._state: HomeState | None = None
+        self._moved = asyncio.Event()  # set when a watch came or went
 
     def add(self, key: Hashable, library: str, document: Document, notify: Notify) -> None:
         """Watch a document. Raise MCPError where too many are watched."""
         if len(self._watches) >= _MAX_WATCHES and key not in self._watches:
             raise MCPError(mcp_types.INTERNAL_ERROR, f"This server watches {_MAX_WATCHES} resources at most.")
         self._watches[key] = _Watch(library, document, notify)
-        self._wanted.set()
+        self._moved.set()
 
     def remove(self, key: Hashable) -> None:
         """Stop a watch. Do nothing where there is none."""
         self._watches.pop(key, None)
+        self._moved.set()
 
     async def run(self) -> None:
         """Notify until cancelled."""
         while True:
-            if not self._watches:
-                self._wanted.clear()
-                await self._wanted.wait()
-            with suppress(PageIndexError):  # a catalog that is busy is looked at again
-                await self._look()
-            await asyncio.sleep(_POLL_SECONDS)
+            while not self._watches:
+                self._moved.clear()
+                await self._moved.wait()
+            self._moved.clear()
+            state = await self._feed.after(-1)  # read before the look, so that what changes meanwhile is news
+            try:
+                for key, watch in list(self._watches.items()):
+                    await self._check(key, watch)
+            except PageIndexError:  # a catalog that is busy is looked at again
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                await self._wait_for_news(state)
 
-    async def _look(self) -> None:
-        state = await self._engine.admin.state()
-        moved = self._state is None or bool(state.changed(self._state))
-        self._state = state
-        for key, watch in list(self._watches.items()):
-            if moved or watch.fresh:
-                await self._check(key, watch)
+    async def _wait_for_news(self, state: HomeState) -> None:
+        """Wait until the home differs from ``state``, or a watch came or went."""
+        waits = [
+            asyncio.ensure_future(self._feed.after(sys.maxsize, state)), asyncio.ensure_future(self._moved.wait()),
+        ]  # fmt: skip
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     async def _check(self, key: Hashable, watch: _Watch) -> None:
         doc_id = watch.document.doc_id if watch.document else ""
@@ -233,7 +246,6 @@ class Subscriptions:
             current = await self._engine.documents.get(doc_id, library=watch.library)
         except NotFoundError:
             current = None
-        watch.fresh = False
         if current == watch.document:
             return
         if current is None:

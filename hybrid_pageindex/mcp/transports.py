@@ -23,13 +23,13 @@ from fastmcp.utilities.logging import configure_logging
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.network import SECONDS, Impatient, loopback, not_cut_off, split, web_origin
+from hybrid_pageindex.mcp.network import SECONDS, HeadRequest, Impatient, loopback, not_cut_off, split, web_origin
 from hybrid_pageindex.mcp.server import build_server
 
 SESSION_HEADER = "mcp-session-id"
@@ -38,7 +38,7 @@ _MOST_BYTES = 4 * 2**20  # of one request
 _CONNECTIONS = 256  # at once; one more is answered 503
 _SESSIONS = 1000  # at once, some 40 kB each; more than there are connections
 _IDLE = 1800.0  # seconds after which a session ends on which nothing is asked
-_METHODS = ("GET", "POST", "DELETE")
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "POST")
 _REQUEST_HEADERS = (  # that a web page may send
     "Accept", "Authorization", "Content-Type", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version",
     "Mcp-Session-Id",
@@ -189,6 +189,9 @@ class HttpGuard:
 
     async def _called(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope["method"], Headers(scope=scope))
+        if refusal is None and scope["method"] == "HEAD":
+            await HeadRequest(scope).serve(self._app, receive, send)
+            return
         if refusal is None and scope["method"] == "POST":
             try:
                 body = await asyncio.wait_for(_read_body(receive), SECONDS)
@@ -214,7 +217,9 @@ class HttpGuard:
             )
         return None
 
-    def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
+    def _refusal(self, method: str, headers: Headers) -> Response | None:
+        if method == "OPTIONS":
+            return Response(status_code=204, headers={"Allow": ", ".join(_METHODS)})
         if method not in _METHODS:
             return PlainTextResponse(f"{method} is not accepted at this address.", 405, {"Allow": ", ".join(_METHODS)})
         if self._token:

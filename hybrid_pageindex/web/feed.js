@@ -13,13 +13,9 @@ const listeners = new Set();
 const caches = new Set();
 /** @type {AbortController | null} */
 let joined = null;
-let live = false; // whether a stream has begun: what changes is heard from then on
 
 /** @type {Tell} */
-const tell = (kind, data) => {
-  [...caches, ...listeners].forEach((one) => one(kind, data));
-  live = true;
-};
+const tell = (kind, data) => [...caches, ...listeners].forEach((one) => one(kind, data));
 
 /** Until it is given up or refused. @param {AbortSignal} signal @param {Tell} heard @returns {Promise<void>} */
 const stream = (signal, heard) => new Promise((done) => {
@@ -98,7 +94,6 @@ function elect(signal, lead, over) {
 function leave() {
   joined?.abort();
   joined = null;
-  live = false;
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -123,19 +118,20 @@ export function followJobs(listener) {
 /** Hear what others follow. @param {Tell} listener */
 export const overhear = (listener) => void caches.add(listener);
 
-/** Whether libraries or documents may have changed; a state with data is how a stream begins. @param {string} kind @param {any} data */
-export const isNews = (kind, data) => kind === "changed" || (kind === "state" && !data);
+/**
+ * Whether libraries or documents may have changed. A stream begins with a state: what changed since a view looked, and
+ * before the stream began, is told by nothing else. @param {string} kind
+ */
+export const isNews = (kind) => kind === "changed" || kind === "state";
 
 /** Look again where libraries or documents changed, or this tab was away for a while. @param {() => unknown} look */
 export function useNews(look) {
   const newest = useRef(look);
   newest.current = look;
   useEffect(() => {
-    let timer = 0, last = 0, early = !live; // a view that looked before the stream began looks again as it begins
-    const stop = followJobs((kind, data) => {
-      const missed = early;
-      early = false;
-      if (timer || !(missed || isNews(kind, data))) return;
+    let timer = 0, last = 0;
+    const stop = followJobs((kind) => {
+      if (timer || !isNews(kind)) return;
       timer = setTimeout(() => {
         timer = 0;
         last = Date.now();

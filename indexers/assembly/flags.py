@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
+from hybrid_core.text.commands import is_command
 from hybrid_core.text.identifiers import part_number
 from hybrid_core.types.documents import Line, ParsedPage, Section
 from hybrid_core.types.notes import Note
@@ -25,8 +26,6 @@ _CODE_LINE = re.compile(
     r".*[{};]\s*$|\s*(?:def|class|import|return|function|public|private|var|let|const|if|for|while)\b.*[:({;]\s*$", re.S
 )
 _CODE_SIGN = re.compile(r"=>|::|->|\(\)|==|!=|&&|\|\|")
-_COMMAND = re.compile(r"^\s*(?:[$%#>]|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./][\w./-]*(?:\s|$)")
-_PROMPT = re.compile(r"^\s*(?:\$|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./]")  # in code "#" is a comment
 _LISTING_ROLES = ("code", "plain")
 _SETTING = re.compile(r"^\s*(?:-\s+)?[\"']?[A-Za-z_][\w.-]*[\"']?\s*(?:=|:)\s*\S*\s*[,{\[]?$|^\s*\[[\w.-]+\]\s*$")
 CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|\.)?|图|圖)\s*[A-Z]?\d", re.I)
@@ -59,7 +58,7 @@ def _told_by_look(lines: Sequence[Line], pictured: bool) -> dict[str, bool]:
     return {
         "has_table": _has_table(lines),
         "has_code": _has_code(lines),
-        "has_command": any(_COMMAND.match(line.text) for line in lines),
+        "has_command": any(is_command(line.text) for line in lines),
         "has_config": _has_config(lines),
         "has_figure": pictured or any(CAPTION.match(line.text) for line in lines),
     }
@@ -71,10 +70,15 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
         "has_table": "table" in roles,
         "has_code": not roles.isdisjoint(("code", "command", "config")),
         "has_command": "command" in roles
-        or any(line.role in _LISTING_ROLES and _PROMPT.match(line.text) for line in lines),
+        or any(line.role in _LISTING_ROLES and _is_prompted(line.text) for line in lines),
         "has_config": "config" in roles,
         "has_figure": "image" in roles or any(line.role == "text" and CAPTION.match(line.text) for line in lines),
     }
+
+
+def _is_prompted(text: str) -> bool:
+    """Return whether a line of a listing is a command; in code, what follows "#", "%" and ">" is something else."""
+    return text.lstrip()[:1] not in "#%>" and is_command(text, listing=True)
 
 
 def _has_table(lines: Sequence[Line]) -> bool:

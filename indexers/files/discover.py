@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
+from hybrid_core.store.home import own_entries
 from hybrid_core.system import exists
 from hybrid_core.types.notes import Note
 from hybrid_core.types.sources import SourceKind
@@ -37,7 +38,7 @@ class Discovery:
 
 
 def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Discovery:
-    """Find the files that paths name, including subfolders but not hidden ones.
+    """Find the files that paths name, including subfolders but not hidden ones, and not what is a home's own.
 
     A folder without documents is a problem unless ``empty_folders``.
     """
@@ -134,9 +135,10 @@ def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
     others: dict[str, str] = {}
     read = {suffix for format in formats() for suffix in format.suffixes}
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        own = own_entries(names)  # a home may lie among the documents
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
         for name in sorted(names):
-            if name.startswith("."):
+            if name.startswith(".") or name in own:
                 continue
             ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - of many names
             if ending in read:

@@ -41,6 +41,20 @@ def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) 
     return FileStamp.of(stat, stat.st_mtime if links else began), _with(sha256, pictures)
 
 
+def copy_small(file: Path, target: Path, max_bytes: int, reach: Reach | None = None) -> tuple[FileStamp, str] | None:
+    """Copy a file's bytes to ``target`` in the pass that hashes them. Return its stamp and hash.
+
+    Return None for a file that has grown, or that links to pictures beside it. Raise as ``fingerprint``, and OSError if
+    the copy cannot be written.
+    """
+    began = time.time()
+    with target.open("xb") as stream:
+        stat, sha256 = _read_file(file, file, stream.write, reach)
+    if stat.st_size > max_bytes or _links(file, None, target):
+        return None
+    return FileStamp.of(stat, began), sha256
+
+
 @dataclass(slots=True)
 class PrivateCopy:
     """A private copy of a file, with the hash ``sha256`` of its bytes.

@@ -86,7 +86,7 @@ def _unicode_name(entry: zipfile.ZipInfo) -> str:
 
 def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     if entry.flag_bits & _ENCRYPTED:
-        raise PasswordError("encrypted.", "Unpack the archive and index the folder.")
+        raise PasswordError("the file is encrypted.", "Unpack the archive and index the folder.")
     try:
         with zipfile.ZipFile(path) as archive, archive.open(entry) as file:
             while piece := file.read(_PIECE):

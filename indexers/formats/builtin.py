@@ -19,6 +19,7 @@ _FLOW_LIMITS = frozenset(
 
 
 _ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
+_PLAIN = frozenset("html txt csv subtitles ipynb rtf fb2".split())
 _PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())
 
 
@@ -86,6 +87,7 @@ MARKDOWN = Format(
     place="lines",
     illustrated=True,
     nearby=True,
+    plain=True,
 )
 
 
@@ -93,7 +95,7 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
     return Format(
         name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _flow_opener(read),
         whole=True, limits=_FLOW_LIMITS, place=place, members=_late(members) if members else None,
-        illustrated=name in _ILLUSTRATED, nearby=name == "html", printed=name in _PRINTED,
+        illustrated=name in _ILLUSTRATED, nearby=name == "html", printed=name in _PRINTED, plain=name in _PLAIN,
     )  # fmt: skip
 
 
@@ -109,6 +111,8 @@ def _flow_opener(read: str) -> Open:
 _EMBEDDED = "office.ooxml:office_members"
 _MAILS = "eml emlx mht mhtml"  # and web pages that a browser saved as one file
 _TARS = "tar tgz gz tbz2 bz2 txz xz lzma tlz"
+_XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff"
+_JSON = "json jsonl ndjson geojson jsonld"
 
 FLOWS = (
     _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=5),
@@ -138,6 +142,14 @@ FLOWS = (
     _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows", version=3),
     _flow("ipynb", "Jupyter notebook", "ipynb", "plain_text:read_notebook", "cells", version=4),
     _flow("subtitles", "subtitles", "vtt srt ass ssa sbv", "subtitles:read_subtitles", "times", version=3),
+    _flow("xmldoc", "XML", _XML, "xml.read:read_xml_file", "paragraphs"),
+    _flow("jsondoc", "JSON", _JSON, "records.json_values:read_json", "values"),
+    _flow("yamldoc", "YAML", "yaml yml", "records.settings_files:read_yaml", "lines"),
+    _flow("tomldoc", "TOML", "toml", "records.settings_files:read_toml", "lines"),
+    _flow("icalendar", "calendar", "ics ical ifb", "records.calendars:read_calendar", "events"),
+    _flow("vcards", "visiting cards", "vcf vcard", "records.calendars:read_cards", "cards"),
+    _flow("bibliography", "bibliography", "bib bibtex ris", "records.citations:read_citations", "entries"),
+    _flow("gettext", "translations", "po pot", "records.translations:read_po", "entries"),
     _flow("eml", "mail", _MAILS, "mail.message:read_eml", "message", "mail.message:eml_members", version=4),
     _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=4),
     _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=4),

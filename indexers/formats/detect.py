@@ -48,6 +48,7 @@ _PACKAGES = ("docx", "pptx", "xlsx", "xlsb", "ods", "odt", "odp", "epub")
 _XML = re.compile(
     r"\s*\ufeff?(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)([^>]*)", re.S
 )
+_FEED = re.compile(r"\s*<(?:rss|feed|opml|TEI|article|book)\b")
 _FLAT = re.compile(r"""office:mimetype\s*=\s*["']([^"']{1,100})["']""")
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|div|p|h1)\b", re.I | re.S
@@ -57,20 +58,28 @@ _MAIL = re.compile(
     r"reply-to|dkim-signature|sender|cc|authentication-results)\s?:.*\r?\n(?:[ \t].*\r?\n)*){2}",
     re.I,
 )
+_MARKED = ("", "xmldoc", "jsondoc", "yamldoc", "tomldoc", "icalendar", "vcards", "bibliography", "gettext")
+_MARKS = (  # beginnings of texts that are told without a name, or with another one of these formats
+    (re.compile(r"\s*BEGIN:VCALENDAR\b", re.I), "icalendar"),
+    (re.compile(r"\s*BEGIN:VCARD\b", re.I), "vcards"),
+    (re.compile(r"\s*TY {1,2}- [A-Z]+\s*\n"), "bibliography"),
+)
+_JSON = re.compile(r"""\s*(?:\{\s*(?:"[^"\n]{0,200}"\s*:|\})|\[\s*[\[{"\]\d-])""")
 _NAMED_PLAIN = ("word97", "docx", "rtf", "odt", "msg")  # formats of texts, as which plain texts are sent
+XML_BASED = frozenset(("fb2", "html", "docx", "odt", "odp", "ods", "xls"))  # which may rightly be named .xml
 _TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")  # that bear no certain mark
 
 
 REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
-    "encrypted": (PasswordError, "encrypted.", "Save it without a password."),
+    "encrypted": (PasswordError, "the file is encrypted.", "Save it without a password."),
     "encrypted for a certificate": (
         PasswordError,
-        "encrypted for the owner of a certificate, not with a password.",
+        "the file is encrypted for the owner of a certificate, not with a password.",
         "Open it with that certificate and save it without encryption.",
     ),
     "protected by rights": (
         PasswordError,
-        "encrypted by a rights management service (IRM).",
+        "the file is encrypted by a rights management service (IRM).",
         "Open it with an account that has the rights, and save it without restrictions.",
     ),
     "ole": (UnsupportedFileError, "an Office file of an unsupported kind.", "Save it as DOCX, XLSX, PPTX or PDF."),
@@ -185,13 +194,28 @@ def _detect_text(head: bytes, named: str) -> str:
         return "subtitles"
     if named in _TEXTS:
         return named
-    if _HTML.match(text):
+    if root and root[1] == "Workbook" and "office:spreadsheet" in root[2] and named in _MARKED:
+        return "xls"
+    if _HTML.match(text) and (named != "xmldoc" or not root or root[1].lower() == "html"):
         return "html"
+    if named in _MARKED and (kind := _marked(text.lstrip("\ufeff"), bool(root), named)):
+        return kind
     if text.startswith("From ") and _MAIL.search(text):
         return "mbox"
     if _MAIL.match(text):
         return "eml"
     return "txt" if named in _NAMED_PLAIN and _is_plain(head) else ""
+
+
+def _marked(text: str, is_xml: bool, named: str) -> str:
+    """Return the format of a text by its first words; "" where they tell nothing else than its name."""
+    if is_xml:
+        return "xmldoc" if named or text.lstrip().startswith(("<?xml", "<!DOCTYPE")) or _FEED.match(text) else ""
+    if kind := next((kind for mark, kind in _MARKS if mark.match(text)), ""):
+        return kind
+    if named in ("", "xmldoc") and _JSON.match(text):
+        return "jsondoc"
+    return named
 
 
 def _is_plain(head: bytes) -> bool:

@@ -213,6 +213,8 @@ class Format:
     become documents of their own; None if there are none. ``embeds`` tells quickly whether a file has any; None: it
     may.
 
+    ``plain`` means that its bytes are its text, so that a small file has little of it.
+
     The rest is None for formats without page images. ``look`` describes the drawings on pages, ``draw`` returns images
     of a page for a model, ``show`` one image of one or several pages, ``layout`` the positions of words. ``regions``
     runs a layout model on a page.
@@ -231,6 +233,7 @@ class Format:
     illustrated: bool = False
     nearby: bool = False
     printed: bool = False
+    plain: bool = False
     look: Look | None = None
     draw: Draw | None = None
     show: Show | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import traceback
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 
 from hybrid_core.errors import LimitError
 from hybrid_core.system import out_of_memory
@@ -47,6 +48,11 @@ class ParseLimits:
         maximum = getattr(self, name)
         if value > maximum:
             raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.", file=file)
+
+    def check_file(self, path: Path) -> None:
+        """Raise LimitError where a file that is read at once has more bytes than may be unpacked."""
+        size = path.stat().st_size
+        self.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
         """Return a page, or the error that refuses it; the limits in ``checked`` were already checked by its reader."""

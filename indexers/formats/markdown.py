@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from markdown_it import MarkdownIt
 
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import LineRole, line_locator
@@ -30,6 +29,7 @@ from indexers.formats.text_pages import (
     MarkedText,
     PageLines,
     PagePictures,
+    block_parser,
     cut_pages,
     page_borders,
     read_blocks,
@@ -53,10 +53,8 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     """Return the lines with the headings and tables of their HTML blocks as Markdown, and which line each was."""
     if not any(_EMBEDDED.search(line) for line in lines if "<" in line):
         return list(lines), list(range(len(lines)))
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.core.ruler.enableOnly(["normalize", "block"])
     blocks: dict[int, int] = {}  # first line of a block of HTML: that after its last
-    for token in parser.parse("\n".join(lines)):
+    for token in block_parser().parse("\n".join(lines)):
         if token.type != "html_block" or token.level or token.map is None:
             continue
         if not token.content.lstrip().lower().startswith(_RAW_BLOCKS):

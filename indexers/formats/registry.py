@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hybrid_core.errors import EmptyFileError, UnsupportedFileError
 from indexers.formats.builtin import FORMATS
-from indexers.formats.detect import REFUSED, detect
+from indexers.formats.detect import REFUSED, XML_BASED, detect
 from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
 
@@ -61,7 +61,7 @@ def format_unchanged(path: Path, before: str) -> Format:
 def misnamed(path: Path) -> str:
     """Return a note if a file's ending is another format's than its content; "" if they agree."""
     named, format = of_suffix(path.suffix), _detected(path)
-    if named is None or format is None or named is format:
+    if named is None or format is None or named is format or (named.name == "xmldoc" and format.name in XML_BASED):
         return ""
     return f"its ending {path.suffix} stands for {named.title}, but the file was read as {format.title}, which it is"
 

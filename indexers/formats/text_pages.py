@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import Any
@@ -125,13 +126,24 @@ class Blocks:
     tables: list[tuple[int, int, int]] = field(default_factory=list)  # first line, that after the last, lines of heads
 
 
+@cache
+def block_parser() -> MarkdownIt:
+    """Return the parser of blocks, which reads nothing inside them. Making one takes longer than a small text."""
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("strikethrough")
+
+
 def read_blocks(lines: Sequence[str]) -> Blocks:
     """Read blocks by CommonMark with tables. Only headings at the top level count, none in lists or quotes."""
     blocks = Blocks(["text"] * len(lines), [INSIDE] * len(lines))
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    tokens = parser.parse("\n".join(lines))
-    inline = MarkdownIt("commonmark").enable("strikethrough")
+    tokens = block_parser().parse("\n".join(lines))
+    inline = _inline_parser()
     for at, token in enumerate(tokens):
         if token.map is None:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,13 +24,14 @@ from indexers.assembly.versions import StoredContents
 from indexers.files.identity import NewStamps, document_at, moved_from, new_id
 from indexers.files.private_copy import fingerprint, size
 from indexers.formats.registry import format_of
+from indexers.jobs.batches import SmallFiles, batch_key
 from indexers.jobs.members import MemberJobs, MemberKeeper, holds_members
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.publisher import Publisher
 from indexers.jobs.reader import Maker, Parser, ScanOptions, ScanReader
-from indexers.jobs.refiner import Refiner, refinable
+from indexers.jobs.refiner import Refiner, refinable, unrefined
 from indexers.jobs.report import FileResult, FileStage, Tally
-from indexers.jobs.runner import Lane, Workplace
+from indexers.jobs.runner import Batching, Lane, Workplace
 from indexers.jobs.turn import Turn
 
 _PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
@@ -54,6 +55,9 @@ class FileStages:
         self._refiner = Refiner(
             catalog, readings, pool, self._publisher, options, at_once, tally
         )  # fmt: skip
+        self._small = SmallFiles(
+            catalog, pool, self._publisher, options.parse, options.chunks, tally, self._ending, self._reach_in
+        )  # fmt: skip
         self._improver = None
         if options.models is not None:
             # It imports pydantic and the prompts, which others do not wait for.
@@ -67,7 +71,15 @@ class FileStages:
         """Return the stages grouped into lanes. A few files are read at a time, while models improve others."""
         models = self._options.models
         improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
-        return [*reading_lanes(self._at_once, self.work), *improving]
+        return [*reading_lanes(self._at_once, self.work, self), *improving]
+
+    def key(self, turn: Turn) -> str | None:
+        """Return what the files of one batch share, None for a file that is read alone."""
+        return batch_key(turn)
+
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+        """Index small files together; see ``Batching``."""
+        self._small.run(turns, end, alone)
 
     def work(self, turn: Turn) -> Advance:
         self._catalog.locate(turn.library, turn.job.subject)  # where another machine has kept it, it comes here
@@ -183,6 +195,7 @@ class FileStages:
             self._members.follow(turn, sha256, keep=not same)
         if document is not None and same:
             self._stamps.add(document, stamp)
+            turn.rough = self._is_rough(document)
             return replace(unchanged(file, document), note=Note.joined(turn.notes))
         machine = self._options.machine
         for moved in () if document else moved_from(self._catalog, library, sha256, target.format, machine):
@@ -202,12 +215,28 @@ class FileStages:
 
     def _reach(self, turn: Turn) -> Reach | None:
         """Return the server's reach, limited to the folders of the file's sources: it may have become a link since."""
-        if self._options.reach is None:
-            return None
-        sources = [source for source in all_sources(self._catalog, turn.library) if source.holds(str(turn.file))]
-        named = any(source.kind == "file" for source in sources)
-        folders = () if named else (Path(os.path.realpath(source.root)) for source in sources)
-        return replace(self._options.reach, folders=tuple(folders))
+        return self._reach_in(turn.library)(turn.file)
+
+    def _reach_in(self, library: str) -> Callable[[Path], Reach | None]:
+        """Return a function that returns the reach of a library's files; it reads the sources once."""
+        reach = self._options.reach
+        if reach is None:
+            return lambda _: None
+        in_library = all_sources(self._catalog, library)
+
+        def reach_of(file: Path) -> Reach:
+            sources = [source for source in in_library if source.holds(str(file))]
+            named = any(source.kind == "file" for source in sources)
+            folders = () if named else (Path(os.path.realpath(source.root)) for source in sources)
+            return replace(reach, folders=tuple(folders))
+
+        return reach_of
+
+    def _is_rough(self, document: Document) -> bool:
+        """Return whether the layout model has work on a published document, so that others need no turn for it."""
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.version(document.content_id)
+        return stored is not None and unrefined(document, stored.version, self._options)
 
     def _serves(self, turn: Turn, document: Document, target: ContentVersion) -> bool:
         if turn.anew:
@@ -217,12 +246,12 @@ class FileStages:
         return stored is not None and self._stored.serves(stored, target)
 
 
-def reading_lanes(at_once: int, work: Callable[[Turn], Advance]) -> list[Lane]:
-    """Return the lanes that read files. Scans are read only while no file waits to be parsed."""
+def reading_lanes(at_once: int, work: Callable[[Turn], Advance], batching: Batching | None = None) -> list[Lane]:
+    """Return the lanes that read files. Scans are read while no file waits to be parsed, trees refined after both."""
     return [
-        Lane(frozenset({"parse"}), at_once, work),
+        Lane(frozenset({"parse"}), at_once, work, batching=batching),
         Lane(frozenset({"ocr"}), at_once, work, behind=True),
-        Lane(frozenset({"refine"}), 1, work),  # its pages go side by side
+        Lane(frozenset({"refine"}), 1, work, last=True),  # its pages go side by side
     ]
 
 

@@ -41,7 +41,7 @@ class IndexOptions:
     ``ocr`` is called when a page needs it. ``ocr_seconds``: after so much time the pages of a file that were
     read are published, and the others follow when every other file has had its turn, each turn longer.
     ``outline``: whether section trees are made again by what a layout model says of the pages, once they are published;
-    ``auto``: those whose own estimate is low, by at most ``outline_pages`` of their pages.
+    ``auto``: those whose own estimate is low, by at most ``outline_pages`` of their pages, for ``outline_seconds``.
     ``machine``: whose files are read by their paths, "" where no other can be asked.
     ``needs`` is what a worker must have to read files so, ``enrich_needs`` to improve them, which is left out where
     that is empty; ``job_limits`` are kept by all processes. ``models`` are those of this process that improve files.
@@ -64,6 +64,7 @@ class IndexOptions:
     ocr_seconds: float = 5.0
     outline: Literal["auto", "fast", "refined"] = "fast"
     outline_pages: int = 300
+    outline_seconds: float = 300.0
     machine: str = ""
     needs: frozenset[str] = frozenset()
     enrich_needs: frozenset[str] = frozenset()

@@ -66,6 +66,7 @@ class Batch:
         self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, at_work, tally, after
         self._left, self._known = dict(jobs), set(jobs)
         self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
+        self._unsettled: dict[int, tuple[Turn, Advance]] = {}  # what has ended here since the last look
         self._shown: set[int] = set()  # of what others do: what was told as finished
         self._holders: dict[int, str] = {}  # who took a job last
         self._looked = time.monotonic()
@@ -75,6 +76,7 @@ class Batch:
     def has_ended(self) -> bool:
         """Return whether every job has ended. Checks jobs of other processes every half second."""
         now = time.monotonic()
+        self.settle()
         if not self._left:
             self._find_more()
         elif now >= self._looked + _LOOK:
@@ -94,18 +96,21 @@ class Batch:
         """Take the end of a turn of this process, which has shown its progress itself."""
         if turn.job.id not in self._known:
             self._add(turn.job)
-        file = self._left.get(turn.job.id)
-        if file is not None and advance.status in _ENDS and not self._goes_on(turn.job.id):
-            self._close(turn.job.id, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
+        if turn.job.id in self._left and advance.status in _ENDS:
+            self._unsettled[turn.job.id] = turn, advance
 
-    def _goes_on(self, number: int) -> bool:
-        """Return whether it was asked for again while it ran."""
-        return any(not job.ended for job in self._reader.jobs([number]))
+    def settle(self) -> None:
+        """Close the jobs that have ended here, except those that were asked for again while they ran."""
+        ended, self._unsettled = self._unsettled, {}
+        again = {job.id for job in self._reader.jobs(ended) if not job.ended} if ended else set()
+        for number, (turn, advance) in ended.items():
+            file = self._left.get(number)
+            if file is not None and number not in again:
+                self._close(number, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
 
     def _find_more(self) -> None:
         """Add jobs that came of the known ones: of members of archives and mails."""
-        counts = self._reader.counts(waiter=self._waiter)
-        if sum((counts.waiting, counts.running, counts.done, counts.failed, counts.cancelled)) <= len(self._known):
+        if self._reader.awaited(self._waiter) <= len(self._known):
             return
         for job in self._reader.listed(waiter=self._waiter, limit=_ALL):
             if job.id not in self._known:
@@ -135,16 +140,19 @@ class Batch:
 
     def _hear_of_rows(self) -> None:
         at_work = self._here()  # they tell of themselves, a moment after their end was written
-        rows = {job.id: job for job in self._reader.jobs(list(self._left))}
-        for number, file in list(self._left.items()):
-            if number in at_work:
+        active, paused = self._reader.active_awaited(self._waiter)
+        ended = [number for number in self._left if number not in active and number not in at_work]
+        rows = {job.id: job for job in self._reader.jobs(ended)}
+        for number in ended:
+            file = self._left.get(number)
+            if file is None:
                 continue
             job = rows.get(number)
             if job is None:
                 self._close(number, FileResult(str(file), "failed", "the job of this file was removed from the queue."))
             elif job.ended:
                 self._move(job, file, job.status)
-        if any(job.paused for job in rows.values()):
+        if paused:
             self._tally.add_note(_PAUSED)
 
     def _show(self, event: JobEvent, file: Path) -> None:
@@ -348,9 +356,11 @@ def _work(run: IndexRun, requests: Mapping[Path, JobRequest], tally: Tally, done
         runner = Runner(place, lanes, begin, batch.ended, only_awaited=True, for_caller=True)
         stack.callback(runner.close)
         runner.run(batch.has_ended, run.cancelled)
+        batch.settle()
         if run.cancelled.is_set():
-            raise Cancelled(
-                f"Indexing was stopped; {done + len(batch.results)} of {done + len(requests)} files are done and stay.",
-                "Index them again to complete the rest.",
-            )
+            ended, files = done + len(batch.results), done + len(requests)
+            stays = f"{ended} of {files} files are done and stay"
+            if tally.files_done >= tally.files > ended:
+                stays = f"all {files} files can be searched, and {ended} are complete"
+            raise Cancelled(f"Indexing was stopped; {stays}.", "Index them again to complete the rest.")
         return batch.results

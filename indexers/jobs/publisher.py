@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,9 +67,7 @@ class Publisher:
                 return self.switch(turn, stamp, shared.version, None, card, result)
             version = self.make(turn, sha256, ocr_seconds, on_page)
             content = version.content
-            note = Note.joined((*turn.notes, *content.warnings))
-            if (now := system_stat(turn.source)) is None or not stamp.fits(now):
-                note = note.plus(Note("file.changed-since"))
+            note = published_note(turn, content, stamp, system_stat(turn.source))
             unread = 0 if version.scans.stopped else version.scans.left
             pages, sections = len(content.pages), len(content.sections)
             result = FileResult(
@@ -142,3 +141,9 @@ class Publisher:
             with self.parser.copy(turn.file, sha256, turn.source) as copy:
                 self.parser.opens(copy)
         return stored
+
+
+def published_note(turn: Turn, content: IndexedContent, stamp: FileStamp, stat: os.stat_result | None) -> Note:
+    """Return the note about a file that is published. ``stat`` is its present status, None if the system gives none."""
+    note = Note.joined((*turn.notes, *content.warnings))
+    return note if stat is not None and stamp.fits(stat) else note.plus(Note("file.changed-since"))

@@ -9,9 +9,10 @@ from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import cast
 
-from hybrid_core.errors import DamageError, DocumentError, NotFoundError
+from hybrid_core.errors import DamageError, DocumentError, ModelError, NotFoundError, PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.shared_cache import SharedCache, lines_read, pack_regions, regions_key, unpack_regions
 from hybrid_core.types.documents import Document, IndexedContent
@@ -20,19 +21,25 @@ from hybrid_core.types.locators import PlacedLine, Region, RegionsByPage
 from hybrid_core.types.notes import NONE, Note
 from indexers.assembly.versions import card_of
 from indexers.files.private_copy import PrivateCopy, fingerprint
+from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of, named
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.publisher import Publisher
 from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.turn import Turn
 from indexers.outline.quality import is_low
-from indexers.workers.pool import WorkerPool
+from indexers.workers.pool import WorkerLimits, WorkerPool
 from indexers.workers.protocol import RegionTask
 
 _RULES = "regions-3"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
-_REFINED = ("refine.page-failed", "refine.pages-failed", "refine.pages-left")  # what a refinement leaves
+_REFINED = ("refine.page-failed", "refine.pages-failed")  # warnings that a refinement leaves
+_EMPTY_PAGE = (
+    b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+    b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj\ntrailer<</Root 1 0 R>>\n"
+)
 _MAX_FAILED_PAGES = 5  # pages that could not be read which are named
+_TRIES = 3  # first pages of a document; where none of them can be read, no other is tried
 
 
 def layout_model() -> str:
@@ -41,8 +48,29 @@ def layout_model() -> str:
 
 
 def missing() -> Note:
-    """Return why trees cannot be refined here, ``NONE`` where they can."""
-    return NONE if find_spec("onnxruntime") is not None else Note("refine.no-package")
+    """Return why trees cannot be refined here, ``NONE`` where they can. Nothing is loaded."""
+    if find_spec("onnxruntime") is None:
+        return Note("refine.no-package")
+    package = find_spec("pymupdf")
+    folders = (package and package.submodule_search_locations) or ()
+    if not any((Path(folder) / "layout").is_dir() for folder in folders):
+        return Note("refine.no-model")
+    return NONE
+
+
+def load_layout_model(max_memory: int) -> Note:
+    """Have a worker process read an empty page. Return why it cannot, ``NONE`` where it can."""
+    with TemporaryDirectory() as folder:
+        page = Path(folder) / "page.pdf"
+        page.write_bytes(_EMPTY_PAGE)
+        pool = WorkerPool(1, WorkerLimits(max_ocr_memory=max_memory))
+        try:
+            pool.submit(RegionTask(page, None, 1, (), ParseLimits()), pool.allowance()).result()
+        except PageIndexError as error:
+            return Note("refine.not-loaded", reason=error.without_file.removesuffix("."))
+        finally:
+            pool.close()
+    return NONE
 
 
 def refinable(file: Path) -> bool:
@@ -52,7 +80,7 @@ def refinable(file: Path) -> bool:
 
 def mark(document: Document, options: IndexOptions) -> str:
     """Return how contents are marked whose tree these options refine: the model, and "/300" where it reads no more
-    than that many pages.
+    than that many pages (fewer where the time of the document is over).
     """
     whole = options.outline != "auto" or document.pages <= options.outline_pages
     return layout_model() if whole else f"{layout_model()}/{options.outline_pages}"
@@ -92,14 +120,21 @@ class Refiner:
         self._catalog, self._cache, self._pool = catalog, cache, pool
         self._publisher, self._options = publisher, options
         self._at_once, self._tally = at_once, tally
+        self._absent = ""  # why the model could not be loaded
 
     def refined(self, turn: Turn, before: FileResult) -> FileResult:
-        """Return the refined result; ``before`` itself if there is nothing to do."""
+        """Return the refined result; ``before`` itself if there is nothing to do.
+
+        With ``auto`` a tree that cannot be refined stays, and nothing is said of it: nobody has asked for more.
+        """
         try:
             result = self._refined(turn, before)
-        except (DamageError, DocumentError, NotFoundError) as error:
+        except (DamageError, DocumentError, ModelError, NotFoundError) as error:
+            if isinstance(error, ModelError):
+                self._absent = str(error)
             reason = error.without_file.removesuffix(".")
-            result = _noted(before, Note("file.not-refined", reason=reason))
+            note = Note("file.not-refined", reason=reason)
+            result = before if self._options.outline == "auto" else _noted(before, note)
         if result is not before:
             result = result if turn.written else turn.timed(result)
             self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "refine"))
@@ -112,6 +147,8 @@ class Refiner:
         document, published = published_document
         if not unrefined(document, published.version, self._options):
             return before
+        if self._absent:
+            raise ModelError(self._absent)
         stamp, sha256 = fingerprint(turn.file, turn.source)
         if sha256 != document.sha256:
             raise DocumentError("the file has changed since it was read.", "Index it again.", file=turn.file)
@@ -135,9 +172,12 @@ class Refiner:
     def refine_content(self, turn: Turn, document: Document, marked: str) -> tuple[ContentVersion, IndexedContent]:
         """Make a published document again with a refined tree, ``marked`` so, without what models said of it."""
         with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
-            regions, warnings = self._regions(turn, copy, document, int(marked.partition("/")[2] or document.pages))
+            limit = int(marked.partition("/")[2] or document.pages)
+            regions, warnings, is_complete = self._regions(turn, copy, document, limit)
             remade = self._publisher.make_of(turn, copy, self._options.seconds_per_file, lambda _: None, regions)
         content = replace(remade.content, warnings=(*remade.content.warnings, *warnings))
+        if not is_complete and "/" not in marked:
+            marked = f"{marked}/{self._options.outline_pages}"
         return replace(remade.version, outline=marked), content
 
     def _published(self, doc_id: str | None) -> tuple[Document, StoredVersion] | None:
@@ -153,8 +193,10 @@ class Refiner:
 
     def _regions(
         self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
-    ) -> tuple[RegionsByPage, list[Note]]:
-        """Return the regions of the first pages, and messages: pages that could not be read, and how many are left."""
+    ) -> tuple[RegionsByPage, list[Note], bool]:
+        """Return the regions of the first pages, messages of pages that could not be read, and whether time sufficed
+        for all.
+        """
         lines = self._lines_read(document)
         model = layout_model()
         numbers = range(1, min(limit, document.pages) + 1)
@@ -168,16 +210,21 @@ class Refiner:
         self._show(turn, len(numbers) - len(waiting), len(numbers))
         for number, answer in self._read(turn, copy, waiting, lines):
             if isinstance(answer, DocumentError):
-                failed.append(Note("refine.page-failed", page=number, reason=str(answer).removesuffix(".")))
+                failed.append(Note("refine.page-failed", page=number, reason=answer.without_file.removesuffix(".")))
+                if len(failed) == _TRIES and not regions:
+                    raise answer
             else:
                 self._cache.put({keys[number]: pack_regions(answer)})
                 regions[number] = answer
             self._show(turn, len(regions) + len(failed), len(numbers))
+        is_complete = len(regions) + len(failed) == len(numbers)
+        if not regions and not is_complete:
+            raise DocumentError("the layout model read no page in the time of a document.")
+        if self._options.outline == "auto":
+            return regions, [], is_complete
         if len(failed) > _MAX_FAILED_PAGES:
             failed[_MAX_FAILED_PAGES:] = [Note("refine.pages-failed", pages=len(failed) - _MAX_FAILED_PAGES)]
-        if len(numbers) < document.pages:
-            failed.append(Note("refine.pages-left", read=len(numbers), pages=document.pages))
-        return regions, failed
+        return regions, failed, is_complete
 
     def _show(self, turn: Turn, done: int, pages: int) -> None:
         self._tally.add(at=turn.at("refine", done, pages))
@@ -185,7 +232,11 @@ class Refiner:
     def _read(
         self, turn: Turn, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
     ) -> Iterator[tuple[int, tuple[Region, ...] | DocumentError]]:
-        """Yield pages in order, a few begun at a time, each with its own time. Raises Cancelled."""
+        """Yield pages in order, a few begun at a time, each with its own time; with ``auto`` they share the time of a
+        document, and what exceeds it is left. Raises Cancelled.
+        """
+        shared = self._options.outline == "auto"
+        allowance = self._pool.allowance(turn.stop, self._options.outline_seconds if shared else None)
         running: deque[tuple[int, Future[object]]] = deque()
 
         def first() -> tuple[int, tuple[Region, ...] | DocumentError]:
@@ -197,10 +248,14 @@ class Refiner:
 
         try:
             for number in numbers:
+                if not shared:
+                    allowance = self._pool.allowance(turn.stop)
+                elif allowance.left() <= 0:
+                    break
                 task = RegionTask(
                     copy.path, self._options.password, number, lines.get(number, ()), self._options.parse
                 )  # fmt: skip
-                running.append((number, self._pool.submit(task, self._pool.allowance(turn.stop))))
+                running.append((number, self._pool.submit(task, allowance)))
                 copy.lend(running[-1][1])
                 if len(running) > self._at_once:
                     yield first()

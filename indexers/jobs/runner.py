@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError, StoreError
 from hybrid_core.store.catalog.catalog import Catalog
@@ -192,6 +193,7 @@ def _bury(queue: JobQueue, workers: Workers, me: Worker, scratch: Path) -> None:
 
 _LOOK = 0.2  # seconds between two looks at the queue while nothing ends here
 _BRIEF = 0.5  # seconds
+_BATCH_FILES, _BATCH_BYTES = 32, 1 << 20  # that are read, and published, together at most
 _AGAIN = 5.0  # and before the next one, where a worker could not look
 
 
@@ -200,13 +202,27 @@ class Lane:
     """Stages that share ``at_once`` threads. ``work`` runs a turn and returns the next state of its job, or raises
     Cancelled.
 
-    ``behind`` means that the lane takes no job while the lane before it is full.
+    ``behind`` means that the lane takes no job while the lane before it is full. ``last``: it takes none while a lane
+    before it works, and gives back what it has when one begins. ``batching`` runs small turns together, several on one
+    thread.
     """
 
     stages: frozenset[JobStage]
     at_once: int
     work: Callable[[Turn], Advance]
     behind: bool = False
+    batching: Batching | None = None
+    last: bool = False
+
+
+class Batching(Protocol):
+    """Runs small turns of a lane together."""
+
+    def key(self, turn: Turn) -> str | None:
+        """Return what turns of one batch have in common; None for a turn that runs alone."""
+
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+        """Run turns with one key. Call ``end`` or ``alone`` for each: ``alone`` for a turn that must run by itself."""
 
 
 class Runner:
@@ -230,6 +246,7 @@ class Runner:
         self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
         self._running: dict[Future[Advance], tuple[Turn, Lane]] = {}
         self._brief: set[Lane] = set()  # whose last turn was over at once
+        self._batch_size: dict[Lane, int] = {}  # jobs to claim for each thread that is free
         self.idle = False
         """Whether there was nothing to take when it looked last."""
 
@@ -264,27 +281,60 @@ class Runner:
             self._settle(future)
 
     def _take(self) -> None:
-        full = False
+        full = busy = False
         for lane, threads in self._lanes:
             if lane.behind and full:
                 continue
+            if lane.last and busy:
+                self._yield(lane)
+                continue
             free = lane.at_once - self._running_in(lane)
-            if lane in self._brief:  # taking several together costs as much as taking one
+            size = self._batch_size.get(lane, 1)
+            if lane in self._brief and size == 1:  # taking several together costs as much as taking one
                 free += lane.at_once if free >= 0 else 0
             full = free <= 0
             if full:
+                busy = True
                 continue
-            for job in self._queue.claim(
+            jobs = self._queue.claim(
                 self._place.worker.id, self._place.worker.abilities, stages=lane.stages,
-                only_awaited=self._only_awaited, limit=free,
-            ):  # fmt: skip
-                turn = self._begin(job)
-                self._leases.begin(turn)
-                self._running[threads.submit(_done, lane, turn)] = turn, lane
+                only_awaited=self._only_awaited, limit=free * size,
+            )  # fmt: skip
+            self._start(lane, threads, [self._begin(job) for job in jobs], free)
             full = self._running_in(lane) >= lane.at_once
+            busy = busy or self._running_in(lane) > 0
+
+    def _yield(self, lane: Lane) -> None:
+        """Have the jobs of a lane go back to the queue."""
+        for turn, of in self._running.values():
+            if of is lane:
+                turn.stop.ask("yielding")
+
+    def _start(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn], free: int) -> None:
+        """Start turns on ``free`` threads: small ones in batches, the others alone. Give back those without a thread.
+
+        A claim takes more jobs than there are threads only as long as all of them are small.
+        """
+        size = self._batch_size.get(lane, 1)
+        units = _units(lane, turns, free)
+        single = any(len(unit) == 1 and lane.batching and lane.batching.key(unit[0]) is None for unit in units)
+        if lane.batching is not None and len(turns) == free * size and not single:
+            self._batch_size[lane] = min(2 * size, _BATCH_FILES)
+        elif single:
+            self._batch_size[lane] = 1 if len(units) > free else max(1, size // 2)
+        self._queue.give_back([turn.job.fence for unit in units[free:] for turn in unit])
+        for unit in units[:free]:
+            for turn in unit:
+                self._leases.begin(turn)
+            if len(unit) == 1:
+                self._running[threads.submit(_done, lane, unit[0])] = unit[0], lane
+            else:
+                batch = _Batch(lane, threads, unit)
+                self._running |= {future: (turn, lane) for turn, future in batch.futures.items()}
+                batch.submit()
 
     def _running_in(self, lane: Lane) -> int:
-        return sum(of is lane for _, of in self._running.values())
+        return len({turn.slot for turn, of in self._running.values() if of is lane})
 
     def _settle(self, future: Future[Advance]) -> None:
         turn, lane = self._running.pop(future)
@@ -336,3 +386,77 @@ def _done(lane: Lane, turn: Turn) -> Advance:
     if turn.stop.asked.is_set():
         raise Cancelled("Indexing was stopped.")
     return lane.work(turn)
+
+
+class _Batch:
+    """Turns that run together on one thread of a lane. Each has a future of its own."""
+
+    def __init__(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn]) -> None:
+        self._lane, self._threads = lane, threads
+        self.futures: dict[Turn, Future[Advance]] = {turn: Future() for turn in turns}
+        self._left = set(turns)
+        for turn in turns:
+            turn.slot = self
+
+    def submit(self) -> None:
+        self._threads.submit(self._run).add_done_callback(self._drop)
+
+    def _run(self) -> None:
+        batching = self._lane.batching
+        if batching is not None:
+            for turn in self.futures:
+                turn.begin()
+            batching.run(list(self.futures), self._end, self._run_alone)
+
+    def _end(self, turn: Turn, advance: Advance) -> None:
+        self._left.discard(turn)
+        self.futures[turn].set_result(advance)
+
+    def _run_alone(self, turn: Turn) -> None:
+        """Run a turn by itself: at once on its own thread, unless it is to stop."""
+        self._left.discard(turn)
+        if turn.stop.asked.is_set():
+            self.futures[turn].set_exception(Cancelled("Indexing was stopped."))
+            return
+        turn.slot = turn
+        try:
+            self._threads.submit(_done, self._lane, turn).add_done_callback(partial(_hand_on, self.futures[turn]))
+        except RuntimeError:  # the threads are being closed
+            self.futures[turn].cancel()
+
+    def _drop(self, run: Future[None]) -> None:
+        """End the turns that a failure of the whole batch, or the end of the threads, has left."""
+        for turn in self._left:
+            if run.cancelled():
+                self.futures[turn].cancel()
+            else:
+                self.futures[turn].set_exception(run.exception() or RuntimeError("the batch has left a file out"))
+
+
+def _hand_on(target: Future[Advance], source: Future[Advance]) -> None:
+    """Give the outcome of one future to another."""
+    if source.cancelled():
+        target.cancel()
+    elif (error := source.exception()) is not None:
+        target.set_exception(error)
+    else:
+        target.set_result(source.result())
+
+
+def _units(lane: Lane, turns: Sequence[Turn], threads: int) -> list[list[Turn]]:
+    """Divide turns into batches and single turns, in the order of their first turns; few batches for few threads."""
+    if lane.batching is None:
+        return [[turn] for turn in turns]
+    keys = {turn: lane.batching.key(turn) for turn in turns}
+    small = sum(key is not None for key in keys.values())
+    limit = min(_BATCH_FILES, -(-small // max(threads, 1)))
+    units: list[list[Turn]] = []
+    filling: dict[str, list[Turn]] = {}
+    for turn, key in keys.items():
+        unit = None if key is None else filling.get(key)
+        if key is None or unit is None or len(unit) >= limit or sum(of.unshown for of in unit) > _BATCH_BYTES:
+            units.append(unit := [])
+            if key is not None:
+                filling[key] = unit
+        unit.append(turn)
+    return units

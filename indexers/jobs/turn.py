@@ -31,6 +31,8 @@ class Turn:
         self.before = FileResult.from_json(job.result) if job.result and job.turn else None
         self.anew = bool(job.options.get(ANEW))
         self.stop = Stop()
+        self.slot = object()
+        """The place that it takes in its lane; turns of one batch share one."""
         self.written = False
         """Whether its end is in the catalog already, with what it published."""
         self.rough = True

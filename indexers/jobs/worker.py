@@ -6,16 +6,18 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hybrid_core.errors import StoreError
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import fold
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.types.jobs import Advance, Job, JobRequest
+from indexers.jobs.batches import batch_key
 from indexers.jobs.file_stages import FileStages, reading_lanes
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.report import IndexProgress, Tally
@@ -68,6 +70,7 @@ def work(
         ) as place,
         ExitStack() as stack,
     ):
+        ended: set[str] = set()  # libraries in which files have ended since the last look
         files = _Files(catalog, cache, place, worker.options, Tally(on_progress, 0, 0))
         stack.callback(files.close)
 
@@ -75,10 +78,17 @@ def work(
             if turn.job.kind != "index" or advance.status == "waiting":
                 return
             files.tally.add(settled=turn.job.subject)
-            if reader.counts(library=turn.library).stages.keys() <= {"embed"}:
-                place.queue.enqueue(worker.embedding_of(turn.library))
+            ended.add(turn.library)
 
-        reading = reading_lanes(worker.parsers + 1, files.work)
+        def embed_finished() -> None:
+            """Queue the embedding of libraries whose files are all done."""
+            with suppress(StoreError):  # what is left is looked at again with the next files
+                for library in list(ended):
+                    if not reader.has_files_left(library):
+                        place.queue.enqueue(worker.embedding_of(library))
+                    ended.discard(library)
+
+        reading = reading_lanes(worker.parsers + 1, files.work, files)
         improving = Lane(frozenset({"enrich"}), usual.models.options.documents if usual.models else 1, files.work)
 
         lanes = [*reading, improving] if worker.reads else []
@@ -96,6 +106,7 @@ def work(
 
         def done() -> bool:
             nonlocal busy, folded
+            embed_finished()
             now = time.monotonic()
             if runner.idle:
                 files.close()  # a model that was given up is asked again with the next work
@@ -107,6 +118,7 @@ def work(
             return now >= busy + (_IDLE if only is None else _SOON) and enough()
 
         runner.run(done, stopped)
+        embed_finished()
 
 
 class _Files:
@@ -125,13 +137,23 @@ class _Files:
         self._lock = threading.Lock()
 
     def work(self, turn: Turn) -> Advance:
-        job_options = turn.job.options
+        return self._stages(turn.job.options).work(turn)
+
+    def key(self, turn: Turn) -> str | None:
+        """Return what the files of one batch share, None for a file that is read alone."""
+        return batch_key(turn)
+
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+        """Index small files of the same options together; see ``Batching``."""
+        self._stages(turns[0].job.options).run(turns, end, alone)
+
+    def _stages(self, job_options: Mapping[str, Any]) -> FileStages:
         with self._lock:
             key = json.dumps(job_options, sort_keys=True)
             if key not in self._made:
                 options = self._options(job_options)
                 self._made[key] = FileStages(self._catalog, self._cache, self._place, options, self.tally)
-        return self._made[key].work(turn)
+            return self._made[key]
 
     def close(self) -> None:
         """End what is kept for the work that was done; what comes next begins anew."""

@@ -15,16 +15,31 @@ from indexers.outline.numbering import bare, compact, numbering
 from indexers.outline.view import DocumentView, PageView
 
 _CONTINUED = re.compile(
-    r"\W*(?:[(（\[]|\s[-–—]\s*)\s*(?:continued|cont[’'.]?d?\.?|continuación|suite|fortsetzung|forts\.|продолжение"
-    r"|续|續|続き|계속)\s*[)）\]]?\s*$",
+    r"\W*(?:[(（\[]|\s[-–—]\s*|,\s+)\s*(?:continued(?:\s+(?:from|on)\s+(?:page\s+)?\w+)?|cont[’'.]?d?\.?|concluded"
+    r"|continuación|suite|fortsetzung|forts\.|segue|seguito|vervolg|продолжение|[续續](?:上?表)?|続き?|つづき|계속)"
+    r"\s*[)）\]]?\s*$",
     re.IGNORECASE,
 )
-_LEADERS = re.compile(r"(?:\s*[.·…_]){4,}\s*(?:\d{1,4}|[ivxlc]{1,7})?\s*$")
-_BROKEN = re.compile(
-    r"(?<=[^\W\d_]{2})[-‐\u00ad] (?!(?:and|or|und|oder|bzw|et|ou|y|o|e|en|of|и|или)\b)(?=[^\W\d_A-Z]{2})"
+_LEADERS = re.compile(
+    r"(?:(?:\s*[.·•…‥⋯・‧_]){4,}|[…⋯]{2,}|(?:\s[-–—]){4,})\s*(?:\d{1,4}|[ivxlc]{1,7})?\s*$"
+)  # fmt: skip
+_PAGE_BEFORE = re.compile(r"^\s*\d{1,4}\s*[|│]\s*(?=[^\W\d_])")
+_PAGE_AFTER = re.compile(
+    r"(?<=[^\W\d_])(?:(?:\t|\s{3,})\d{1,3}|\s*[|│]\s*\d{1,4}"
+    r"|\s*[(（\[](?:page|pp?\.?|seite|s\.|página|pág\.|стр\.?|第)\s*\d{1,4}\s*[页頁]?[)）\]])\s*$",
+    re.IGNORECASE,
 )
+_CONJUNCTION = r"(?!(?i:and|or|und|oder|bzw|et|ou|y|o|e|en|of|и|или)\b)"
+_BROKEN = re.compile(rf"(?<=[^\W\d_]{{2}})[-‐] {_CONJUNCTION}(?=[^\W\d_A-Z]{{2}})")
+_BROKEN_COMPOUND = re.compile(rf"(?<=[^\W\d_]{{2}})([-‐]) {_CONJUNCTION}(?=[A-Z])")
+_UNSEEN = re.compile("[\u200b\u2060\ufeff]|\u00ad\\s*")
+_BULLET = re.compile(r"^\s*[\ue000-\uf8ff■□▪▫●○◆◇▶►•‣➢➤❖]+\s*(?=\w)")
+_HAN_APART = re.compile(r"\s*[\u3400-\u9fff](?:\s+[\u3400-\u9fff])+\s*")
+_MAY_BE_SPACED = re.compile(r"(?:[\d.]{1,6}\s+)?\S\s+\S\s")
 _SPACED = 4  # single letters that stand apart, at least, in a title that is letter-spaced
 _TWICE = 9  # letters of a title that is drawn twice, at least: a town may be called Walla Walla
+_DISTINCT = 4  # letters of which a title with doubled letters has, at least
+_HAN_TWICE = 4  # letters of a repeated title without spaces, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +56,37 @@ class Heading:
 
 
 def clean_title(text: str) -> str:
-    """Return a cleaned title: without letter spacing, repetition, dot leaders, page number and broken words."""
-    title = _BROKEN.sub("", _LEADERS.sub("", closed_up(text)).replace("\u00ad", ""))
-    words = title.split()
-    half = len(words) // 2
-    if len(words) % 2 == 0 and words[:half] == words[half:] and sum(map(len, words[:half])) >= _TWICE:
-        words = words[:half]
-    return " ".join(words) or " ".join(text.split())
+    """Return a cleaned title: without letter spacing, repetition, leaders, page number, bullet and broken words."""
+    title = _UNSEEN.sub("", text)
+    title = _LEADERS.sub("", _BULLET.sub("", closed_up(title)))
+    number = numbering(" ".join(title.split()))
+    if number is None or title[:1].isdigit() or number.end < len(" ".join(title.split())):  # "Article   12" is whole
+        title = _PAGE_AFTER.sub("", _PAGE_BEFORE.sub("", title))
+    title = " ".join(title.split())
+    title = _BROKEN_COMPOUND.sub(r"\1", _BROKEN.sub("", title))
+    if _HAN_APART.fullmatch(title):
+        title = "".join(title.split())
+    return _once(title) or " ".join(text.split())
+
+
+def _once(title: str) -> str:
+    """Return a title that is drawn several times over itself as it reads: whole, word by word or letter by letter."""
+    words, letters = title.split(), "".join(title.split())
+    if len(set(letters)) >= _DISTINCT and all(word[::2] == word[1::2] for word in words):
+        return " ".join(word[::2] for word in words)
+    for times in (3, 2):
+        part = words[: len(words) // times]
+        if part and part * times == words:
+            number = numbering(" ".join(part))
+            numbered = number is not None and number.end < len(" ".join(part))
+            if times == 3 or numbered or sum(map(len, part)) >= _TWICE:
+                return " ".join(part)
+    if len(words) >= 4 and words[::2] == words[1::2] and len(set(words)) > 1:
+        return " ".join(words[::2])
+    half = title[: len(title) // 2]
+    if len(half) >= _HAN_TWICE and title == half * 2 and all("\u3400" <= letter <= "\u9fff" for letter in half):
+        return half
+    return title
 
 
 def continues(title: str) -> str:
@@ -58,13 +97,15 @@ def continues(title: str) -> str:
 
 def closed_up(text: str) -> str:
     """Return letter-spaced words without their spaces: two or more stand between words."""
-    if text[1:2] != " ":  # most lines, at once
+    if not _MAY_BE_SPACED.match(text):  # most lines, at once
         return text
     pieces = text.split()
-    letters = sum(len(piece) == 1 and piece.isalpha() and piece.isascii() for piece in pieces)
+    letters = sum(len(piece) == 1 and piece.lower() != piece.upper() for piece in pieces)
     if letters < _SPACED or letters < 0.8 * len(pieces):
         return text
-    return " ".join("".join(word.split()) for word in re.split(r"\s{2,}", text.strip()))
+    first = [] if len(pieces[0]) == 1 else [pieces[0]]
+    rest = text.strip().removeprefix(*first) if first else text.strip()
+    return " ".join([*first, *("".join(word.split()) for word in re.split(r"\s{2,}", rest.strip()))])
 
 
 _LINES = 6  # a title wraps over at most this many lines

@@ -71,7 +71,7 @@ def slide_titles(doc: DocumentView) -> list[Heading]:
     for page in doc.pages[1:]:
         lines = _slide_title(page)
         written = " ".join(" ".join(line.text for line in lines).split())
-        title = continues(written) or written
+        title = clean_title(continues(written) or written)
         if not _WORD.search(title) or "://" in title or len(title) > _LETTERS:
             continue
         if part := _NUMBERED_PART.search(title):
@@ -201,10 +201,12 @@ def outline(
     weak = [_heading(c) for c in possible.rules.spare]
     for item, is_chosen in zip(possible.items, chosen.tolist(), strict=True):
         h = replace(item.heading, title=clean_title(item.heading.title))
-        if (earlier := continues(h.title)) and compact(earlier) in titles:
-            continue
+        if earlier := continues(h.title):
+            if not titles.isdisjoint((compact(earlier), bare(earlier))):
+                continue
+            h = h if h.source == "bookmark" else replace(h, title=earlier)
         if is_chosen or h.source == "bookmark":
-            titles.add(compact(h.title))
+            titles |= {compact(h.title), bare(h.title)}
             confirmed = not item.entry and regions is not None and regions.kind(h.page, h.unit) == "heading"
             level = h.level if item.entry else 0
             pairs.append((replace(h, confirmed=confirmed), FlatHeading(h.title, level, item.look, flat=item.title)))
@@ -261,7 +263,7 @@ def _as_printed(h: Heading, by_layout: list[PossibleHeading], doc: DocumentView)
 
 
 def _heading(c: PossibleHeading) -> Heading:
-    return Heading(c.title, c.page, c.unit, 0, "layout")
+    return Heading(clean_title(c.title), c.page, c.unit, 0, "layout")
 
 
 def _graft(

@@ -20,11 +20,24 @@ from typing import BinaryIO, Literal, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
 from indexers.formats.limits import MAX_SLOW_PAGES
-from indexers.workers.protocol import ParseTask, RegionTask, Reply, ScanTask, Task, ended, receive, send, too_many
+from indexers.workers.protocol import (
+    ParseTask,
+    RegionTask,
+    Reply,
+    ScanTask,
+    SmallContent,
+    Task,
+    ended,
+    receive,
+    send,
+    too_many,
+)
 from indexers.workers.threads import PageReading, TaskThreads, Verdict, Watch, resident_bytes
 
-Reason = Literal["cancelled", "paused", "lost", "closing"]
-"""``lost``: another process has taken the job over. ``closing``: this one ends, and the job goes back."""
+Reason = Literal["cancelled", "paused", "lost", "closing", "yielding"]
+"""``lost``: another process has taken the job over. ``closing``: this one ends, and the job goes back. ``yielding``:
+more urgent work came, and the job goes back.
+"""
 
 
 class Stop:
@@ -126,9 +139,9 @@ class WorkerPool:
         self._busy: dict[subprocess.Popen[bytes], Stop] = {}
         self._closed = False
 
-    def allowance(self, stop: Stop | None = None) -> Allowance:
-        """Return the time allowance for a new file."""
-        return Allowance(self._limits.seconds_per_file, stop or Stop())
+    def allowance(self, stop: Stop | None = None, seconds: float | None = None) -> Allowance:
+        """Return the time allowance for a new file, ``seconds`` or that of the limits."""
+        return Allowance(self._limits.seconds_per_file if seconds is None else seconds, stop or Stop())
 
     def end(self, stop: Stop) -> None:
         """Kill the workers that still process a stopped file, with their child processes."""
@@ -141,11 +154,17 @@ class WorkerPool:
             pool.end(stop)
 
     def submit(
-        self, task: Task, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None, stretches: int = 1
+        self,
+        task: Task,
+        allowance: Allowance,
+        on_page: Callable[[int], None] = lambda _: None,
+        stretches: int = 1,
+        on_part: Callable[[int, SmallContent | PageIndexError], None] = lambda *_: None,
     ) -> Future[object]:
         """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled.
 
-        Pages for OCR wait for everything else. ``stretches`` is how many times ``seconds_per_task`` it may take.
+        ``on_part`` gets each file of a batch as it is done. Pages for OCR wait for everything else. ``stretches`` is
+        how many times ``seconds_per_task`` it may take.
         """
         if isinstance(task, ScanTask) and task.engine is None:
             return PageReading(task, lambda asked: self.submit(asked, allowance))
@@ -153,7 +172,7 @@ class WorkerPool:
             return self._with_models("ocr", 1).submit(task, allowance)
         if isinstance(task, RegionTask) and not self._idle:
             return self._with_models("layout", self._workers).submit(task, allowance)
-        work = partial(self._run, task, allowance, on_page, stretches)
+        work = partial(self._run, task, allowance, on_page, stretches, on_part)
         return self._threads.submit(int(isinstance(task, ScanTask)), work)
 
     def _with_models(self, which: str, processes: int) -> WorkerPool:
@@ -180,12 +199,19 @@ class WorkerPool:
         for process in running:
             _reap(process)
 
-    def _run(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
+    def _run(
+        self,
+        task: Task,
+        allowance: Allowance,
+        on_page: Callable[[int], None],
+        stretches: int,
+        on_part: Callable[[int, SmallContent | PageIndexError], None],
+    ) -> object:
         reported = 0
         while True:
             pages = _PagesRead(on_page, reported)
             try:
-                return self._once(task, allowance, pages, stretches)
+                return self._once(task, allowance, pages, stretches, on_part)
             except (_IdleEndError, _FullError):
                 continue
             except _SlowPageError:
@@ -195,7 +221,14 @@ class WorkerPool:
                     raise too_many(task.limits.seconds_per_page) from None
                 task, reported = task.without(pages.read), max(reported, pages.read)
 
-    def _once(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
+    def _once(
+        self,
+        task: Task,
+        allowance: Allowance,
+        on_page: Callable[[int], None],
+        stretches: int,
+        on_part: Callable[[int, SmallContent | PageIndexError], None],
+    ) -> object:
         seconds, left, stop = self._limits.seconds_per_task * stretches, allowance.left(), allowance.stop
         if left <= 0:
             raise self._too_slow(whole_file=True)
@@ -209,7 +242,7 @@ class WorkerPool:
         began = monotonic()
         self._watch.begin(process, min(seconds, left))
         try:
-            reply = _converse(process, task, on_page)
+            reply = _converse(process, task, on_page, on_part)
         finally:
             verdict, largest = self._watch.finish(process)
             allowance.spend(monotonic() - began)
@@ -301,14 +334,22 @@ class WorkerPool:
         self._local.process = None
 
 
-def _converse(process: subprocess.Popen[bytes], task: Task, on_page: Callable[[int], None]) -> Reply | None:
+def _converse(
+    process: subprocess.Popen[bytes],
+    task: Task,
+    on_page: Callable[[int], None],
+    on_part: Callable[[int, SmallContent | PageIndexError], None],
+) -> Reply | None:
     """Hand over a task and wait for its last reply; None where the process is gone first."""
     try:
         send(cast(BinaryIO, process.stdin), task)
         while isinstance(reply := receive(cast(BinaryIO, process.stdout)), Reply):
-            if reply.kind != "page":
+            if reply.kind == "page":
+                on_page(cast(int, reply.value))
+            elif reply.kind == "part":
+                on_part(*cast(tuple[int, SmallContent | PageIndexError], reply.value))
+            else:
                 return reply
-            on_page(cast(int, reply.value))
     except BrokenPipeError:
         pass
     return None

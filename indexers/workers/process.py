@@ -6,14 +6,16 @@ import os
 import pickle
 import select
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.system import out_of_memory
 from hybrid_core.text.prose import counted
+from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import ParsedPage
 from indexers.assembly.content import build_content, ranges
 from indexers.assembly.spool import PageTerms, Spool, load_spools, save_spool
@@ -24,6 +26,7 @@ from indexers.formats.unpack import unpack_members
 from indexers.ocr.engines import Engine, EngineName, Ocr
 from indexers.ocr.pages import doubtful, pack, read_page, unpack
 from indexers.workers.protocol import (
+    BatchTask,
     BuildTask,
     DrawTask,
     EngineAnswer,
@@ -38,6 +41,7 @@ from indexers.workers.protocol import (
     RegionTask,
     Reply,
     ScanTask,
+    SmallContent,
     Task,
     TextPictureTask,
     UnpackTask,
@@ -71,7 +75,12 @@ class _Worker:
         if isinstance(task, ScanTask):
             return self._read_scan(task)
         if isinstance(task, ParseTask):
-            return self._parse(task)
+            spool, parsed = self._parse(task, self._tell_page)
+            save_spool(task.spool, spool)
+            return parsed
+        if isinstance(task, BatchTask):
+            self._make_batch(task)
+            return None
         if isinstance(task, TextPictureTask):
             from indexers.formats.pdf.picture import draw_texts
 
@@ -111,7 +120,27 @@ class _Worker:
         in_doubt = doubtful(reading.text, reading.sure, task.ocr.languages)
         return EngineAnswer(pack(reading), reading.text, reading.sure, in_doubt)
 
-    def _parse(self, task: ParseTask) -> ParsedRange:
+    def _make_batch(self, batch: BatchTask) -> None:
+        """Send a reply for each file. A file that cannot be read costs only itself."""
+        for number, file in enumerate(batch.files):
+            result: SmallContent | PageIndexError
+            task = ParseTask(file.path, None, 1, 0, file.path, batch.limits)
+            try:
+                spool, parsed = self._parse(task, lambda _: None)
+                self._close()
+                content = build_content(file.name, file.sha256, file.format, [spool], batch.chunks)
+                card = read_card(file.name, content.metadata, content.title, [page.text for page in content.pages])
+                result = SmallContent(content, card, page_orders(content), bool(parsed.unread))
+            except PageIndexError as error:
+                result = portable(error, task)
+            except Exception as error:  # noqa: BLE001 - as in ``work``
+                result = portable(_explained(error, task), task)
+            send(self._replies, Reply("part", (number, result)))
+
+    def _tell_page(self, pages: int) -> None:
+        send(self._replies, Reply("page", pages))
+
+    def _parse(self, task: ParseTask, tell_page: Callable[[int], None]) -> tuple[Spool, ParsedRange]:
         file = self._file(task)
         info = file.info() if task.start == 1 else None
         if info is not None and (warning := misnamed(task.path)):
@@ -123,7 +152,7 @@ class _Worker:
         hidden: list[int] = []
         seconds = task.limits.seconds_per_page
         limits = format_of(task.path).limits
-        for number, outcome in self._read(file, range(task.start, stop), task.left_out, seconds):
+        for number, outcome in self._read(file, range(task.start, stop), task.left_out, seconds, tell_page):
             page = outcome if isinstance(outcome, DocumentError) else task.limits.page(outcome, limits)
             if isinstance(outcome, ParsedPage) and any(line.role == "hidden" for line in outcome.lines):
                 hidden.append(number)
@@ -138,17 +167,22 @@ class _Worker:
         if len(warnings) > _WARNINGS:
             more = len(warnings) - _WARNINGS
             warnings[_WARNINGS:] = [f"{more} other pages of {task.start}-{stop - 1} could not be read"]
-        save_spool(task.spool, Spool(pages, terms, info, warnings))
-        return ParsedRange(file.pages, tuple(page.number for page in pages if page.needs_ocr or page.pictures))
+        unread = tuple(page.number for page in pages if page.needs_ocr or page.pictures)
+        return Spool(pages, terms, info, warnings), ParsedRange(file.pages, unread)
 
     def _read(
-        self, file: OpenFile, numbers: range, left_out: Sequence[int], seconds: float
+        self,
+        file: OpenFile,
+        numbers: range,
+        left_out: Sequence[int],
+        seconds: float,
+        tell_page: Callable[[int], None],
     ) -> Iterator[tuple[int, ParsedPage | DocumentError]]:
         """Yield pages with their numbers, each with its own time, which ends this process."""
 
         def done(_: int) -> None:
             end_after(seconds)
-            send(self._replies, Reply("page", file.pages))
+            tell_page(file.pages)
 
         pages = file.read([number for number in numbers if number not in left_out], done)
         end_after(seconds)

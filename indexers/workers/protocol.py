@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
+from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.locators import Illustration, PlacedLine, RegionsByPage
 from indexers.assembly.chunks import ChunkSize
 from indexers.formats.format import Drawing, Picture
@@ -204,20 +205,56 @@ class BuildTask:
     regions: RegionsByPage | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SmallFile:
+    """A small file of a batch. ``path`` is its private copy, ``name`` its own name."""
+
+    path: Path
+    name: str
+    sha256: str
+    format: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTask:
+    """Parse small files and build their contents, one after the other.
+
+    Each file is a ``part`` reply: its number in ``files``, and its SmallContent or the error. The result is None.
+    """
+
+    files: tuple[SmallFile, ...]
+    limits: ParseLimits
+    chunks: ChunkSize
+
+
+@dataclass(frozen=True, slots=True)
+class SmallContent:
+    """A content of a small file, its card, and the stored words of its pages (``page_orders``).
+
+    ``unread``: it has pages or pictures that need OCR.
+    """
+
+    content: IndexedContent
+    card: Card
+    orders: tuple[bytes, ...]
+    unread: bool
+
+
 Task = (
     ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | IllustrationsTask
-    | PrintTask | PrintedPictureTask | LayoutTask | RegionTask | UnpackTask | BuildTask
+    | PrintTask | PrintedPictureTask | LayoutTask | RegionTask | UnpackTask | BuildTask | BatchTask
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A reply of a worker. ``ready``: it accepts tasks. ``page``: one more page is parsed, with the file's page count.
+    ``part``: a file of a batch is done.
 
     ``done``: the result of the task. ``failed``: its error.
     """
 
-    kind: Literal["ready", "page", "done", "failed"]
+    kind: Literal["ready", "page", "part", "done", "failed"]
     value: object = None
 
 

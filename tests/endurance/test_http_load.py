@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,10 +47,24 @@ checks.positive_data_acceptance.enabled = false  # no schema says what is in a f
 """
     for path in ("/api/v1/imports", "/api/v1/libraries/{library}/index", "/api/v1/libraries/{library}/sources")
 )
+_CHECKS += "".join(
+    f"""
+[[operations]]
+include-name = "POST /api/v1/libraries/{{library}}/{kind}"
+checks.ensure_resource_availability.enabled = false  # 404 is also said of a document that the body names
+"""
+    for kind in ("notes", "feedback")
+)
+_STREAMS = "events|/session|/clear"
+_STAY = ("changeSettings", "deleteLibrary", "deleteVectorStore", "nameLibrary")
+"""Nothing that a sequence of requests does takes the library away that it is about."""
 
 
 def test_every_request_is_answered_as_it_is_described(tmp_path: Path) -> None:
-    """Schemathesis makes them from the description, of what is there and of what is not, with all of its checks."""
+    """Schemathesis makes them from the description, of what is there and of what is not, with all of its checks.
+
+    Last come sequences, in which one request uses what another made: documents, notes, jobs, tokens.
+    """
     with serving(tmp_path / "home", PAGEINDEX_HTTP_REQUESTS_PER_MINUTE="0") as served:
         with served.client() as client:
             client.post("/libraries", json={"name": "default"})
@@ -66,24 +81,39 @@ def test_every_request_is_answered_as_it_is_described(tmp_path: Path) -> None:
                 ],
             }  # fmt: skip
             described = client.get("/openapi.json").json()
-        for operations in described["paths"].values():
-            for parameter in (one for operation in operations.values() for one in operation.get("parameters", [])):
-                if parameter["in"] == "path" and parameter["name"] in there:
-                    parameter["schema"] = parameter["schema"] | {"enum": [there[parameter["name"]]]}
-        (tmp_path / "openapi.json").write_text(json.dumps(described))
         (tmp_path / "schemathesis.toml").write_text(_CHECKS)
-        asked = [
-            Path(sys.executable).with_name("schemathesis"), "run", str(tmp_path / "openapi.json"), "--url", served.url,
-            "-H", f"Authorization: Bearer {START}", "--max-examples", "10", "--suppress-health-check", "all",
-            "--phases", "examples,coverage,fuzzing", "--request-timeout", "60",
-        ]  # fmt: skip
+        single = _describe_seeded(described, there)
+        shared = _describe_seeded(described, {name: there[name] for name in ("library", "model", "vector_store")})
         makers = [part for one in _MAKERS for part in ("--include-operation-id", one)]
         others = [part for one in _MAKERS for part in ("--exclude-operation-id", one)]
-        others += ["--exclude-path-regex", "events|/session|/clear|/tokens|/settings", "--exclude-method", "DELETE"]
-        for operations in (others, makers):  # those first that make no library of a name that a path may have
+        others += ["--exclude-path-regex", f"{_STREAMS}|/tokens|/settings", "--exclude-method", "DELETE"]
+        sequences = [part for one in _STAY for part in ("--exclude-operation-id", one)]
+        sequences += ["--exclude-path-regex", _STREAMS]
+        phases = "examples,coverage,fuzzing"
+        for name, schema, phase, count, operations in (
+            ("others", single, phases, 4, others),  # first: they make no library of a name that a path may have
+            ("makers", single, phases, 4, makers),
+            ("sequences", shared, "stateful", 80, sequences),
+        ):
+            (tmp_path / "openapi.json").write_text(json.dumps(schema))
+            asked = [
+                Path(sys.executable).with_name("schemathesis"), "run", str(tmp_path / "openapi.json"),
+                "--url", served.url, "-H", f"Authorization: Bearer {START}", "--max-examples", str(count),
+                "--suppress-health-check", "all", "--phases", phase, "--request-timeout", "120", "--seed", "46",
+            ]  # fmt: skip
             done = subprocess.run([*asked, *operations], capture_output=True, text=True, cwd=tmp_path)
-            (tmp_path / f"findings-{len(operations)}.txt").write_text(done.stdout)
+            (tmp_path / f"{name}.txt").write_text(done.stdout)
             assert done.returncode == 0, done.stdout[-10000:]
         with served.client() as client:
             assert client.get("/health").status_code == 200
         assert not [line for line in served.said if "Traceback" in line]
+
+
+def _describe_seeded(described: dict[str, Any], there: Mapping[str, object]) -> dict[str, Any]:
+    """Return a description whose parameters of paths name what is there."""
+    seeded: dict[str, Any] = json.loads(json.dumps(described))
+    for operations in seeded["paths"].values():
+        for parameter in (one for operation in operations.values() for one in operation.get("parameters", [])):
+            if parameter["in"] == "path" and parameter["name"] in there:
+                parameter["schema"] = parameter["schema"] | {"enum": [there[parameter["name"]]]}
+    return seeded

@@ -63,11 +63,11 @@ def test_no_general_advice_is_of_the_command_line() -> None:
     assert seen > 400 and not wrong
 
 
-def test_an_unknown_document_is_explained_in_the_words_of_the_door(tmp_path: Path) -> None:
+def test_an_unknown_document_is_explained_in_the_words_of_the_interface(tmp_path: Path) -> None:
     (tmp_path / "mill.md").write_text("# The mill\n\nIt stands.\n")
     engine = Engine(tmp_path / "home")
     run(engine.index(tmp_path / "mill.md"))
     with pytest.raises(NotFoundError) as error:
         run(engine.documents.get("zzz.pdf"))
     engine.close()
-    assert "command" not in str(error.value) and "list command" in error.value.command_advice
+    assert "command" not in str(error.value) and "command 'list'" in error.value.command_advice

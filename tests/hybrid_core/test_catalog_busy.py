@@ -21,7 +21,7 @@ def test_without_a_free_connection_the_store_is_busy(tmp_path: Path, monkeypatch
     with ExitStack() as held:
         for _ in range(sqlite.CONNECTIONS):
             held.enter_context(catalog.snapshot())
-        with pytest.raises(BusyError, match=r"all 10 connections of this process.*Try again") as caught:
+        with pytest.raises(BusyError, match=r"all 10 database connections of this process.*Try again") as caught:
             held.enter_context(catalog.snapshot())
         assert caught.value.retryable
     with catalog.snapshot() as snapshot:
@@ -49,7 +49,7 @@ def test_writers_that_wait_for_another_process_leave_connections_to_readers(tmp_
     other.execute("ROLLBACK")
     other.close()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     with catalog.snapshot() as snapshot:
         assert len(snapshot.libraries()) == len(threads)
     catalog.close()

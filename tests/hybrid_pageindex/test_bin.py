@@ -140,7 +140,7 @@ def test_what_has_expired_is_deleted_by_the_next_run(engine: Engine, tmp_path: P
     assert [file.name for file in (engine.home / "originals").rglob("*.md")] == [
         file.name for file in [run(engine.documents.original("new.md"))]
     ]
-    with pytest.raises(NotFoundError, match="in the bin"):
+    with pytest.raises(NotFoundError, match="bin has no entry"):
         run(engine.bin.restore(first))
 
 

@@ -181,7 +181,7 @@ def test_following_gives_way_to_searches(
         thread.start()
         thread.join(0.5)
         assert thread.is_alive() and positions(tmp_path / "home")[0] == 2
-    thread.join(60)
+    thread.join(600)
     assert not said(search(reading))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.jobs.queue import JobQueue
@@ -164,3 +165,26 @@ def test_libraries_count_what_waits_and_failed_and_say_what_to_do(engine: Engine
     run(engine.index(good))
     [size] = run(engine.libraries.list())
     assert (size.documents, size.failed) == (1, 2), "the version of before can still be searched"
+
+
+def test_a_job_that_ends_between_two_looks_is_counted(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits, or its document is there: whichever of the two is read first."""
+    run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 2, "reeds"), detach=True))
+    database = engine._catalog()._database
+    reading, looks = database.reading, list[str]()
+
+    @contextmanager
+    def look() -> Iterator[Connection]:
+        with reading() as connection:
+            yield connection
+        looks.append("look")
+        if len(looks) == 1:
+            run(engine.jobs.work(concurrency=1, enough=lambda: True))
+
+    monkeypatch.setattr(database, "reading", look)
+    [size] = run(engine.libraries.list())
+    assert len(looks) > 2 and size.documents + size.waiting > 0
+    [size] = run(engine.libraries.list())
+    assert (size.documents, size.waiting) == (1, 0)

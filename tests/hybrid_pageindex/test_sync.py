@@ -52,7 +52,7 @@ async def test_it_works_where_a_loop_is_running_and_from_threads(mills: SyncEngi
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert found == ["mill.md"] * 8
 
 

@@ -268,7 +268,7 @@ def test_what_cannot_be_made_again_is_taken_out_and_said(
 
     monkeypatch.setattr(reader.Maker, "make", refused)
     check = {check.name: check for check in run(engine.admin.doctor(mend=True)).checks}["content of file.pdf"]
-    assert not check.ok and "were taken out" in check.detail and "it is refused." in check.detail
+    assert not check.ok and "were removed" in check.detail and "it is refused." in check.detail
     assert not run(engine.search("quagga")).results
     (document,) = run(engine.documents.list())
     assert not document.published

@@ -75,7 +75,7 @@ class Killing:
 
     def finish(self) -> None:
         """A last command ends what is left: nothing waits, nothing runs, nothing is lost or half."""
-        assert self._begin("index").wait(120) == 1, "one file is no PDF"
+        assert self._begin("index").wait(600) == 1, "one file is no PDF"
         engine = Engine(self._home)
         try:
             counts = JobReader(engine._catalog()).counts()

@@ -16,11 +16,19 @@ import psutil
 
 REVISION = "2025-06-18"
 MODERN = "2026-07-28"  # without a handshake: every request says what its client can
+# A call waits for its build as long as a busy machine takes.
+PATIENT = "from hybrid_pageindex.mcp import state; state._PATIENCE = 600.0"
 QUESTION = "net sales of Corvane Optics in fiscal 2023"  # page 3 of its report
 
 
 def program(home: Path, *options: object) -> list[str]:
     return [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "mcp", *map(str, options)]
+
+
+def begun_with(first: str, command: list[str]) -> list[str]:
+    """A command of this program as it runs after some Python."""
+    code = f"{first}; import sys; from hybrid_pageindex.cli.main import main; sys.exit(main())"
+    return [sys.executable, "-c", code, *command[3:]] if first else command
 
 
 def answer(result: dict[str, Any]) -> dict[str, Any]:
@@ -38,10 +46,11 @@ def refusal(result: dict[str, Any]) -> str:
 class Stdio:
     """A stdio server and a client that writes lines. Every line the server writes must be JSON-RPC."""
 
-    def __init__(self, home: Path, *options: object, revision: str = REVISION) -> None:
+    def __init__(self, home: Path, *options: object, revision: str = REVISION, first: str = PATIENT) -> None:
+        """``first`` is Python that its process runs before it serves."""
         self.process = subprocess.Popen(
-            program(home, *options), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            cwd="/",
+            begun_with(first, program(home, *options)),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/",
         )  # fmt: skip
         self._number = 0
         self._answers: dict[int, dict[str, Any]] = {}
@@ -117,8 +126,8 @@ class Stdio:
 
 
 @contextmanager
-def stdio(home: Path, *options: object, revision: str = REVISION) -> Iterator[Stdio]:
-    client = Stdio(home, *options, revision=revision)
+def stdio(home: Path, *options: object, revision: str = REVISION, first: str = PATIENT) -> Iterator[Stdio]:
+    client = Stdio(home, *options, revision=revision, first=first)
     try:
         client.begin()
         yield client
@@ -130,10 +139,7 @@ def stdio(home: Path, *options: object, revision: str = REVISION) -> Iterator[St
 @contextmanager
 def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1", first: str = "") -> Iterator[str]:
     """A server on HTTP; gives its URL. ``first`` is Python that its process runs before it serves."""
-    command = program(home, "--http", f"{host}:0", *options)
-    if first:
-        code = f"{first}; import sys; from hybrid_pageindex.cli.main import main; sys.exit(main())"
-        command = [sys.executable, "-c", code, *command[3:]]
+    command = begun_with(first, program(home, "--http", f"{host}:0", *options))
     environment = os.environ | ({"PAGEINDEX_MCP_TOKEN": token} if token else {})
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,

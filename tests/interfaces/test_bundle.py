@@ -36,7 +36,7 @@ def test_the_manifest_follows_its_schema(unpacked: Path) -> None:
     for wrong in ({"server": {"type": "uv"}}, {"manifest_version": "9"}, {"unknown": 1}, {"user_config": {"a": {}}}):
         assert list(validator.iter_errors(manifest | wrong)), wrong
     assert (unpacked / manifest["server"]["entry_point"]).is_file()
-    tools = json.loads((ROOT / "tests" / "doors" / "mcp_tools.json").read_text())
+    tools = json.loads((ROOT / "tests" / "interfaces" / "mcp_tools.json").read_text())
     assert [tool["name"] for tool in manifest["tools"]] == [tool["name"] for tool in tools]
     named = set(json.dumps(manifest["server"]).split("${user_config.")[1:])
     assert {part.partition("}")[0] for part in named} == set(manifest["user_config"])
@@ -71,7 +71,7 @@ def test_the_server_in_the_bundle_starts_as_its_manifest_says(unpacked: Path, tm
     lines = request(1, "initialize", **client) + request(2, "tools/list")
     environment = os.environ | {"PYTHONPATH": str(unpacked)}
     process = subprocess.run(
-        command, input=lines, capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path
+        command, input=lines, capture_output=True, text=True, timeout=600, env=environment, cwd=tmp_path
     )
     replies = {reply["id"]: reply for reply in map(json.loads, process.stdout.splitlines()) if "id" in reply}
     assert replies[1]["result"]["serverInfo"]["name"] == "hybrid-pageindex", process.stderr

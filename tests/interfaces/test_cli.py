@@ -113,7 +113,7 @@ def test_the_doctor_lays_a_damaged_catalog_to_nothing_else(tmp_path: Path, capsy
 def test_too_little_memory_gives_a_line_and_no_traceback(tmp_path: Path, megabytes: int) -> None:
     (tmp_path / "a.md").write_text("# Mill\n\nIt was sold in 1987.\n")
     command = f"ulimit -v {megabytes * 1000}; exec {sys.executable} -m hybrid_pageindex --home home index a.md"
-    ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert "Traceback" not in ended.stderr and "memory" in ended.stderr + ended.stdout
 
 
@@ -405,7 +405,7 @@ def test_help_and_version(cli: Cli) -> None:
 
 def test_help_imports_no_heavy_package() -> None:
     command = [sys.executable, "-X", "importtime", "-m", "hybrid_pageindex", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     heavy = {"numpy", "pydantic", "sqlalchemy", "fastapi", "pymupdf"}
     assert done.returncode == 0 and "hybrid_pageindex.cli.parser" in done.stderr
     assert not heavy & {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
@@ -450,11 +450,11 @@ def test_small_things_are_said_as_people_say_them(cli: Cli, tmp_path: Path) -> N
     assert "Did you mean" not in cli("remove", "nope.pdf").stderr
     assert "Did you mean 'report.pdf'" in cli("remove", "reprot.pdf").stderr
     shown = cli("info", "a.pdf").stdout
-    assert re.search(r"mtime +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]", shown) and "is gone" not in shown
+    assert re.search(r"mtime +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]", shown) and "is missing" not in shown
     path.unlink()
     for arguments in (("info", "a.pdf"), ("list",), ("index", other.parent)):
         said = cli(*arguments).stdout
-        assert "gone" in said and "prun" in said
+        assert "is missing" in said and "prun" in said
     assert "gone" not in cli("index", folder, "--prune").stdout
 
 

@@ -1,4 +1,4 @@
-"""The Python door: from scripts, from running loops, from several threads."""
+"""The Python interface: from scripts, from running loops, from several threads."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_wrong_arguments_are_usage_errors(library: Engine, arguments: dict[str, 
 
 
 def test_wrong_pages_queries_and_homes_are_usage_errors(library: Engine) -> None:
-    with pytest.raises(UsageError, match="'1' is no page number"):
+    with pytest.raises(UsageError, match="'1' is not a page number"):
         run(library.pages("book.pdf", ["1"]))  # type: ignore[list-item]
     with pytest.raises(UsageError, match="question is empty"):
         run(library.outline("book.pdf", query=""))

@@ -1,4 +1,4 @@
-"""Jobs through the doors: what is shown of them, and what somebody decides about them."""
+"""Jobs through the interfaces: what is shown of them, and what somebody decides about them."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_command_that_waits_for_what_is_paused_says_so(engine: Engine, filings
         assert said, "it ended"
     assert "when its job is resumed" in said and run(engine.jobs.list()).jobs[0].state == "paused"
     run(engine.jobs.resume(everything=True))
-    assert waiting.wait(120) == 0 and len(run(engine.documents.list())) == 1
+    assert waiting.wait(600) == 0 and len(run(engine.documents.list())) == 1
     waiting.stderr.close()
 
 
@@ -204,7 +204,7 @@ def test_agents_have_documents_made_anew(engine: Engine, filings: list[Path]) ->
     with stdio(engine.home, "--root", engine.home) as agent:
         said = answer(agent.call("jobs", action="rebuild", documents=[filings[0].name]))["said"]
         assert "1 file left to workers" in said
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while any(job["state"].partition(":")[0] != "done" for job in answer(agent.call("jobs"))["jobs"]):
             assert time.monotonic() < until
             time.sleep(0.2)

@@ -180,7 +180,7 @@ def test_a_server_does_what_another_left_behind(root: Path, tmp_path: Path, long
         assert client.close()[0] == 0
     long_file.opened()
     with stdio(tmp_path / "home", "--root", root) as client:
-        end = time.monotonic() + 120
+        end = time.monotonic() + 600
         while not answer(client.call("list_documents"))["total"]:
             assert time.monotonic() < end
             time.sleep(0.2)
@@ -226,7 +226,7 @@ def test_two_servers_on_one_home_build_a_document_once(root: Path, tmp_path: Pat
         found = [answer(client.call("search", question=pdfs.landmark("reeds", 150))) for client in (one, two)]
         assert [f["results"][0]["page"] for f in found] == [150, 150]
         answer(one.call("remove_documents", documents=["a.pdf"]))
-        assert "No document" in refusal(two.call("read", document="a.pdf", pages="1"))
+        assert "has no document" in refusal(two.call("read", document="a.pdf", pages="1"))
 
 
 async def test_a_document_is_built_once_whichever_calls_ask_for_it(
@@ -253,7 +253,7 @@ async def test_a_document_is_built_once_whichever_calls_ask_for_it(
     assert first is not None and {result.status for result in first} == {"indexed"} and len(first) == 2
     assert second == first[:1], "one job, for both"
     await builds.close()
-    with pytest.raises(StoreError, match="ending"):
+    with pytest.raises(StoreError, match="shutting down"):
         builds.start((small,), None)
     engine.close()
 

@@ -68,6 +68,20 @@ def test_foreign_pages_and_huge_requests_are_refused(library: Engine) -> None:
         assert status() == 200
 
 
+def test_methods_that_are_not_served_are_told_those_that_are(library: Engine) -> None:
+    allowed = "DELETE, GET, HEAD, OPTIONS, POST"
+    with http(library.home, "--read-only", token=TOKEN) as url:
+        for method in ("PUT", "PATCH", "TRACE", "BREW"):
+            refused = httpx2.request(method, url)
+            assert (refused.status_code, refused.headers["allow"]) == (405, allowed), method
+        asked = httpx2.options(url)
+        assert (asked.status_code, asked.headers["allow"]) == (204, allowed)
+        assert httpx2.head(url).status_code == 401
+        signed = {"Authorization": f"Bearer {TOKEN}"}
+        head, got = httpx2.head(url, headers=signed), httpx2.get(url, headers=signed)
+        assert head.status_code == got.status_code and head.content == b""
+
+
 async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
     tmp_path: Path, long_file: LongFile
 ) -> None:
@@ -101,8 +115,8 @@ async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
     ("written", "token", "why"),
     [
         ("0.0.0.0:80", "", "no token is set"), ("example.org:80", "", "no token"), ("[::]:80", "", "no token"),
-        ("0.0.0.0:80", "short", "too short"), ("localhost", "", "no address"), (":80", "", "no address"),
-        ("127.0.0.1:99999", "", "no address"), ("127.0.0.1:x", "", "no address"),
+        ("0.0.0.0:80", "short", "too short"), ("localhost", "", "is not an address"), (":80", "", "is not an address"),
+        ("127.0.0.1:99999", "", "is not an address"), ("127.0.0.1:x", "", "is not an address"),
     ],
 )  # fmt: skip
 def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
@@ -114,8 +128,8 @@ def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
 
 def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, program: Cli) -> None:
     for options, why in (
-        (["--http", "0.0.0.0:0"], "PAGEINDEX_MCP_TOKEN"), (["--root", str(tmp_path / "none")], "is no folder"),
-        (["--install", "netscape"], "Choose claude-desktop"), (["--root", ""], "'' is no folder"),
+        (["--http", "0.0.0.0:0"], "PAGEINDEX_MCP_TOKEN"), (["--root", str(tmp_path / "none")], "is not a folder"),
+        (["--install", "netscape"], "Choose claude-desktop"), (["--root", ""], "'' is not a folder"),
         (["--install", "cursor", "--http", "127.0.0.1:80"], "--http"),
     ):  # fmt: skip
         done = program("mcp", *options)

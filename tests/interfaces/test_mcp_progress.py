@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,7 @@ from fastmcp import Client
 
 from hybrid_core.types.jobs import JobRequest
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.server import build_server
 from indexers.jobs.runner import workplace
@@ -153,6 +155,31 @@ def test_a_file_of_a_running_call_is_not_waited_for_longer_than_it_takes(
         if added["status"] == "success":  # else it said after twenty seconds that it goes on
             assert added["indexed"] == 2 and [Path(each["path"]).name for each in added["failed"]] == ["b.pdf"]
         assert any(m["params"]["progressToken"] == "u" for m in one.notified), "whoever waits is told so"
+
+
+async def test_a_build_that_ends_during_a_status_is_told(
+    tmp_path: Path, long_file: LongFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is being built, or its document is there: whichever of the two is looked at first."""
+    file = long_file(tmp_path / "long.gated")
+    with closing(Engine(tmp_path / "home")) as engine:
+        async with Client(build_server(engine, Access((tmp_path,)))) as client:
+            building = asyncio.ensure_future(client.call_tool("build_index", {"file_path": str(file)}))
+            while not (await client.call_tool("index_status", {})).structured_content["building"]:
+                await asyncio.sleep(0.05)
+            kind = type(engine.libraries)
+            listed = kind.list
+
+            async def list_slowly(libraries: Any, part: str = "") -> list[LibrarySize]:
+                sizes = await listed(libraries, part)
+                long_file.opened()
+                await building
+                return sizes
+
+            monkeypatch.setattr(kind, "list", list_slowly)
+            status = (await client.call_tool("index_status", {})).structured_content
+            assert building.done()
+            assert status["building"] or status["libraries"][0]["documents"], status
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hybrid_core.errors import StoreError
+from hybrid_core.store.catalog.maintenance import HomeState
 from hybrid_core.types.results import Evidence
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.engine.index.worker import Feed
 from hybrid_pageindex.mcp.payloads import evidence_payload
+from hybrid_pageindex.mcp.subscriptions import Subscriptions
 from tests import pdfs
 from tests.interfaces.mcp_client import MODERN, Stdio, stdio
 
@@ -40,8 +46,8 @@ def served(home: Path) -> Iterator[Stdio]:
     ("uri", "why"),
     [
         (f"{BASE}/page/99", "no page 99"),
-        (f"{BASE}/page/x", "no page number"),
-        ("pageindex://default/none.md", "No document"),
+        (f"{BASE}/page/x", "is not a page number"),
+        ("pageindex://default/none.md", "has no document"),
         ("pageindex://nowhere/mill.md/outline", "nowhere"),
         ("other://thing", "not found"),
     ],
@@ -167,6 +173,51 @@ def _updated(client: Stdio) -> list[str]:
         for message in client.notified
         if message["method"] == "notifications/resources/updated"
     ]
+
+
+async def test_watches_and_streams_share_one_look_at_the_home() -> None:
+    """And nobody looks while nobody listens. A catalog that is busy is asked again."""
+    looks, version, busy, told = 0, 1, False, asyncio.Event()
+
+    async def read() -> HomeState:
+        nonlocal looks
+        looks += 1
+        return HomeState(7, {"lib": version})
+
+    async def get(_: str, library: str) -> Any:
+        nonlocal busy
+        if busy:
+            busy = False
+            raise StoreError("busy")
+        return SimpleNamespace(doc_id="d", version=version)
+
+    async def notify() -> None:
+        told.set()
+
+    feed = Feed(read)
+    engine: Any = SimpleNamespace(documents=SimpleNamespace(get=get))
+    subscriptions = Subscriptions(engine, feed)
+    tasks = [asyncio.create_task(work) for work in (feed.run(), subscriptions.run())]
+    await asyncio.sleep(0.6)
+    assert looks == 0
+    document: Any = SimpleNamespace(doc_id="d", version=1)
+    subscriptions.add("key", "lib", document, notify)
+    before = await feed.after(-1)
+    stream = asyncio.create_task(feed.after(10**9, before))
+    await asyncio.sleep(1.1)
+    assert 1 <= looks <= 6 and not stream.done() and not told.is_set()
+    busy, version = True, 2
+    async with asyncio.timeout(30):
+        assert (await stream).parts == {"lib": 2}
+        await told.wait()
+    subscriptions.remove("key")
+    await asyncio.sleep(0.6)
+    ended = looks
+    await asyncio.sleep(0.8)
+    assert looks == ended
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def test_the_revision_of_2026_listens_on_a_stream(tmp_path: Path) -> None:

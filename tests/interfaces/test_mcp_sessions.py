@@ -36,7 +36,7 @@ class Caller:
     def _post(self, method: str, params: dict[str, Any], headers: dict[str, str]) -> httpx2.Response:
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         # No certificate is looked at: to load those of the world takes longer than the call.
-        return httpx2.post(self.url, json=message, headers=headers, timeout=60, verify=False)
+        return httpx2.post(self.url, json=message, headers=headers, timeout=600, verify=False)
 
     def status(self) -> int:
         return self._post("ping", {}, self._headers).status_code
@@ -68,7 +68,8 @@ def test_requests_that_open_no_session_end_none(library: Engine) -> None:
     with http(library.home, "--read-only", first=FEW) as url:
         kept = [Caller(url) for _ in range(3)]
         for _ in range(5):
-            assert httpx2.request("OPTIONS", url).status_code == 405
+            options = httpx2.request("OPTIONS", url)
+            assert (options.status_code, "POST" in options.headers["Allow"]) == (204, True)
             assert httpx2.get(url, headers=HEADERS).status_code == 400
             assert httpx2.post(url, json={"jsonrpc": "2.0"}, headers=HEADERS).status_code == 400
             assert httpx2.post(url, content=b"{", headers=HEADERS).status_code == 400

@@ -7,12 +7,14 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.errors import DocumentError, LimitError, UsageError
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.types.jobs import Enqueued, JobRequest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
 from hybrid_pageindex.engine.index.uploads import Upload, fetch, is_public
@@ -53,13 +55,36 @@ def test_uploads_survive_prune_and_are_opened_like_files(engine: Engine, tmp_pat
     assert all(check.ok for check in run(engine.admin.doctor(deep=True)).checks if "content" in check.name)
 
 
+def test_an_upload_names_its_job_though_a_worker_was_quicker(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file without a job is one that the library has already."""
+    enqueue = JobQueue.enqueue
+
+    def enqueue_and_work(queue: JobQueue, requests: Sequence[JobRequest], **options: str) -> list[Enqueued]:
+        enqueued = enqueue(queue, requests, **options)
+        with monkeypatch.context() as other:
+            other.setattr(JobQueue, "enqueue", enqueue)
+            run(engine.jobs.work(concurrency=1, enough=lambda: True))
+        return enqueued
+
+    def upload(*files: Upload) -> list[str]:
+        before = {view.job.id for view in run(engine.jobs.list()).jobs}
+        made = run(engine.upload(files)).files
+        statuses = {view.job.id: view.job.status for view in run(engine.jobs.list()).jobs if view.job.id not in before}
+        return [statuses[file.job or 0] for file in made]
+
+    monkeypatch.setattr(JobQueue, "enqueue", enqueue_and_work)
+    assert upload(Upload("notes.md", _NOTES), Upload("torn.pdf", b"%PDF-1.7 torn")) == ["done", "failed"]
+    assert upload(Upload("notes.md", b"# Another harvest"), Upload("new.md", b"# New")) == ["done", "done"]
+    assert upload(Upload("torn.pdf", b"%PDF-1.7 torn again")) == ["failed"]
+
+
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:
-    with pytest.raises(UsageError, match="no name"):
+    with pytest.raises(UsageError, match="no file name"):
         run(engine.index(_NOTES))
     with pytest.raises(UsageError, match="only bytes need one"):
         run(engine.index("notes.md", name="other.md"))
     (file,) = run(engine.index(b"\x00\x01\x02", name="data.bin")).files
-    assert file.status == "failed" and "not read" in (file.error or "")
+    assert file.status == "failed" and "not supported" in (file.error or "")
 
 
 def test_standard_input(tmp_path: Path) -> None:
@@ -73,6 +98,8 @@ def test_standard_input(tmp_path: Path) -> None:
 _ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
     "/report.md": (200, {"Content-Type": "text/markdown"}, _NOTES),
     "/page?id=3": (200, {"Content-Type": "text/html; charset=utf-8"}, b"<h1>Kelp</h1><p>Gulls."),
+    "/feed": (200, {"Content-Type": "application/rss+xml"}, b"<rss><channel><title>Kelp</title></channel></rss>"),
+    "/data": (200, {"Content-Type": "application/xml; charset=utf-8"}, b"<a><b>kelp</b></a>"),
     "/moved": (302, {"Location": "/report.md"}, b""),
     "/inside": (302, {"Location": "http://10.0.0.1/secret.md"}, b""),
     "/file": (302, {"Location": "file:///etc/passwd"}, b""),
@@ -114,15 +141,17 @@ def test_a_file_of_the_web(web: str) -> None:
     assert (found.address, found.data) == (f"web:/{host}/report.md", _NOTES)
     assert fetch(f"{web}/moved", 10_000, _local).data == _NOTES
     assert fetch(f"{web}/page?id=3", 10_000, _local).address == f"web:/{host}/page?id=3.html"
+    assert fetch(f"{web}/feed", 10_000, _local).address == f"web:/{host}/feed.rss"
+    assert fetch(f"{web}/data", 10_000, _local).address == f"web:/{host}/data.xml"
 
 
 @pytest.mark.parametrize(
     ("path", "error", "said"),
     [
-        ("/inside", DocumentError, "10.0.0.1, which is no public address"),
+        ("/inside", DocumentError, "10.0.0.1 is not a public address"),
         ("/file", DocumentError, "not a web address that can be fetched"),
         ("/round", DocumentError, "redirects more than"),
-        ("/tool", DocumentError, "application/x-msdownload are not read"),
+        ("/tool", DocumentError, "application/x-msdownload are not supported"),
         ("/big.txt", LimitError, "max_download_size"),
         ("/nothing", DocumentError, "answered 404"),
     ],

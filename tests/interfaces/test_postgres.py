@@ -55,7 +55,10 @@ def test_a_catalog_moves_to_postgresql_and_back(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("postgresql://nobody:secret@127.0.0.1:1/none", "nobody:***@127.0.0.1:1/none: does not answer"),
+        (
+            "postgresql://nobody:secret@127.0.0.1:1/none",
+            "@127.0.0.1:1/none: the database server does not answer",
+        ),
         ("mysql://localhost/x", "names mysql, not PostgreSQL"),
         ("rubbish", "is not a valid address"),
     ],
@@ -86,10 +89,10 @@ def test_a_server_that_dies_while_files_are_indexed_costs_nothing(tmp_path: Path
                     break
         server.stop(signal.SIGQUIT)
         server.start()
-        out, err = running.communicate(timeout=200)
+        out, err = running.communicate(timeout=600)
         assert "Traceback" not in err, err
         if running.returncode:  # it said that the server was gone: the same command completes it
-            again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
+            again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
             assert again.returncode == 0, (out, err, again.stderr)
         with catalog.snapshot() as snapshot:
             assert len(snapshot.published("default")) == 12
@@ -123,7 +126,7 @@ def test_a_service_over_a_server_in_trouble_says_so_and_goes_on(tmp_path: Path) 
             assert client.post("/search", json=asked).json()["results"] == before
             refused = client.post("/libraries/mills/documents", files=later)
             assert refused.status_code in (500, 503), refused.text
-            assert "takes no writes" in refused.json()["error"]["message"]
+            assert "refuses writes" in refused.json()["error"]["message"]
             anew("RESET default_transaction_read_only")
             until(lambda: client.post("/libraries/mills/documents", files=later).status_code == 202)
 

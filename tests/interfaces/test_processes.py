@@ -74,7 +74,7 @@ def test_kill_9_at_random_moments(tmp_path: Path, kills: int) -> None:
     engine = Engine(home)
     began = time.monotonic()
     whole = start_indexing(home, folder, "--workers", "1")
-    _, said = whole.communicate(timeout=120)
+    _, said = whole.communicate(timeout=600)
     usual = time.monotonic() - began
     assert reported(said) == set(newest)
     promised = dict(newest)

@@ -58,7 +58,7 @@ def test_a_folder_that_is_missing_is_reported_and_loses_nothing(engine: Engine, 
     shutil.move(tmp_path / "files", tmp_path / "elsewhere")
     [update] = run(engine.update(prune=True))
     assert update.gone == () and [file.status for file in update.report.files] == ["failed"]
-    assert "1 document out of reach" in " ".join(update.report.notes) and len(run(engine.documents.list())) == 1
+    assert "1 document unreachable" in " ".join(update.report.notes) and len(run(engine.documents.list())) == 1
 
 
 def test_every_library_is_brought_up_to_date_with_the_options_of_its_sources(engine: Engine, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_folders_are_watched_listed_and_let_go(cli: Cli, tmp_path: Path) -> None
     nothing = cli("index")
     assert nothing.returncode == 1 and "Add a source by indexing it once: index PATH." in nothing.stderr
     refused = cli("watch", "add", file)
-    assert refused.returncode == 2 and "is no folder" in refused.stderr
+    assert refused.returncode == 2 and "is not a folder" in refused.stderr
     added = cli("watch", "add", file.parent, "-L", "notes", "--poll", "--enrich", "never")
     assert added.stdout == f"notes: {file.parent} (folder, enrich never), watched: yes, by polling\n"
     updated = cli("index")
@@ -142,5 +142,5 @@ def test_agents_folders_are_remembered_as_folders(engine: Engine, tmp_path: Path
 
 def test_only_a_folder_can_be_watched(engine: Engine, tmp_path: Path) -> None:
     for path in (tmp_path / "nothing", write(tmp_path / "a.md", "x")):
-        with pytest.raises(UsageError, match="is no folder"):
+        with pytest.raises(UsageError, match="is not a folder"):
             run(engine.sources.watch_folder(path))

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,7 +58,10 @@ def test_what_is_saved_is_found_and_what_moves_stays_the_same_document(engine: E
         late = pdfs.numbered(other / "late.pdf", 1, "cliffs")
         assert until(events, "indexed", late)["library"] == "second", "a folder that was added meanwhile"
         run(engine.sources.unwatch_folder(other, library="second"))
-        time.sleep(2)
+        third = tmp_path / "third"
+        third.mkdir()
+        run(engine.sources.watch_folder(third))
+        until(events, "indexed", pdfs.numbered(third / "gull.pdf", 1, "gulls"))  # it heard of both
         pdfs.numbered(other / "unwatched.pdf", 1, "rocks")
         until(events, "indexed", pdfs.numbered(folder / "last.pdf", 1, "sands"))
     assert [one.name for one in run(engine.documents.list(library="second"))] == ["late.pdf"]

@@ -47,7 +47,7 @@ def begun(home: Path, *arguments: object) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def until(true: Callable[[], object], seconds: float = 60) -> None:
+def until(true: Callable[[], object], seconds: float = 600) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -152,7 +152,7 @@ def test_processes_that_index_the_same_files_share_the_work(engine: Engine, tmp_
         pdfs.numbered(folder / f"{number:02}.pdf", 5, f"cape {number}")
         os.utime(folder / f"{number:02}.pdf", (1, 1))
     commands = [begun(engine.home, "index", folder, "--json", "--workers", "1") for _ in range(8)]
-    told = [json.loads(command.communicate(timeout=240)[0])["files"] for command in commands]
+    told = [json.loads(command.communicate(timeout=600)[0])["files"] for command in commands]
     assert all(len(files) == 12 and {file["status"] for file in files} <= {"indexed", "unchanged"} for files in told)
     made = Counter((file["path"], file["seconds"]) for files in told for file in files if file["status"] == "indexed")
     assert len(made) == 12, "each was made once, whoever tells of it"
@@ -203,7 +203,7 @@ class _Call:
         self._thread.start()
 
     def ended(self) -> IndexReport:
-        self._thread.join(120)
+        self._thread.join(600)
         return self.report[0]
 
 
@@ -267,7 +267,7 @@ def test_a_pause_is_kept_over_a_restart_and_gives_back_what_runs(
     assert all_jobs(engine)[0].status == "waiting" and all_jobs(engine)[0].paused
     long_file.opened()
     control.resume("all")
-    until(lambda: all_jobs(engine)[0].status == "done", 120)
+    until(lambda: all_jobs(engine)[0].status == "done")
     worker.terminate()
     worker.communicate(timeout=600)
     assert all_jobs(engine)[0].attempts == 0

@@ -1,4 +1,4 @@
-"""A scored outline is a search that stops early: the same NodeScores through every door."""
+"""A scored outline is a search that stops early: the same NodeScores through every interface."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from hybrid_core.errors import NotFoundError, StoreError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.documents import (
     Changed,
+    JobPublication,
     Original,
     Publication,
     add_originals,
@@ -34,6 +35,7 @@ from hybrid_core.store.catalog.documents import (
     used_files,
     with_members,
     write_document,
+    write_documents,
 )
 from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.libraries import BINNED, RENEWED, create_library
@@ -41,7 +43,7 @@ from hybrid_core.store.catalog.rows import ContentRows, now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.database import parts
 from hybrid_core.store.home import ORIGINALS, advice_of
-from hybrid_core.store.jobs.fencing import advance_job, lock_job, log
+from hybrid_core.store.jobs.fencing import advance_job, advance_jobs, lock_job, log
 from hybrid_core.store.tables import insert_into, to_json
 from hybrid_core.types.documents import Card
 from hybrid_core.types.files import FileStamp
@@ -174,6 +176,45 @@ class Catalog:
             others = [change for change in changed if change.doc_id != new.doc_id]
             log_changes(connection, [*others, Changed(new.library, new.doc_id, content_id)])
             log(connection, events)
+
+    def publish_together(self, publications: Sequence[JobPublication]) -> tuple[frozenset[int], frozenset[int]]:
+        """Publish documents with new contents in one transaction, each with the next state of its job.
+
+        Return two sets of jobs whose documents are left out: those whose leases are lost, and those whose version the
+        catalog holds already, which ``publish`` is for.
+        """
+        contents = {
+            entry.content_id: ContentRows.of(entry.new.version, entry.new.content, entry.new.orders)
+            for entry in publications
+            if entry.new.content is not None
+        }
+        inserted = frozenset[str]()
+
+        def store(connection: Connection) -> None:
+            nonlocal inserted
+            inserted = rows.insert_contents(connection, list(contents.items()))
+
+        with self._database.writing(before=store) as connection:
+            new = [entry for entry in publications if entry.content_id in inserted]
+            events, lost = advance_jobs(connection, [(entry.fence, entry.advance) for entry in new])
+            for entry in new:
+                if entry.fence.job in lost:
+                    rows.delete_content(connection, entry.content_id)
+            new = [entry for entry in new if entry.fence.job not in lost]
+            if new:
+                recount = Recount(connection)
+                before = write_documents(connection, [(entry.new, entry.content_id) for entry in new])
+                for entry in new:
+                    recount.subtract(entry.new.library, before.get(entry.new.doc_id))
+                    recount.add_new(entry.new.library, contents[entry.content_id].terms["body"])
+                drop_unreferenced(connection, list(before.values()))
+                recount.write()
+                log_changes(
+                    connection, [Changed(entry.new.library, entry.new.doc_id, entry.content_id) for entry in new]
+                )
+            log(connection, events)
+        done = {entry.fence.job for entry in new} | lost
+        return lost, frozenset(entry.fence.job for entry in publications if entry.fence.job not in done)
 
     def move(self, doc_id: str, before: str, *, path: str, card: Card, stamp: FileStamp) -> bool:
         """Record the new path of an unchanged file. Return False if the document is no longer at ``before``."""

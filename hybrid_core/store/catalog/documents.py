@@ -22,9 +22,11 @@ from hybrid_core.cards.corrections import card_to_json
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.rows import ContentRows, now
+from hybrid_core.store.database import parts
 from hybrid_core.store.tables import insert_into, take, to_json
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import ContentVersion, FileStamp
+from hybrid_core.types.jobs import Advance, Fence
 from hybrid_core.types.libraries import is_address, shown_name
 from hybrid_core.types.notes import Note
 
@@ -75,9 +77,11 @@ def kept_files(connection: Connection) -> set[str]:
 
 def is_member(connection: Connection, library: str, path: str) -> bool:
     """Return whether a path is the address of something in a container, and not of a file in a folder "wow!"."""
+    if not is_address(path):
+        return False
     originals = schema.originals.c
     mine = (originals.library == library, originals.path == path, originals.container != "")
-    return is_address(path) and connection.scalar(select(originals.file).where(*mine)) is not None
+    return connection.scalar(select(originals.file).where(*mine)) is not None
 
 
 def document_name(connection: Connection, library: str, path: str) -> str:
@@ -154,7 +158,10 @@ def log_changes(connection: Connection, changes: Sequence[Changed]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A version of a document to publish. ``content`` is None where the catalog is known to hold that version."""
+    """A version of a document to publish. ``content`` is None where the catalog is known to hold that version.
+
+    ``orders`` are the stored words of its pages, None where they are not made yet.
+    """
 
     library: str
     doc_id: str
@@ -163,6 +170,7 @@ class Publication:
     content: IndexedContent | None
     card: Card
     stamp: FileStamp
+    orders: Sequence[bytes] | None = None
 
 
 def write_document(connection: Connection, new: Publication, content_id: str | None) -> str | None:
@@ -183,6 +191,37 @@ def write_document(connection: Connection, new: Publication, content_id: str | N
     row = insert_into(connection, schema.documents).values(**first)
     connection.execute(row.on_conflict_do_update(index_elements=["doc_id"], set_=values))
     return before.content_id if before else None
+
+
+@dataclass(frozen=True, slots=True)
+class JobPublication:
+    """A publication of a job that is running, and the next state of that job. ``content_id`` is the new content's."""
+
+    new: Publication
+    content_id: str
+    fence: Fence
+    advance: Advance
+
+
+def write_documents(connection: Connection, publications: Sequence[tuple[Publication, str]]) -> dict[str, str]:
+    """Write the rows of documents with the ids of their new contents. Return their former contents by doc_id."""
+    documents, before = schema.documents.c, dict[str, str]()
+    for ids in parts([new.doc_id for new, _ in publications]):
+        result = connection.execute(select(documents.doc_id, documents.content_id).where(documents.doc_id.in_(ids)))
+        before |= {row.doc_id: row.content_id for row in result if row.content_id}
+    time = now()
+    values = [
+        {
+            "doc_id": new.doc_id, "library": new.library, "path": new.path,
+            "name": document_name(connection, new.library, new.path), "content_id": content_id,
+            "card": to_json(card_to_json(new.card)), **asdict(new.stamp), "indexed_at": time, "error": "",
+        }
+        for new, content_id in publications
+    ]  # fmt: skip
+    row = insert_into(connection, schema.documents)
+    changed = {name: row.excluded[name] for name in values[0] if name != "doc_id"}
+    connection.execute(row.on_conflict_do_update(index_elements=["doc_id"], set_=changed), values)
+    return before
 
 
 def with_members(connection: Connection, doc_ids: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
+from itertools import repeat
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +19,7 @@ from sqlalchemy import BigInteger, Column, Connection, Integer, Table, delete, f
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.database import parts
 from hybrid_core.store.tables import CleanString as String
-from hybrid_core.store.tables import insert_into, metadata
+from hybrid_core.store.tables import clean, metadata
 from hybrid_core.text.terms import HEADER, TermCounts
 
 Ints = npt.NDArray[np.int64]
@@ -28,6 +29,10 @@ _ADD_IN_POSTGRES = text(
     "INSERT INTO frequencies (library, term, pages) "
     "SELECT :library, unnest(CAST(:terms AS bigint[])), unnest(CAST(:pages AS integer[])) "
     "ON CONFLICT (library, term) DO UPDATE SET pages = frequencies.pages + excluded.pages"
+)
+_ADD_IN_SQLITE = (
+    "INSERT INTO frequencies (library, term, pages) VALUES (?, ?, ?) "
+    "ON CONFLICT (library, term) DO UPDATE SET pages = pages + excluded.pages"
 )
 
 frequencies = Table(
@@ -57,6 +62,10 @@ class Recount:
         """Subtract the pages of a content that a document of the library no longer has."""
         self._count(library, content_id, -1)
 
+    def add_new(self, library: str, body: bytes) -> None:
+        """Count the pages of a content by its stored terms, which this transaction has just written."""
+        self._changes[library].append(_unpacked(body[:HEADER], body[HEADER:]))
+
     def write(self) -> None:
         for library, changes in sorted(self._changes.items()):
             terms, at = np.unique(np.concatenate([terms for terms, _ in changes]), return_inverse=True)
@@ -77,12 +86,9 @@ class Recount:
         if self._connection.dialect.name == "postgresql":  # a statement a term takes a second for a long document
             self._connection.execute(_ADD_IN_POSTGRES, {"library": library, "terms": terms, "pages": pages})
             return
-        new = insert_into(self._connection, frequencies)
-        added = new.on_conflict_do_update(
-            index_elements=["library", "term"], set_={"pages": frequencies.c.pages + new.excluded.pages}
-        )
-        rows = [{"library": library, "term": term, "pages": n} for term, n in zip(terms, pages, strict=True)]
-        self._connection.execute(added, rows)
+        # Without SQLAlchemy's work for each value: a batch of documents has thousands of terms.
+        counted = zip(repeat(clean(library)), terms, pages)
+        self._connection.exec_driver_sql(_ADD_IN_SQLITE, list(counted))
 
     def _drop_empty(self, library: str, terms: Sequence[int]) -> None:
         columns = frequencies.c
@@ -95,9 +101,15 @@ def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
     """Return the terms of a content's pages, and how many pages hold each; EVERY is first. Positions are not read."""
     body, key = schema.terms.c.body, schema.terms.c.content_id == content_id
     header = connection.execute(select(func.substr(body, 1, HEADER)).where(key)).scalar_one()
-    pages, count = TermCounts.stored(header)
+    _, count = TermCounts.stored(header)
     packed = connection.execute(select(func.substr(body, HEADER + 1, 8 * count)).where(key)).scalar_one()
-    both = np.frombuffer(packed, "<u4").astype(np.int64)
+    return _unpacked(header, packed)
+
+
+def _unpacked(header: bytes, packed: bytes) -> tuple[Ints, Ints]:
+    """Return the terms, and how many pages hold each, of the stored terms after their header."""
+    pages, count = TermCounts.stored(header)
+    both = np.frombuffer(packed, "<u4", 2 * count).astype(np.int64)
     return np.append(EVERY, both[:count]), np.append(pages, both[count:])
 
 

@@ -20,7 +20,7 @@ from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.trees import packed
 from hybrid_core.store.database import Decoding
 from hybrid_core.store.tables import insert_into, to_json
-from hybrid_core.text.terms import TermOrder
+from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import Document, DocumentRow, IndexedContent, Page, Places, read_warnings
 from hybrid_core.types.files import ContentVersion
 from hybrid_core.types.notes import Note, stored
@@ -138,7 +138,9 @@ class ContentRows:
     chunks: Sequence[Values]
 
     @classmethod
-    def of(cls, version: ContentVersion, content: IndexedContent) -> ContentRows:
+    def of(cls, version: ContentVersion, content: IndexedContent, orders: Sequence[bytes] | None = None) -> ContentRows:
+        """Return the rows of a content. ``orders`` are the stored words of its pages, where they are made already."""
+        orders = page_orders(content) if orders is None else orders
         tree, titles = packed(content.sections)
         return cls(
             content={
@@ -151,7 +153,7 @@ class ContentRows:
             tree={"sections": tree, "titles": titles},
             pages=[_page_values(page) for page in content.pages],
             orders=[
-                {"number": page.number, "terms": TermOrder.of_text(page.text).to_bytes()} for page in content.pages
+                {"number": page.number, "terms": order} for page, order in zip(content.pages, orders, strict=True)
             ],
             chunks=[
                 {"number": c.number, "section": int(c.node_id), "page": c.page, "start": c.start, "end": c.end}
@@ -172,6 +174,27 @@ class ContentRows:
         if self.chunks:
             connection.execute(insert(schema.chunks), [{**key, **chunk} for chunk in self.chunks])
         return True
+
+
+def insert_contents(connection: Connection, contents: Sequence[tuple[str, ContentRows]]) -> frozenset[str]:
+    """Write contents by few statements, each under its id. Return the ids of those that were not stored before."""
+    ordered = sorted(contents, key=lambda pair: pair[0])  # so no two transactions wait for each other
+    new = insert_into(connection, schema.contents).on_conflict_do_nothing().returning(schema.contents.c.content_id)
+    values = [{"content_id": content_id, **content.content} for content_id, content in ordered]
+    inserted = frozenset(connection.execute(new, values).scalars())
+    chosen = [(content_id, content) for content_id, content in ordered if content_id in inserted]
+    for table, single, several in (
+        (schema.terms, "terms", ""), (schema.pages, "", "pages"), (schema.orders, "", "orders"),
+        (schema.trees, "tree", ""), (schema.chunks, "", "chunks"),
+    ):  # fmt: skip
+        rows_of = [
+            {"content_id": content_id, **row}
+            for content_id, content in chosen
+            for row in ([getattr(content, single)] if single else getattr(content, several))
+        ]
+        if rows_of:
+            connection.execute(insert(table), rows_of)
+    return inserted
 
 
 def _page_values(page: Page) -> Values:

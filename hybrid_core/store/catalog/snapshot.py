@@ -173,6 +173,23 @@ class Snapshot(ContentSnapshot):
         documents = schema.documents.c
         return self._connection.scalar(select(documents.path).where(documents.doc_id == doc_id))
 
+    def doc_ids_at(self, library: str, paths: Collection[str]) -> dict[str, str]:
+        """Return the ids of the documents of files, by path. A file without a document is left out."""
+        documents = schema.documents.c
+        query = select(documents.doc_id, documents.path).where(documents.library == library)
+        return {row.path: row.doc_id for row in self._where(query, documents.path, paths)}
+
+    def taken_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
+        """Return those of the ids that documents have."""
+        documents = schema.documents.c
+        return frozenset(row.doc_id for row in self._where(select(documents.doc_id), documents.doc_id, doc_ids))
+
+    def stored_hashes(self, hashes: Collection[str]) -> frozenset[str]:
+        """Return those of the files' hashes that the catalog holds a content of, in whatever version."""
+        contents = schema.contents.c
+        query = select(contents.sha256).distinct()
+        return frozenset(row.sha256 for row in self._where(query, contents.sha256, hashes))
+
     def document_rows(self, library: str) -> list[DocumentRow]:
         """Return the documents of a library as lines of a list, by path; failed ones too."""
         return rows.document_rows(self._connection, library)

@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, Row, bindparam, delete, func, insert, select, update
 
 from hybrid_core.errors import LeaseLostError
+from hybrid_core.store.database import parts
 from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.tables import IS_RUNNING, awaited_by, job_events, jobs, pauses
 from hybrid_core.store.leases import LeasedRows, db_now
@@ -24,6 +25,18 @@ _NOW, _INSERT = select(db_now()), insert(job_events)
 LEASED = LeasedRows(jobs, IS_RUNNING)
 _FORGET_PROGRESS = delete(job_events).where(job_events.c.job_id == bindparam("job"), job_events.c.kind == "progress")
 _FORGET_PAUSE = delete(pauses).where(pauses.c.scope == "job", pauses.c.id == bindparam("job"))
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_LOCKED = select(jobs).where(jobs.c.id.in_(_IDS), IS_RUNNING).order_by(jobs.c.id).with_for_update()
+_FINISH = (
+    update(jobs)
+    .where(jobs.c.id == bindparam("job"))
+    .values(
+        status="done", cause="", again="", lease_until=0, result=bindparam("outcome"), heartbeat_at=db_now(),
+        finished_at=db_now(),
+    )
+)  # fmt: skip
+_FORGET_PROGRESS_OF = delete(job_events).where(job_events.c.job_id.in_(_IDS), job_events.c.kind == "progress")
+_FORGET_PAUSES_OF = delete(pauses).where(pauses.c.scope == "job", pauses.c.id.in_(_IDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +122,47 @@ def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
     return row
 
 
+def lock_jobs(connection: Connection, fences: Sequence[Fence]) -> dict[int, Row[Any]]:
+    """Return the rows of running jobs by id, locked like by ``lock_job``. Jobs whose leases are lost are left out."""
+    claims = {fence.job: (fence.worker, fence.claim) for fence in fences}
+    locked = (row for some in parts(sorted(claims)) for row in connection.execute(_LOCKED, {"ids": some}))
+    return {row.id: row for row in locked if (row.worker, row.claim) == claims[row.id]}
+
+
 def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[Happening]:
     """Write the outcome of a running job, and return the events to log at the end of the transaction.
 
     A job that was cancelled meanwhile does not go back to the queue. Raises LeaseLostError.
     """
-    row = lock_job(connection, fence)
+    return _advance_row(connection, lock_job(connection, fence), advance)
+
+
+def advance_jobs(
+    connection: Connection, advances: Sequence[tuple[Fence, Advance]]
+) -> tuple[list[Happening], frozenset[int]]:
+    """Write the outcomes of running jobs by few statements. Return the events, and the jobs whose leases are lost."""
+    rows = lock_jobs(connection, [fence for fence, _ in advances])
+    happened: list[Happening] = []
+    finished: list[dict[str, Any]] = []
+    for fence, advance in advances:
+        row = rows.get(fence.job)
+        if row is None:
+            continue
+        if row.again or advance != Advance("done", result=advance.result) or advance.result is None:
+            happened += _advance_row(connection, row, advance)
+        else:
+            finished.append({"job": row.id, "outcome": to_json(advance.result)})
+            happened.append(Happening(row.id, row.library, "done"))
+    if finished:
+        connection.execute(_FINISH, finished)
+        for some in parts([values["job"] for values in finished]):
+            connection.execute(_FORGET_PROGRESS_OF, {"ids": some})
+            connection.execute(_FORGET_PAUSES_OF, {"ids": [str(job) for job in some]})
+    return happened, frozenset(fence.job for fence, _ in advances if fence.job not in rows)
+
+
+def _advance_row(connection: Connection, row: Row[Any], advance: Advance) -> list[Happening]:
+    """Write the outcome of a job whose row is locked. Return its events."""
     values: dict[str, Any] = {"heartbeat_at": db_now()}
     if advance.stage is not None and advance.stage != row.stage:
         values |= {"stage": advance.stage, "done": 0, "total": 0, "attempts": 0}

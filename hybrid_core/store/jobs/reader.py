@@ -10,9 +10,10 @@ from sqlalchemy import func, select
 from hybrid_core.errors import Advice, NotFoundError
 from hybrid_core.store.database import parts
 from hybrid_core.store.jobs import claims, fencing, tables
-from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, job_waiters, jobs
 from hybrid_core.store.leases import Transactions
-from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStage, JobStatus
+from hybrid_core.store.tables import clean
+from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobRequest, JobStage, JobStatus
 
 
 class JobReader:
@@ -76,6 +77,12 @@ class JobReader:
                 listed += [tables.to_job(row, paused) for row in connection.execute(query)]
         return listed
 
+    def active_subjects(self, library: str) -> list[str]:
+        """Return the subjects of all jobs of a library that wait or run."""
+        query = select(jobs.c.subject).where(jobs.c.library == library, IS_ACTIVE)
+        with self._store.reading() as connection:
+            return list(connection.scalars(query))
+
     def waiting_stages(self, library: str, abilities: Collection[str]) -> dict[str, JobStage]:
         """Return the stage that waits for each file (subject) of a library that was indexed in part.
 
@@ -89,10 +96,36 @@ class JobReader:
             waiting = connection.execute(query).all()
         return {row.subject: row.stage for row in waiting if tables.words(row.needs) <= able and not paused.holds(row)}
 
+    def stage(self, library: str, subject: str) -> JobStage | None:
+        """Return the stage at which a file's job waits or runs, None without a job."""
+        key = clean(JobRequest(library, "index", subject, "refine").dedupe_key)
+        with self._store.reading() as connection:
+            stage: JobStage | None = connection.scalar(select(jobs.c.stage).where(jobs.c.key == key, IS_ACTIVE))
+        return stage
+
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
         """Return how many jobs wait before each of these, where libraries and then their owners take turns."""
         with self._store.reading() as connection:
             return claims.ahead(connection, list(ids))
+
+    def awaited(self, waiter: str) -> int:
+        """Return how many jobs a worker waits for, ended ones too."""
+        with self._store.reading() as connection:
+            return connection.scalar(select(func.count()).where(job_waiters.c.worker_id == waiter)) or 0
+
+    def active_awaited(self, waiter: str) -> tuple[frozenset[int], bool]:
+        """Return the jobs that a worker waits for and that have not ended, and whether some of them are paused."""
+        query = select(jobs.c.id, jobs.c.library).where(IS_ACTIVE, jobs.c.id.in_(awaited_by(waiter)))
+        with self._store.reading() as connection:
+            paused = tables.Paused(connection)
+            rows = connection.execute(query).all()
+        return frozenset(row.id for row in rows), any(map(paused.holds, rows))
+
+    def has_files_left(self, library: str) -> bool:
+        """Return whether a job of a library other than its embedding waits or runs."""
+        query = select(jobs.c.id).where(IS_ACTIVE, jobs.c.library == library, jobs.c.stage != "embed").limit(1)
+        with self._store.reading() as connection:
+            return connection.scalar(query) is not None
 
     def counts(self, *, library: str | None = None, waiter: str | None = None) -> JobCounts:
         query = select(jobs.c.status, func.count().label("n")).group_by(jobs.c.status)
@@ -104,6 +137,12 @@ class JobReader:
         with self._store.reading() as connection:
             statuses: dict[str, int] = {row.status: row.n for row in connection.execute(query)}
             return JobCounts(**statuses, stages={row.stage: row.n for row in connection.execute(stages)})
+
+    def active(self) -> dict[str, int]:
+        """Return the number of waiting and running jobs of each library that has any."""
+        query = select(jobs.c.library, func.count().label("n")).where(IS_ACTIVE).group_by(jobs.c.library)
+        with self._store.reading() as connection:
+            return {row.library: row.n for row in connection.execute(query)}
 
     def events(
         self,

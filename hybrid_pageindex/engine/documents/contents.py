@@ -9,8 +9,10 @@ from typing import Any
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document, Page, Section, place_of
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.engine.documents import reading
 from hybrid_pageindex.engine.documents.reading import find_document, section_path
 from retrievers.pipeline.search import SectionScores
@@ -36,7 +38,9 @@ class OutlineNode:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Sections of a document in preorder, down to ``depth`` levels. ``notes`` explain the scores to the user."""
+    """Sections of a document in preorder, down to ``depth`` levels. ``notes`` explain the scores to the user, and say
+    whether the tree may change soon.
+    """
 
     document: Document
     query: str | None
@@ -95,6 +99,8 @@ def outline(
             inside = _section_text(section, texts) if text else None
             nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, score, best, inside))
     query, notes = (None, ()) if scored is None else (scored.query, scored.notes)
+    if JobReader(catalog).stage(document.library, document.path) == "refine":
+        notes = (*notes, Note("outline.improving"))
     return Outline(document, query, tuple(nodes), notes)
 
 

@@ -20,6 +20,7 @@ from hybrid_pageindex.engine.concurrency import (
     read_in_thread,
     stoppable,
 )
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.documents import reading
 from hybrid_pageindex.engine.documents.briefing import Briefing, brief_document, brief_library
 from hybrid_pageindex.engine.documents.contents import DefinedTerm, Matches, find_words, glossary
@@ -35,7 +36,6 @@ from hybrid_pageindex.engine.documents.originals import distant_original, lent_o
 from hybrid_pageindex.engine.documents.page_views import Layouts
 from hybrid_pageindex.engine.index.indexing import IndexCall
 from hybrid_pageindex.engine.libraries.libraries import Removal, remove
-from hybrid_pageindex.engine.parts import SubEngine
 
 if TYPE_CHECKING:
     from hybrid_core.store.objects import Distant

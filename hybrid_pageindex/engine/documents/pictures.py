@@ -8,8 +8,8 @@ from functools import partial
 from hybrid_core.errors import UsageError
 from hybrid_core.types.locators import Box, PageLayout, WordBox
 from hybrid_pageindex.engine.concurrency import in_the_background, read_in_the_background
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.documents.page_views import MOST_BYTES, SHEET, SIDE, Layouts, Pictures, draw_printed
-from hybrid_pageindex.engine.parts import SubEngine
 from indexers.formats.format import ImageFormat, PageView, Picture
 
 

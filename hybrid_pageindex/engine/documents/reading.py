@@ -253,14 +253,14 @@ def check_inside(numbers: Sequence[int], document: Document) -> None:
 
 
 def _on_page(sections: Sequence[Section], page: int) -> tuple[SectionOnPage, ...]:
-    """The innermost sections with text on a page, in order."""
+    """Return the innermost section in which a page begins, then those that begin on it, in order."""
     by_id = {section.node_id: section for section in sections}
     enclosing = [section for section in sections if section.start_page <= page <= section.end_page]
-    parents = {section.parent_id for section in enclosing}
+    first = [s for s in enclosing if s.start_page < page and (s.end_page > page or s.end_anchor != 0)]
+    begins = [s for s in enclosing if s.start_page == page]
     return tuple(
         SectionOnPage(s.node_id, section_path(s, by_id), s.start_page, s.end_page)
-        for s in enclosing
-        if s.node_id not in parents or s.start_page == page
+        for s in (*(first[-1:] if not begins or begins[0].anchor > 0 else ()), *begins)
     )
 
 

@@ -17,8 +17,8 @@ from hybrid_core.types.jobs import WATCHED
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.sources import Source
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
-from hybrid_pageindex.engine.parts import SubEngine
 from hybrid_pageindex.engine.queue import JobsEngine
 
 if TYPE_CHECKING:

@@ -26,9 +26,10 @@ from hybrid_core.types.jobs import WANTED
 from hybrid_core.types.libraries import library_called
 from hybrid_core.types.notes import Note
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.context import Context
 from hybrid_pageindex.engine.libraries.libraries import empty_bin, mark_used
 from hybrid_pageindex.engine.models.improvement import estimated, improvers, model_needs, unseen
-from hybrid_pageindex.engine.parts import Context, Parts
+from hybrid_pageindex.engine.parts import Parts
 
 if TYPE_CHECKING:
     from hybrid_core.embed.onnx_model import ExportReport
@@ -186,7 +187,7 @@ def index_paths(
         mark_used(home, library_id)
     empty_bin(catalog, parts.indexes, home, expired=True)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
-    if settings.outline != "fast" and report.files and (lacks := missing()):
+    if settings.outline == "refined" and report.files and (lacks := missing()):
         unmet += (lacks,)
     failed = tuple(FileResult(path, "failed", why) for path, why in lost)
     report = replace(
@@ -229,6 +230,7 @@ def index_options(
         ocr_seconds=settings.ocr_seconds,
         outline="fast" if missing() else settings.outline,
         outline_pages=settings.outline_pages,
+        outline_seconds=settings.outline_seconds,
         machine=settings.own_machine,
         needs=_ocr_needs(settings),
         enrich_needs=model_needs(overrides["models"] if overrides else names),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import http.client
 import ipaddress
 import mimetypes
@@ -22,6 +21,7 @@ from hybrid_core.errors import DocumentError, LimitError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import Original
 from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.system import content_digest
 from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import UPLOAD, WEB
 from hybrid_core.types.notes import Note
@@ -32,7 +32,6 @@ from indexers.formats.registry import of_suffix
 
 if TYPE_CHECKING:
     from indexers.jobs.report import IndexReport
-
 
 _URL = re.compile(r"https?://", re.I)
 _LONGEST = 1000  # characters of a name with its folders
@@ -151,9 +150,7 @@ def _keep_file(
             data.replace(file)
         else:
             file.write_bytes(data)
-        with file.open("rb") as bytes_of_it:
-            sha256 = hashlib.file_digest(bytes_of_it, "sha256").hexdigest()
-        catalog.keep(library, "", [Original(address, "", file, sha256)])
+        catalog.keep(library, "", [Original(address, "", file, content_digest(file))])
     return address
 
 
@@ -177,13 +174,17 @@ class Uploaded:
 
 
 def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
-    """Return the outcome of uploads that workers index."""
+    """Return the outcome of uploads that workers index, or have indexed by now."""
     paths = list(dict.fromkeys(upload.address for upload in uploads))
     with catalog.snapshot() as snapshot:
         entry = snapshot.library(library)
-    waiting = JobReader(catalog).listed(library=entry.id, subjects=paths, status=ACTIVE, limit=len(paths))
+    reader = JobReader(catalog)
+    waiting = reader.listed(library=entry.id, subjects=paths, status=ACTIVE, limit=len(paths))
     jobs = {job.subject: job.id for job in waiting}
     unchanged = {file.path: file.doc_id for file in report.files if file.status == "unchanged"}
+    for path in set(paths).difference(jobs, (file.path for file in report.files)):  # a worker was quicker
+        for job in reader.listed(library=entry.id, subjects=[path], limit=1):
+            jobs[path] = job.id
     files = tuple(UploadedFile(path, jobs.get(path), unchanged.get(path)) for path in paths)
     return Uploaded(entry.name, files, tuple(note for note in report.notes if note.code != "index.left-to-workers"))
 
@@ -192,7 +193,17 @@ _REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
 _PIECE = 2**16
 _REDIRECT_CODES = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
-_KINDS = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md"}
+_KINDS = {  # endings of types that the standard library does not know, or knows by another ending
+    "text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md",
+    "application/xml": ".xml", "text/xml": ".xml", "application/rss+xml": ".rss", "application/atom+xml": ".atom",
+    "application/rdf+xml": ".xml", "application/jats+xml": ".xml", "application/tei+xml": ".tei",
+    "application/docbook+xml": ".dbk", "application/x-xliff+xml": ".xlf", "text/x-opml": ".opml",
+    "application/x-ndjson": ".jsonl", "application/jsonl": ".jsonl", "application/geo+json": ".geojson",
+    "application/ld+json": ".jsonld", "application/vnd.citationstyles.csl+json": ".json",
+    "application/yaml": ".yaml", "application/x-yaml": ".yaml", "text/yaml": ".yaml", "application/toml": ".toml",
+    "text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf", "application/x-bibtex": ".bib",
+    "text/x-bibtex": ".bib", "application/x-research-info-systems": ".ris", "text/x-gettext-translation": ".po",
+}  # fmt: skip
 _GENERIC_TYPES = ("", "application/octet-stream", "binary/octet-stream")  # then the address' ending tells
 
 Allows = Callable[[str], bool]
@@ -281,11 +292,13 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
 
 
 def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
-    """An IP address of a host, all of whose addresses are allowed: a name with a private one beside is a trap."""
+    """Return an IP address of a host if all its addresses are allowed: a name with a private one beside is a trap."""
     addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     refused = [ip for ip in addresses if not allows(ip)]
     if refused or not addresses:
-        raise DocumentError(f"{host} is {', '.join(refused) or 'nowhere'}, which is not a public address.", file=url)
+        leads = ", ".join(refused) or "no address"
+        detail = f"{host} is" if leads == host else f"{host} leads to {leads}, which is"
+        raise DocumentError(f"{detail} not a public address.", file=url)
     return addresses[0]
 
 

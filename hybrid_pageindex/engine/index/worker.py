@@ -6,12 +6,13 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from hybrid_core.errors import PageIndexError
+from hybrid_core.store.catalog.maintenance import HomeState
 from hybrid_core.types.jobs import WorkKind
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.index.indexing import embedding_of, following, index_options
@@ -136,6 +137,43 @@ class Standby:
             self._asked.clear()
 
 
+class Feed:
+    """Notice changes of a home, also by other processes. It polls only while somebody listens."""
+
+    def __init__(self, read: Callable[[], Awaitable[HomeState]]) -> None:
+        """``read`` returns the state of the home."""
+        self._read, self._listeners = read, 0
+        self._state: HomeState | None = None  # as it was seen last; None while nobody listens
+        self._news, self._heard = asyncio.Event(), asyncio.Event()
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        while True:
+            await self._heard.wait()
+            with suppress(PageIndexError):  # a catalog that is busy is looked at again
+                state = await self._read()
+                if state != self._state:
+                    self._state = state
+                    self._news.set()
+                    self._news = asyncio.Event()
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def after(self, number: int, before: HomeState | None = None) -> HomeState:
+        """Wait for job events after a number, or for another change since ``before``. Return the new state."""
+        self._listeners += 1
+        self._heard.set()
+        try:
+            while (now := self._state) is None or not (now.event > number or (before and now.changed(before))):
+                await self._news.wait()
+            return now
+        finally:
+            self._listeners -= 1
+            if not self._listeners:
+                self._heard.clear()
+                self._state = None
+
+
+_POLL_SECONDS = 0.25  # between two looks at the state
 _FOLDERS_SECONDS = 2.0  # seconds between two looks whether there is a folder to watch
 _HOUSEKEEPING = 3600.0  # seconds between two looks whether entries of the bin have expired
 _WAKE_SECONDS = 0.5  # seconds until what was found has been asked for

@@ -13,6 +13,7 @@ from hybrid_core.store.catalog.bin import BinEntry, bin_entries, bin_entry, rest
 from hybrid_core.store.catalog.libraries import create_library, name_library
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
 from hybrid_pageindex.engine.libraries.libraries import (
     HomeSize,
@@ -23,7 +24,6 @@ from hybrid_pageindex.engine.libraries.libraries import (
     home_size,
     library_sizes,
 )
-from hybrid_pageindex.engine.parts import SubEngine
 
 if TYPE_CHECKING:
     from hybrid_pageindex.engine.index.uploads import Upload

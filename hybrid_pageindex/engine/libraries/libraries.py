@@ -123,11 +123,16 @@ def home_size(catalog: Catalog, home: Path) -> HomeSize:
 
 def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibrarySize]:
     """Return the libraries whose name or alias contains ``part``, most recently used first."""
+    from hybrid_core.store.jobs.reader import JobReader
+
+    waiting = JobReader(catalog).active()  # first: what ends meanwhile counts twice rather than never
     with catalog.snapshot() as snapshot:
         documents = {
             library: snapshot.document_rows(library.id) for library in snapshot.named_libraries() if library.fits(part)
         }
-        sizes = [(_size(snapshot, library, rows), rows) for library, rows in documents.items()]
+        sizes = [
+            (_size(snapshot, library, rows, waiting.get(library.id, 0)), rows) for library, rows in documents.items()
+        ]
     measured = [_measured(catalog, home, size, rows) for size, rows in sizes]
     return sorted(measured, key=lambda size: size.used_at, reverse=True)
 
@@ -135,19 +140,17 @@ def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibraryS
 def _measured(catalog: Catalog, home: Path, size: LibrarySize, documents: Sequence[DocumentRow]) -> LibrarySize:
     from hybrid_core.store.jobs.reader import JobReader
 
-    jobs, vectors = JobReader(catalog), folder_bytes(index_folder(home, size.id))
-    counts = jobs.counts(library=size.id)
+    vectors = folder_bytes(index_folder(home, size.id))
     failed = {document.path: document for document in documents if document.error}
     last = max(failed.values(), key=lambda document: document.indexed_at, default=None)
     if failed:
-        newest = jobs.listed(library=size.id, status=["failed"], limit=_NEWEST)
+        newest = JobReader(catalog).listed(library=size.id, status=["failed"], limit=_NEWEST)
         last = next((failed[job.subject] for job in newest if job.subject in failed), last)
     error = f"{last.name}: {last.error} {_REPAIR_ADVICE}" if last else ""
-    waiting = counts.waiting + counts.running
-    return replace(size, vector_bytes=vectors, used_at=last_used(home, size.id), waiting=waiting, last_error=error)
+    return replace(size, vector_bytes=vectors, used_at=last_used(home, size.id), last_error=error)
 
 
-def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow]) -> LibrarySize:
+def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow], waiting: int) -> LibrarySize:
     published = [d for d in documents if d.content_id]
     serving, coming = snapshot.embedder(library.id)
     done = snapshot.embedded(serving.fingerprint) if serving else frozenset()
@@ -159,7 +162,7 @@ def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow]
         changed_at=max((d.indexed_at for d in published), default=""),
         documents=len(published),
         pages=sum(d.pages for d in published),
-        waiting=0,
+        waiting=waiting,
         failed=sum(bool(d.error) for d in documents),
         last_error="",
         vector_bytes=0,

@@ -11,10 +11,10 @@ from hybrid_core.errors import NotConfiguredError
 from hybrid_core.types.requests import several
 from hybrid_pageindex.engine.admin import UsageReport
 from hybrid_pageindex.engine.concurrency import ignore_progress, in_the_background, stoppable
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.indexing import embed_documents, export_embedder, request_embedding
 from hybrid_pageindex.engine.index.reindexing import Estimate, estimate
 from hybrid_pageindex.engine.models.models import Kind, Models
-from hybrid_pageindex.engine.parts import SubEngine
 
 if TYPE_CHECKING:
     from hybrid_core.embed.embedder import Kind as TextKind

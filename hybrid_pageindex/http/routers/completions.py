@@ -34,7 +34,7 @@ from hybrid_pageindex.http.replies import (
     unix_seconds,
 )
 from hybrid_pageindex.http.responses import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
-from hybrid_pageindex.http.server import ServerState, find_openai_library, readable_libraries
+from hybrid_pageindex.http.server import ServerState, find_openai_library, find_size, readable_libraries
 
 _SOURCE_MARK = re.compile(r"\[\[source:(\d+)\]\]")
 _PARTIAL_MARK = re.compile(r"\[(?:\[(?:s(?:o(?:u(?:r(?:c(?:e(?::\d*\]?)?)?)?)?)?)?)?)?$")
@@ -305,10 +305,8 @@ async def list_models(request: Request, server: ServerState) -> Response:
 
 
 @completions_router.get("/models/{model:path}", response_model=ModelOfOpenAI)
-async def show_model(request: Request, server: ServerState, model: str) -> Response:
-    library = await find_model_library(request, model)
-    sizes = await server.turn(server.reads, server.engine.libraries.list(library.name))
-    return json_response(next(_model_payload(size) for size in sizes if size.id == library.id))
+async def show_model(request: Request, model: str) -> Response:
+    return json_response(_model_payload(await find_size(request, await find_model_library(request, model))))
 
 
 @completions_router.post("/chat/completions", responses=EVENT_RESPONSES, response_model=CompletionOfOpenAI)

@@ -37,6 +37,7 @@ from hybrid_pageindex.http.server import (
     ServerState,
     caller_of,
     find_library,
+    read_each,
     readable_libraries,
     require_role,
 )
@@ -61,10 +62,7 @@ async def list_jobs(
         return json_response(await server.engine.jobs.list(library=readable.name, status=status, most=most))
     if caller.may("read", EVERYWHERE):
         return json_response(await server.engine.jobs.list(status=status, most=most))
-    lists = [
-        await server.engine.jobs.list(library=readable.name, status=status, most=most)
-        for readable in await readable_libraries(request)
-    ]
+    lists = await read_each(request, lambda name: server.engine.jobs.list(library=name, status=status, most=most))
     return json_response({"jobs": [view.to_dict() for readable in lists for view in readable.jobs][:most]})
 
 

@@ -47,6 +47,7 @@ from hybrid_pageindex.http.server import (
     WritableLibrary,
     Writer,
     caller_of,
+    find_size,
     readable_libraries,
     require_role,
 )
@@ -87,10 +88,8 @@ async def create_library(request: Request, server: ServerState, body: NewLibrary
 
 
 @router.get("/{library}", response_model=LibrarySize)
-async def show_library(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
-    sizes = await server.turn(server.reads, server.engine.libraries.list(library.name))
-    [size] = [listed for listed in sizes if listed.id == library.id]
-    return weakly_tagged_response(request, size, _UNTAGGED_FIELDS)
+async def show_library(request: Request, library: ReadableLibrary) -> Response:
+    return weakly_tagged_response(request, await find_size(request, library), _UNTAGGED_FIELDS)
 
 
 @router.get("/{library}/briefing", response_model=Briefing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,8 @@ from fastapi import Path as PathParam
 from pydantic import Field
 from starlette.responses import Response
 
-from hybrid_core.errors import NotConfiguredError, NotFoundError
+from hybrid_core.errors import NotConfiguredError, NotFoundError, UsageError
+from hybrid_core.system import content_digest
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import UPLOAD, Library
@@ -33,6 +33,7 @@ from hybrid_pageindex.http.server import (
     AnyCaller,
     Server,
     ServerState,
+    read_each,
     readable_libraries,
     require_role,
 )
@@ -44,6 +45,7 @@ router = APIRouter(tags=["openai"])
 FileId = Annotated[str, PathParam(max_length=200)]
 _INPUTS = 2048  # texts of one request
 _TEXT_LENGTH = 200_000  # characters
+_PURPOSES = ("assistants", "user_data")
 _UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -52,7 +54,10 @@ _UPLOAD_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["file", "purpose"],
-                    "properties": {"file": {"type": "string", "format": "binary"}, "purpose": {"type": "string"}},
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "purpose": {"type": "string", "enum": [*_PURPOSES]},
+                    },
                 }
             }
         },
@@ -89,19 +94,24 @@ async def create_file(
     library: Annotated[str, Query(max_length=200, description="the library that indexes it")] = "",
 ) -> Response:  # fmt: skip
     """Upload a file into a library, by default the server's one, which indexes it. Files of a name stay apart."""
-    name = await _upload_library(request, server, library)
-    limit = server.engine.settings.max_upload_size
-    async with server.uploads.take(), received_files(request, server.engine.home, None, limit) as uploads:
+    target = await _upload_library(request, server, library)
+    limit, fields = server.engine.settings.max_upload_size, dict[str, str]()
+    async with server.uploads.take(), received_files(request, server.engine.home, None, limit, fields) as uploads:
+        if "purpose" not in fields:
+            detail = "Missing required parameter: 'purpose'"
+            faults = [Fault("purpose", "body", detail, "missing")]
+            raise Refusal(400, "invalid_request", f"{detail}.", faults=faults)
+        if fields["purpose"] not in _PURPOSES:
+            raise bad_parameter("purpose", f"This server takes files for {' or '.join(_PURPOSES)}")
         if len(uploads) != 1:
             raise bad_parameter("file", "Send one file")
         [upload] = uploads
-        digest = await _hash_file(upload.data)
+        digest = await asyncio.to_thread(content_digest, upload.data)
         address = Upload(f"files-{digest[:12]}/{PurePosixPath(upload.name).name}", upload.data)
         size = upload.data.stat().st_size if isinstance(upload.data, Path) else len(upload.data)
-        await server.engine.upload([address], library=name)
+        await server.engine.upload([address], library=target.name)
     server.standby.wake()
-    [entry] = [item for item in await server.engine.libraries.named() if item.name == name]
-    waiting = _waiting_file(usual_id(entry.id, address.address), address.address, size)
+    waiting = _waiting_file(usual_id(target.id, address.address), address.address, size)
     return json_response(waiting)
 
 
@@ -114,8 +124,8 @@ async def list_files(
     """List the documents of the libraries that the caller may read, by the time of indexing."""
     files = list[dict[str, Any]]()
     if purpose in ("", "assistants"):
-        for library in await readable_libraries(request):
-            files += [_document_file(item) for item in await server.engine.documents.list(library=library.name)]
+        for documents in await read_each(request, lambda name: server.engine.documents.list(library=name)):
+            files += map(_document_file, documents)
     files.sort(key=lambda item: (item["created_at"], item["id"]), reverse=order == "desc")
     return json_response(list_payload(files, limit, after))
 
@@ -191,28 +201,27 @@ def _encode_vector(vector: np.ndarray[Any, np.dtype[np.float32]]) -> str:
     return base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
 
 
-async def _upload_library(request: Request, server: Server, name: str) -> str:
+async def _upload_library(request: Request, server: Server, name: str) -> Library:
     """Return the library of an upload. The server's default one is made where it does not exist."""
     if name:
         library = await find_store_library(request, name)
         require_role(request, "write", library.id)
-        return library.name
+        return library
     usual = server.engine.settings.library
-    existing = next((item for item in await server.engine.libraries.named() if item.name == usual), None)
+    existing = await _named_library(server, usual)
     require_role(request, "write", existing.id if existing else EVERYWHERE)
-    if existing is None:
-        await server.engine.libraries.create(usual)
-    return usual
+    if existing is not None:
+        return existing
+    try:
+        return await server.engine.libraries.create(usual)
+    except UsageError:
+        if (existing := await _named_library(server, usual)) is None:
+            raise
+        return existing  # another upload was quicker
 
 
-async def _hash_file(data: bytes | Path) -> str:
-    def work() -> str:
-        if isinstance(data, bytes):
-            return hashlib.sha256(data).hexdigest()
-        with data.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-    return await asyncio.to_thread(work)
+async def _named_library(server: Server, name: str) -> Library | None:
+    return next((item for item in await server.engine.libraries.named() if item.name == name), None)
 
 
 async def _find_file(request: Request, server: Server, file: str) -> tuple[Library, Document | str]:

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
@@ -21,11 +20,11 @@ from hybrid_pageindex.http.server import (
     Server,
     ServerState,
     find_openai_library,
+    find_size,
     readable_libraries,
     require_role,
 )
 from hybrid_pageindex.retrieval import retrieve
-from indexers.files.identity import usual_id
 
 router = APIRouter(prefix="/vector_stores", tags=["openai"])
 StoreId = Annotated[str, PathParam(max_length=200)]
@@ -72,12 +71,12 @@ async def list_vector_stores(
 async def create_vector_store(request: Request, server: ServerState, body: NewStore) -> Response:
     require_role(request, "write")
     library_made = await server.engine.libraries.create(body.name)
-    return json_response(_store_payload(await _library_size(server, library_made)))
+    return json_response(_store_payload(await find_size(request, library_made)))
 
 
 @router.get("/{vector_store}", response_model=dict[str, Any])
 async def show_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
-    return json_response(_store_payload(await _library_size(server, await find_store_library(request, vector_store))))
+    return json_response(_store_payload(await find_size(request, await find_store_library(request, vector_store))))
 
 
 @router.delete("/{vector_store}", response_model=dict[str, Any])
@@ -173,10 +172,9 @@ async def find_document(server: Server, library: Library, address: str) -> Docum
     try:
         return await server.engine.documents.get(address, library=library.name)
     except NotFoundError:
-        queued = await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)
-    for view in queued.jobs:
-        if address in (view.job.subject, usual_id(library.id, view.job.subject)):
-            return view.job.subject
+        path = await server.engine.jobs.path(address, library=library.name)
+    if path is not None:
+        return path
     return await server.engine.documents.get(address, library=library.name)  # its job ended between the two looks
 
 
@@ -193,11 +191,6 @@ async def _attached_document(request: Request, server: Server, library: Library,
             continue
     detail = f"No file found with id '{file[:200]}' in vector store '{library.name}'."
     raise Refusal(404, "not_found", detail, faults=[Fault("file_id", "path", detail)])
-
-
-async def _library_size(server: Server, library: Library) -> LibrarySize:
-    sizes = await server.engine.libraries.list(library.name)
-    return next(item for item in sizes if item.id == library.id)
 
 
 def _store_payload(size: LibrarySize) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _GAP = r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)"
 _STYLE = re.compile(rf"({_STRING})|{_GAP}*([{{}};,]){_GAP}*|{_GAP}+", re.DOTALL)
 _BEFORE_REGEX = frozenset("return typeof case in of delete void throw new else do await yield".split())
 router = APIRouter(include_in_schema=False)
-_PAGE_FOLDER = Path(__file__).parents[1] / "page"
+_PAGE_FOLDER = Path(__file__).parents[2] / "web"
 _STYLE_IMPORT = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
 _APP, _VIEWS = "bundle/app.js", "bundle/views.js"
 _BUNDLES = frozenset(name + suffix for name in (_APP, _VIEWS) for suffix in ("", ".map"))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from hybrid_core.text.commands import PROGRAMS, is_command
 from hybrid_core.types.documents import LineRole
 
 
@@ -115,15 +116,6 @@ _PROSE = frozenset("text txt plain plaintext output log none".split())
 _FIGURES = frozenset("mermaid plantuml puml dot graphviz".split())
 
 _MOST = 0.8  # share of the lines that must look alike
-_PROMPT = re.compile(r"\s*(?:[$%#>]|\[?[\w.-]+@[\w.-]+[:~ \w/]*\]?[$#]|PS [A-Z]:\\[^>]*>)\s+[A-Za-z./]")
-_PROGRAMS = frozenset(
-    "apk apt apt-get ansible ansible-playbook aws az brew cargo cat cd chmod chown conda cp crontab curl df dig "
-    "dnf docker docker-compose du echo etcdctl export find firewall-cmd gcloud git grep gunzip gzip helm "
-    "hostnamectl ip iptables journalctl jq kill kubectl less ln ls make mkdir mount mv mysql mysqldump nc netstat "
-    "nginx node npm npx openssl pg_dump pg_restore ping pip pip3 pkill podman ps psql python python3 rabbitmqctl "
-    "redis-cli redis-server rm rpm rsync scp sed service sftp source ss ssh sudo supervisorctl sysctl systemctl "
-    "tail tar tee telnet terraform top touch ufw umount unzip useradd usermod vault vi vim wget yarn yum".split()
-)
 _SETTING = re.compile(
     r"\s*(?:-\s+)?[\"']?[A-Za-z_][\w. -]*[\"']?\s*(?:=|:(?!:))\s*[^({;]*[,{\[]?\s*|\s*\[[\w. -]+\]\s*"
 )
@@ -148,7 +140,7 @@ def _told_by_lines(text: str) -> LineRole:
     lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("#", "//"))]
     worded = [line for line in lines if not _BRACKETS.fullmatch(line)]
     commands = sum(map(_is_command, lines))
-    if commands and (commands >= _MOST * len(lines) or _PROMPT.match(lines[0])):
+    if commands and (commands >= _MOST * len(lines) or is_command(lines[0], listing=True)):
         return "command"
     settings = sum(_SETTING.fullmatch(line) is not None for line in worded)
     return "config" if settings >= 2 and settings >= _MOST * len(worded) else "code"
@@ -156,4 +148,4 @@ def _told_by_lines(text: str) -> LineRole:
 
 def _is_command(line: str) -> bool:
     words = line.split(maxsplit=2)
-    return bool(_PROMPT.match(line)) or (words[0] in _PROGRAMS and not (len(words) > 1 and words[1] in "=:"))
+    return is_command(line, listing=True) or (words[0] in PROGRAMS and not (len(words) > 1 and words[1] in "=:"))

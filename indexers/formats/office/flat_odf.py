@@ -24,7 +24,7 @@ def open_odf(path: Path, limits: ParseLimits) -> tuple[Package, bytes | None]:
         head = file.read(_HEAD)
     if head.startswith(b"PK") or b"<" not in head or zipfile.is_zipfile(path):
         return Package(path, limits), None
-    limits.check("max_expanded_bytes", path.stat().st_size, f"it has {path.stat().st_size:,} bytes", file=path)
+    limits.check_file(path)
     root, whole = read_xml(path.read_bytes(), "damaged, it", file=path)
     etree.strip_elements(root, f"{_OFFICE}binary-data", with_tail=False)
     packed = io.BytesIO()

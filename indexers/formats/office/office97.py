@@ -28,8 +28,7 @@ from indexers.formats.pictures import packed_pictures
 
 def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
     """Return the bytes of the streams that exist, by name. Raise DocumentError if the file is damaged."""
-    size = path.stat().st_size
-    limits.check("max_expanded_bytes", size, f"it has {size:,} bytes", file=path)
+    limits.check_file(path)
     try:
         with olefile.OleFileIO(str(path)) as file:
             return {name: file.openstream(name).read() for name in names if file.exists(name)}

@@ -198,7 +198,7 @@ def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -
 
 def read_spreadsheetml(path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
     """Read the sheets of a workbook that Excel 2003 saved as XML."""
-    limits.check("max_expanded_bytes", path.stat().st_size, f"it has {path.stat().st_size:,} bytes", file=path)
+    limits.check_file(path)
     root, _ = read_xml(path.read_bytes(), "the file is damaged: it", file=path)
     sheets = list(root.iter(f"{_SS}Worksheet"))
     if not sheets:

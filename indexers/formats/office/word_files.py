@@ -33,7 +33,7 @@ def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
         head = file.read(_HEAD)
     if head.startswith(b"PK") or b"<" not in head or zipfile.is_zipfile(path):
         return None
-    limits.check("max_expanded_bytes", path.stat().st_size, f"it has {path.stat().st_size:,} bytes", file=path)
+    limits.check_file(path)
     root, _ = read_xml(path.read_bytes(), "damaged, it", file=path)
     parts: dict[str, bytes] = {}
     if root.tag == f"{_PACKAGE}package":

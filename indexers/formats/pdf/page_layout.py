@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import DocumentError, ModelError
+from hybrid_core.system import out_of_memory
 from hybrid_core.types.locators import Box, PageLayout, PlacedLine, Region, RegionKind, WordBox
 from indexers.formats.format import Bounds, PageLook
 from indexers.formats.limits import ParseLimits
@@ -261,6 +262,7 @@ outlines written by hand, in four times the time.
 """
 _REGION_DPI = 100  # of the picture of a page that has no text of its own
 _MOST_COVERED = 0.5  # of a figure's box that what the model tells may cover
+_REASON = 200  # characters of what its runtime says
 _POLITE = 10  # how far the process that holds the model steps back behind others
 
 
@@ -268,8 +270,9 @@ def page_regions(
     path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
 ) -> tuple[Region, ...]:
     """Return the regions of a page (1-based). ``lines``, if any, were read from its picture: the model is shown
-    them as text. Raises as drawing the page does.
+    them as text. Raise as drawing the page does, and ModelError if the model cannot be loaded.
     """
+    _model()
     with viewing(path, password, limits) as document, drawing(f"page {number}", "max_page_characters", file=path):
         page = document[number - 1]
         if not lines:
@@ -325,15 +328,21 @@ def _with_text(target: pymupdf.Document, page: pymupdf.Page, lines: Sequence[Pla
 
 @cache
 def _model() -> Any:
-    """Loaded once in a process, which is to be one that does nothing else."""
+    """Loaded once in a process, which is to be one that does nothing else. Raise ModelError where it cannot be."""
     os.nice(_POLITE)
     sys.modules.pop("pymupdf.layout", None)  # which other workers keep out
     pymupdf._get_layout = page_regions  # else importing it would load the model a second time
-    from pymupdf.layout import DocumentLayoutAnalyzer
+    try:
+        from pymupdf.layout import DocumentLayoutAnalyzer
 
-    with _one_core():
-        model = DocumentLayoutAnalyzer.get_model(feature_set_name=_FEATURES, use_sort=False)
-    model._model.table_grid_extractor = None  # finds rows and columns, which takes a fifth of the time
+        with _one_core():
+            model = DocumentLayoutAnalyzer.get_model(feature_set_name=_FEATURES, use_sort=False)
+        model._model.table_grid_extractor = None  # finds rows and columns, which takes a fifth of the time
+    except Exception as error:  # its runtime raises exceptions of its own
+        if out_of_memory(error):
+            raise
+        reason = " ".join(str(error).split())[:_REASON]
+        raise ModelError(f"the layout model cannot be loaded ({reason}).") from error
     return model
 
 

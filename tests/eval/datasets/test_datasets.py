@@ -117,7 +117,7 @@ def test_mmlongbench_pages_that_do_not_exist(write: Write, tmp_path: Path) -> No
     found = load("mmlongbench", tmp_path)
     assert [question.id for question in found.questions] == ["mmlongbench-2"]
     assert [said.split(": ", 1)[0] for said in found.left_out] == ["samples.json, entry 1", "samples.json, entry 3"]
-    assert "'0' is no page" in found.left_out[0]
+    assert "'0' is not a page" in found.left_out[0]
 
 
 def test_sec10q_patterns(write: Write, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_statutes_find_the_file_that_holds_the_article(write: Write, tmp_path: P
     ]  # fmt: skip
     assert len(found.files) == 5
     assert [note.split(maxsplit=3)[:3] for note in found.notes] == [
-        ["1", "files", "_index.md"], ["1", "laws", "stand"], ["2", "articles", "are"]
+        ["1", "files", "_index.md"], ["1", "laws", "are"], ["2", "articles", "are"]
     ]  # fmt: skip
     assert "1 questions have only such" in found.notes[2]
 
@@ -311,9 +311,9 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
         (GOOD + '{"question": "Two?", "evidence": ["a"]}', "line 3: each piece of evidence"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "b", "page": 1}]}', "line 3: the document 'b' is not in"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "twin", "page": 1}]}', "line 3: the document 'twin' means"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is no page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is no page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is no page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is not a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is not a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is not a page"),
         (GOOD + '{"id": 1, "question": "Two?", "evidence": []}', "question id 1 is used more than once"),
     ],
 )  # fmt: skip
@@ -343,7 +343,7 @@ def test_bad_documents(write: Write, tmp_path: Path) -> None:
         load("custom", docs=tmp_path / "docs", questions=source)
     write("docs/a/same.pdf")
     write("docs/b/same.pdf")
-    with pytest.raises(DocumentError, match=r"file name same\.pdf is used more than once"):
+    with pytest.raises(DocumentError, match=r"two documents have the file name same\.pdf"):
         load("custom", docs=tmp_path / "docs", questions=source)
     (tmp_path / "latin.jsonl").write_bytes('{"question": "Größe?"}'.encode("latin-1"))
     with pytest.raises(DocumentError, match=r"latin\.jsonl is not UTF-8"):
@@ -353,12 +353,12 @@ def test_bad_documents(write: Write, tmp_path: Path) -> None:
 
 
 def test_wrong_calls(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no data set 'squad'") as caught:
+    with pytest.raises(UsageError, match="The data set 'squad' does not exist") as caught:
         load("squad", tmp_path)
     assert all(name in caught.value.advice for name in NAMES)
     with pytest.raises(UsageError, match="needs documents and questions"):
         load("custom", docs=tmp_path)
-    with pytest.raises(UsageError, match="do not go with 'cuad'"):
+    with pytest.raises(UsageError, match="cannot be used with 'cuad'"):
         load("cuad", tmp_path, docs=tmp_path)
 
 

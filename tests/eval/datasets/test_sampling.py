@@ -46,5 +46,5 @@ def test_another_seed_draws_others() -> None:
 
 
 def test_a_sample_of_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="0 questions"):
+    with pytest.raises(UsageError, match="at least one question, not 0"):
         sample(asked("a"), 0)

@@ -213,7 +213,7 @@ def test_ratings_join_the_sets_of_the_shipped_weights_where_all_are_at_hand(
     monkeypatch.setattr("hybrid_pageindex.config.experts.shipped_model", lambda: shipped)
     arguments = ("--home", folder / "home", "eval", "fit", "--feedback", "--out", data / "runs" / "fit", "--json")
     joined = json.loads(typed(*arguments, "--data", data).out)
-    assert joined["sets"] == ["sets/boats", "sets/prices"] and "are at hand" in joined["notes"][1]
+    assert joined["sets"] == ["sets/boats", "sets/prices"] and "are present" in joined["notes"][1]
     assert json.loads(Path(joined["file"]).read_text(encoding="utf-8"))["learned"]["sets"] == joined["sets"]
     (data / "sets" / "prices").rename(data / "prices")
     apart = json.loads(typed(*arguments, "--data", data).out)

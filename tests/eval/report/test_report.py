@@ -42,7 +42,7 @@ def test_a_ranker_without_trace_is_not_shown_as_if_it_only_hit(tmp_path: Path) -
     run = read_run(run_folder(tmp_path / "run", [record("a", 1), record("b", None, stage="")]))
     [table] = tables.attributions([summary("run", run)])
     assert table.rows == ()
-    assert "leaves no trace" in table.note
+    assert "records no stages" in table.note
 
 
 def test_a_run_of_trees_alone_has_its_table_and_no_measures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -280,7 +280,7 @@ def test_judges_are_judged_by_labels(tmp_path: Path, at_server: Any, capsys: pyt
     assert main([*arguments, "--sample", "2"]) == 0
     assert "Judges against labels" in capsys.readouterr().out
     bad = load("custom", docs=docs, questions=labelled_set(tmp_path / "b", [{"answer": "x", "label": "great"}])[1])
-    assert "line 1: 'great' is no label" in bad.left_out[0]
+    assert "line 1: 'great' is not a known label" in bad.left_out[0]
 
 
 def test_published_labels_are_read_and_their_absence_is_said(

@@ -57,7 +57,7 @@ def test_an_oracle_is_the_ceiling_and_a_guess_the_floor(made: tuple[Path, Path, 
 
 def test_an_unknown_model_is_refused(made: tuple[Path, Path, Path]) -> None:
     folder, docs, questions = made
-    with pytest.raises(UsageError, match="no model 'gpt'"):
+    with pytest.raises(UsageError, match="--model cannot be 'gpt'"):
         plan(folder / "gpt", docs, questions, model="gpt")
 
 

@@ -33,7 +33,7 @@ class Moody:
     def __init__(self, oracle: Any, times: int) -> None:
         self.times, self.most, self._now = times, 0, 0
         self._oracle, self._seen, self._lock = oracle, dict[str, int](), threading.Lock()
-        self._together = threading.Barrier(2, timeout=20)
+        self._together = threading.Barrier(2, timeout=300)
 
     def __call__(self, request: Any) -> Any:
         if request.title == "JudgeReply":

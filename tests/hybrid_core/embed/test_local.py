@@ -250,7 +250,7 @@ def test_models_from_the_cache_of_the_hub(sentence_folder: Path, bge_folder: Pat
     # A hub that does not answer: what is in the cache needs none.
     environment = os.environ | {"HF_HOME": str(tmp_path), "HF_ENDPOINT": "http://127.0.0.1:9"}
     done = subprocess.run(
-        [sys.executable, "-c", _FROM_HUB], capture_output=True, text=True, timeout=110, check=False, env=environment
+        [sys.executable, "-c", _FROM_HUB], capture_output=True, text=True, timeout=600, check=False, env=environment
     )
     assert done.returncode == 0, done.stderr
     bge = BgeM3Embedder(str(bge_folder), device="cpu")

@@ -332,7 +332,7 @@ def test_closing_ends_a_wait(server: EmbeddingServer) -> None:
         time.sleep(0.01)
     time.sleep(0.1)
     embedder.close()
-    thread.join(10)
+    thread.join(600)
     assert not thread.is_alive() and "is closed" in str(caught[0])
 
 

@@ -50,7 +50,7 @@ def test_closing_ends_every_wait(server: ScriptedServer, connect: Connect) -> No
         time.sleep(0.01)
     caller.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(600)
     assert [str(error)[-22:] for error in caught] == ["is closed. Load the model again."[-22:]] * 3
     with pytest.raises(UsageError, match="is closed"):
         caller.say(QUESTION)

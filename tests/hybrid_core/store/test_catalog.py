@@ -216,7 +216,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(path) as direct:
         direct.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
     before = path.read_bytes()
-    with pytest.raises(SchemaError, match=r"newer version \(schema 99.*Upgrade"):
+    with pytest.raises(SchemaError, match=r"newer version wrote this catalog \(schema 99.*Upgrade"):
         Catalog(path)
     assert path.read_bytes() == before
 

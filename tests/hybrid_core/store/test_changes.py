@@ -63,7 +63,7 @@ def test_the_counter_lets_nobody_publish_in_between(database: PostgresStore) -> 
         log_changes(connection, [Changed("another", "d", None)])
     assert read(database, 0) == []
     first.commit()
-    other.join(60)
+    other.join(600)
     assert read(database, 0) == [Change(1, "first", "c1"), Change(2, "second", "c2")]
     assert read(database, 1) == [Change(2, "second", "c2")]
     first.execute(text("SELECT 1"))

@@ -135,7 +135,7 @@ def test_a_reading_is_one_state_and_writes_nothing(catalog: Catalog) -> None:
         assert set(before.published("default")) == {"d1"}
         publish(catalog, "d2", ALPHA, None)
         assert set(before.published("default")) == {"d1"}
-    with pytest.raises(StoreError, match="takes no writes"), catalog.reading() as connection:
+    with pytest.raises(StoreError, match="refuses writes"), catalog.reading() as connection:
         connection.execute(text("DELETE FROM documents"))
     assert published(catalog) == {"d1", "d2"}
 

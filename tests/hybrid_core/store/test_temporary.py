@@ -39,7 +39,7 @@ def test_what_somebody_else_may_have_laid_there_is_not_used(trap: str, place: Pa
         trapped.chmod(0o777)
     else:
         trapped.write_text("x")
-    with pytest.raises(DiskFullError, match=r"A copy needs 1 MB in a temporary folder, .*Set TMPDIR"):
+    with pytest.raises(DiskFullError, match=r"A copy needs 1 MB in a temporary folder, .*variable TMPDIR"):
         temporary_folder(1, "A copy")
 
 

@@ -85,7 +85,7 @@ def test_a_catalog_of_version_22_becomes_what_a_new_one_is(
     with engines[0].begin() as connection:
         assert connection.scalar(text("SELECT value FROM meta WHERE key = 'schema'")) == str(SCHEMA_VERSION)
         connection.execute(text(f"UPDATE meta SET value = '{SCHEMA_VERSION + 1}' WHERE key = 'schema'"))
-    with pytest.raises(SchemaError, match="written by a newer version"):
+    with pytest.raises(SchemaError, match="a newer version wrote this catalog"):
         Catalog(old, old_url)
     for catalog in opened:
         catalog.close()

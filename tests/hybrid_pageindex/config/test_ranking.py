@@ -41,7 +41,7 @@ def test_a_search_ranks_by_the_file_that_the_setting_names(tmp_path: Path) -> No
         assert features.scores == pytest.approx(expected)
         assert set(features.pairs) <= set(features.names)
         weights.unlink()
-        with pytest.raises(UsageError, match=r"weights\.json: the ranking weights cannot be read"):
+        with pytest.raises(UsageError, match=r"weights\.json: the file of ranking weights cannot be read"):
             engine.search_now("boat keel")
 
 

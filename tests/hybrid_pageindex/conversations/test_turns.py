@@ -124,9 +124,9 @@ def test_settings_that_are_changed_are_those_of_the_next_turn(plain: Engine) -> 
 
 
 def test_pages_of_the_last_answer_are_candidates(plain: Engine) -> None:
-    found = plain._searcher().search(plain.request("net sales", top_k=3, effort="fast"))
-    last = plain._searcher().search(plain.request("net sales", top_k=20, effort="fast")).results[-1]
-    again = plain._searcher().search(
+    found = plain._context.parts.searcher.search(plain.request("net sales", top_k=3, effort="fast"))
+    last = plain._context.parts.searcher.search(plain.request("net sales", top_k=20, effort="fast")).results[-1]
+    again = plain._context.parts.searcher.search(
         plain.request("net sales", top_k=20, effort="fast"), earlier=[(last.doc_id, last.page), ("gone", 1)]
     )
     (kept,) = [one for one in again.results if (one.doc_id, one.page) == (last.doc_id, last.page)]

@@ -241,3 +241,21 @@ def test_what_a_locator_says() -> None:
     assert shown_place(place) == "OPS/one two.xhtml#s^1 40/160" and shown_place("slide 3") == "slide 3"
     assert book_locator("paragraph 3") is None
     assert place_span("paragraph 3", "paragraph 9") == "paragraphs 3-9" and place_span("line 1", "line 1") == "line 1"
+
+
+def test_a_page_names_the_section_it_begins_in_and_those_that_begin_on_it(engine: Engine, tmp_path: Path) -> None:
+    """A chapter's own text may fill pages before its first section, and a section may end where another begins."""
+    text = " ".join(f"The keeper of lamp {number} counts the gulls at the weir." for number in range(900))
+    parts = ["# Tides", text, "## Ebb", "Low water.", "## Flood", text, "# Weirs", text]
+    (tmp_path / "tides.md").write_text("\n\n".join(parts))
+    run(engine.index(tmp_path / "tides.md"))
+    sections = [node.section for node in run(engine.outline("tides.md")).nodes if not node.section.synthetic]
+    whole = [page.text for page in run(engine.pages("tides.md", f"1-{sections[-1].end_page}"))]
+    for page in run(engine.pages("tides.md", f"1-{len(whole)}")):
+        before = [s for s in sections if (s.start_page, s.anchor) <= (page.page, 0)]
+        inside = [s for s in before if (s.end_page, s.end_anchor or 10**6) > (page.page, 0)]
+        begun = [s.title for s in sections if s.start_page == page.page and s.anchor > 0]
+        named = [section.path[-1] for section in page.sections]
+        assert [title for title in named if "pages" not in title.lower()] == [*(s.title for s in inside[-1:]), *begun]
+    result = run(engine.search("lamp 850", documents=["tides.md"], top_k=1)).results[0]
+    assert result.section.path[0] in ("Tides", "Weirs")

@@ -25,7 +25,7 @@ def answers(engine: Engine) -> list[list[tuple[str, int]]]:
 
 
 def behind(engine: Engine) -> bool:
-    return any("behind" in note for note in run(engine.search(QUESTIONS[0], effort="fast")).notes)
+    return any("the search index lacks" in note for note in run(engine.search(QUESTIONS[0], effort="fast")).notes)
 
 
 @pytest.fixture

@@ -223,7 +223,7 @@ def test_nobody_opens_a_catalog_that_is_being_recovered(tmp_path: Path) -> None:
         assert alone
         with pytest.raises(BusyError, match="is rebuilding the catalog"):
             Catalog(tmp_path / CATALOG)
-        with pytest.raises(BusyError, match="another process recovers"):
+        with pytest.raises(BusyError, match="another process is recovering"):
             recover_catalog(tmp_path)
     Catalog(tmp_path / CATALOG).close()
 

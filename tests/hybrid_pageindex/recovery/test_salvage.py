@@ -144,7 +144,7 @@ def test_half_of_a_document_is_not_kept(copied: Copied, before: Rows) -> None:
     assert {row[0] for row in after["pages"]} == {row[0] for row in after["trees"]} == content_ids
     with closing(sqlite3.connect(home / CATALOG)) as direct:
         marked = direct.execute("SELECT error FROM documents WHERE content_id IS NULL").fetchall()
-        assert len(marked) == done.rebuild and all("index it again" in error for (error,) in marked)
+        assert len(marked) == done.rebuild and all("index the file again" in error for (error,) in marked)
         corrected = "SELECT corrections FROM documents WHERE corrections <> '{}'"
         assert len(direct.execute(corrected).fetchall()) == 3
     assert after["notes"] == before["notes"]

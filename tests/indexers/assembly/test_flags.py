@@ -62,3 +62,29 @@ def test_flags_belong_to_the_section_whose_own_text_shows_them() -> None:
         Section("0002", None, 1, "Two", 1, 1, at, None),
     ]
     assert find_flags(sections, [page(1, lines)]) == [("has_table",), ()]
+
+
+MONEY = [
+    "$ in millions", "$ in millions/thousands, except per share amounts", "£ per share", "$ per share data",
+    "US$ in thousands", "$ amounts in thousands", "$ value of shares withheld", "€ in billions",
+    "% of total revenues", "% change year-over-year", "% top ten customers", "# of shares outstanding",
+    "# find the mean", "> see note 3", "> 5 years", "$ less interest", "$ service revenue",
+    "$ export sales and/or services", "$ cost of sales    1,204    1,377", "$ make-whole premium",
+    "$ node revenue 12 14", "% vault deposits", "$ a. m. rate", "$ millions", "The price is $ ls of it",
+]  # fmt: skip
+SHELL = [
+    "$ apt-get install thing", "$ ./configure --prefix=/usr", "$ make -j4", "% ls", "# systemctl restart web",
+    "> npm install", "$ cat report.txt", "$ tool --help", "$ export PATH=/usr/bin", "$ top | head", "$ ~/bin/run",
+    "me@host:~$ make", "[root@db ~]# find .", "PS C:\\> dir", "$ mytool run -v", "# curl https://example.org/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", MONEY)
+def test_signs_of_money_and_shares_are_no_prompts(line: str) -> None:
+    assert "has_command" not in flags(["Revenue and cost", line, "Net sales rose."])
+    assert "has_command" not in flags([line], font="Courier")
+
+
+@pytest.mark.parametrize("line", SHELL)
+def test_prompts_with_programs_options_and_paths_are_commands(line: str) -> None:
+    assert "has_command" in flags(["To begin, type", line, "and wait."])

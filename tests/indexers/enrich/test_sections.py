@@ -210,7 +210,7 @@ def test_a_reply_of_no_use_leaves_the_summaries_and_says_so(answer: str) -> None
     found, requests = say(lambda request: answer, pages, sections)
     long_ones = [s for s in found.sections if s.title.endswith((".0", ".1"))]
     assert long_ones and all(s.summary == f"extract of {s.title}" for s in long_ones)
-    assert found.failure == "reply" and "made without a model" in found.notes[0]
+    assert found.failure == "reply" and "made without the language model" in found.notes[0]
     assert len(requests) <= 20
 
 

@@ -91,7 +91,7 @@ def test_a_folder_that_is_not_there_takes_no_document_along(engine: Engine, fold
     assert not watch.look(0)
     shutil.move(folder, folder.with_name("elsewhere"))
     away = watch.look(10)
-    assert away.gone == {} and "not there" in away.notes[0] and watch.away
+    assert away.gone == {} and "does not exist" in away.notes[0] and watch.away
     assert not watch.look(100) and not watch.look(1000), "it is said once"
     shutil.move(folder.with_name("elsewhere"), folder)
     note(folder / "b.md")
@@ -111,7 +111,7 @@ def test_an_empty_mount_point_takes_no_document_along(
     (share / "b.md").unlink()
     here.clear()
     unmounted = watch.look(10)
-    assert "1 document out of reach" in unmounted.notes[0] and not watch.look(200) and not watch.look(1000)
+    assert "1 document unreachable" in unmounted.notes[0] and not watch.look(200) and not watch.look(1000)
     (folder / "a.md").unlink()
     assert not watch.look(1010)
     gone_now = watch.look(1070).gone

@@ -122,6 +122,16 @@ def one_of_each(folder: Path) -> None:
         "v.txt": "kelp and gull\n",
         "w.csv": 'a,b\n"kelp",2\n',
         "x.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nkelp\n",
+        "y.xml": "<article><front/><body><sec><title>Kelp</title><p>gull<xref rid='b'/></p></sec></body></article>",
+        "z.json": '{"kelp": {"a": [1, 2.0, "gull"]}}',
+        "za.jsonl": '{"kelp": 1}\n{"gull": [null]}\n',
+        "zb.yaml": "kelp:\n  - gull: 1\n",
+        "zc.toml": '[kelp]\na = "gull"\n',
+        "zd.ics": "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:kelp\nDTSTART:20260101\nEND:VEVENT\nEND:VCALENDAR\n",
+        "ze.vcf": "BEGIN:VCARD\nFN:Kelp\nTEL;TYPE=work:1\nEND:VCARD\n",
+        "zf.bib": "@misc{kelp, title = {The {Gull}}, year = 1999}\n",
+        "zg.po": 'msgid "kelp"\nmsgstr "gull"\n',
+        "zh.rss": "<rss><channel><title>Kelp</title><item><title>Gull</title></item></channel></rss>",
     }
     for name, text in texts.items():
         (folder / name).write_text(text)

@@ -72,7 +72,7 @@ def failing(tmp_path: Path, error: Exception, *, for_caller: bool) -> Job:
         [made] = place.queue.enqueue([JobRequest("default", "index", "/a.pdf", "parse")])
         lanes = reading_lanes(2, work)
         runner = Runner(place, lanes, turn, lambda *_: None, only_awaited=False, for_caller=for_caller)
-        reader, end = JobReader(catalog), time.monotonic() + 30
+        reader, end = JobReader(catalog), time.monotonic() + 600
         try:
             runner.run(
                 lambda: (met.is_set() and reader.job(made.job).status != "running") or time.monotonic() > end,

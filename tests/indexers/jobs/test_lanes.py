@@ -76,9 +76,9 @@ def test_a_cancellation_is_heard_after_a_look_at_the_leases_failed(
     ended: list[str] = []
 
     def work(turn: Turn) -> Advance:
-        assert failed.wait(60)
+        assert failed.wait(600)
         JobControl(catalog).cancel([turn.job.id])
-        heard.append(turn.stop.asked.wait(30))
+        heard.append(turn.stop.asked.wait(600))
         return Advance("done", result={})
 
     with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:

@@ -7,16 +7,21 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import replace
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pymupdf
 import pytest
 
-from hybrid_core.errors import NotFoundError
+from hybrid_core.errors import DocumentError, ModelError, NotFoundError, PageIndexError
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
@@ -25,6 +30,7 @@ from hybrid_core.types.files import StoredVersion
 from hybrid_core.types.jobs import JobRequest, JobStage
 from hybrid_pageindex import Engine, run
 from indexers.jobs import refiner
+from indexers.jobs.report import IndexProgress
 from indexers.outline import quality
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
@@ -101,7 +107,7 @@ def test_a_killed_run_loses_no_page_that_was_read(tmp_path: Path, read: list[int
         "1",
     ]
     began = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0)
-    until = time.monotonic() + 90
+    until = time.monotonic() + 600
     while began.poll() is None and time.monotonic() < until and not kept(home):
         time.sleep(0.02)
     os.killpg(began.pid, signal.SIGKILL)
@@ -253,8 +259,10 @@ def test_auto_leaves_a_tree_whose_estimate_is_high_and_short_documents(
 ) -> None:
     _estimated(monkeypatch, bound)
     path, home = pdfs.numbered(tmp_path / "book.pdf", pages, "harbour"), tmp_path / "home"
-    for status in ("indexed", "unchanged"):
+    monkeypatch.setattr(refiner.Refiner, "refined", None)  # nobody takes a turn for what needs none
+    for status in ("indexed", "unchanged", "unchanged"):
         assert index(home, path, "auto")[0] == status
+        path.touch()
     assert not published(home).version.outline and not read
 
 
@@ -266,7 +274,7 @@ def test_auto_reads_no_more_pages_than_its_budget_and_says_so(
     settings = replace(settings_of(home), outline_pages=3)
     with closing(Engine(settings=settings)) as engine:
         [file] = run(engine.index(path, outline="auto", workers=1)).files
-    assert sorted(read) == [1, 2, 3] and "has read 3 of 8 pages" in file.note
+    assert sorted(read) == [1, 2, 3] and not file.note
     assert published(home).version.outline == f"{refiner.layout_model()}/3"
     with closing(catalog_of(home)) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
         regions = SharedCache(cache, catalog, "readings")
@@ -277,13 +285,166 @@ def test_auto_reads_no_more_pages_than_its_budget_and_says_so(
     assert published(home).version.outline == refiner.layout_model()
 
 
-def test_auto_is_fast_where_the_layout_model_cannot_run(
+def _without_runtime(monkeypatch: pytest.MonkeyPatch, _: list[int]) -> None:
+    monkeypatch.setattr(refiner, "find_spec", lambda _: None)
+
+
+def _without_model(monkeypatch: pytest.MonkeyPatch, _: list[int]) -> None:
+    absent = SimpleNamespace(submodule_search_locations=[])
+    monkeypatch.setattr(refiner, "find_spec", lambda name: absent if name == "pymupdf" else find_spec(name))
+
+
+Fault = Callable[[pytest.MonkeyPatch, list[int]], None]
+
+
+def _failing(error: PageIndexError) -> Fault:
+    def patch(monkeypatch: pytest.MonkeyPatch, tries: list[int]) -> None:
+        submit = WorkerPool.submit
+
+        def failing(self: WorkerPool, task: object, *rest: object, **options: object) -> object:
+            if not isinstance(task, RegionTask):
+                return submit(self, task, *rest, **options)  # type: ignore[arg-type]
+            tries.append(task.page)
+            answer: Future[object] = Future()
+            answer.set_exception(error)
+            return answer
+
+        monkeypatch.setattr(WorkerPool, "submit", failing)
+
+    return patch
+
+
+@pytest.mark.parametrize(
+    ("fault", "tries_limit"),
+    [
+        (_without_runtime, 0), (_without_model, 0),
+        (_failing(ModelError("the layout model cannot be loaded (no such file).")), 3),  # one file, a few at a time
+        (_failing(DocumentError("the process that was reading it died (exit status -4).")), 2 * 5),
+    ],
+)  # fmt: skip
+def test_by_default_nothing_changes_and_nothing_is_said_where_the_layout_model_cannot_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault, tries_limit: int
+) -> None:
+    _estimated(monkeypatch, 1.0)
+    tries: list[int] = []
+    fault(monkeypatch, tries)
+    paths = [pdfs.numbered(tmp_path / f"{name}.pdf", 30, name) for name in ("harbour", "lantern")]
+    with closing(Engine(settings=settings_of(tmp_path / "home"))) as engine:
+        for status in ("indexed", "unchanged"):
+            report = run(engine.index(paths, workers=1))
+            assert [(file.status, file.note) for file in report.files] == [(status, "")] * 2
+            assert not [note for note in report.notes if "layout" in note]
+        assert {document.outline for document in run(engine.documents.list())} == {"fast"}
+        assert len(tries) <= 2 * tries_limit
+        [check] = [check for check in run(engine.admin.doctor()).checks if check.name == "section trees"]
+    assert check.ok and ("without the layout model" in check.detail) and "\n" not in check.detail
+
+
+def test_doctor_loads_the_layout_model_unless_trees_are_fast(tmp_path: Path) -> None:
+    details = {}
+    for outline in ("auto", "fast"):
+        with closing(Engine(settings=settings_of(tmp_path / "home", outline=outline))) as engine:
+            [check] = [check for check in run(engine.admin.doctor()).checks if check.name == "section trees"]
+        details[outline] = check.detail if check.ok else None
+    assert details == {
+        "auto": "made by rules, then improved by PyMuPDF's layout model (outline is auto)", "fast": "made by rules"
+    }  # fmt: skip
+
+
+def test_by_default_all_files_are_published_before_the_first_page_is_read_again(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _estimated(monkeypatch, 1.0)
-    monkeypatch.setattr(refiner, "find_spec", lambda _: None)
+    paths = [pdfs.numbered(tmp_path / f"{n}.pdf", 8, f"harbour{n}") for n in range(6)]
+    began: list[int] = []
+
+    def on_progress(progress: IndexProgress) -> None:
+        if read and not began:
+            began.append(progress.files_done)
+
+    with closing(Engine(settings=settings_of(tmp_path / "home"))) as engine:
+        run(engine.index(paths, workers=1, on_progress=on_progress))
+        assert {document.outline for document in run(engine.documents.list())} == {"refined"}
+    assert began == [6] and len(read) == 6 * 8
+
+
+def test_a_document_that_is_refined_gives_way_to_a_new_file_and_goes_on(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker refines a long document while a file comes: that is published first, and no page is read twice."""
+    _estimated(monkeypatch, 1.0)
+    long = pdfs.numbered(tmp_path / "long.pdf", 60, "harbour")
+    late = pdfs.numbered(tmp_path / "late.pdf", 9, "lantern")
+    at: dict[str, list[int]] = {"published": [], "refined": []}
+    with closing(Engine(settings=settings_of(tmp_path / "home", workers=1))) as engine:
+        run(engine.index(long, detach=True))
+
+        def on_progress(progress: IndexProgress) -> None:
+            if progress.finished is None:
+                return
+            name, stage = Path(progress.finished.path).name, progress.stage
+            at["refined" if stage == "refine" else "published"] += [len(read)] if name == "late.pdf" else []
+            if name == "long.pdf" and stage == "refine":
+                at["long"] = [len(read)]
+
+        def bring() -> None:
+            while len(read) < 5:
+                time.sleep(0.01)
+            with closing(Engine(settings=settings_of(tmp_path / "home"))) as other:
+                run(other.index(late, detach=True))
+
+        bringing = threading.Thread(target=bring)
+        bringing.start()
+        run(engine.jobs.work(on_progress=on_progress, enough=lambda: not bringing.is_alive()))
+        bringing.join()
+        assert {document.outline for document in run(engine.documents.list())} == {"refined"}
+    assert at["published"][0] < 60 <= at["long"][0]
+    assert len(read) <= 60 + 9 + 5  # those under way when it gave way are read again
+
+
+def test_a_search_sees_the_old_tree_or_the_new_one(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _estimated(monkeypatch, 1.0)
     path, home = pdfs.numbered(tmp_path / "book.pdf", 7, "harbour"), tmp_path / "home"
+    old = index(home, path, "fast")[1]
+    seen: list[list[tuple[str, str, int]]] = []
+    notes: list[tuple[str, ...]] = []
+    paths: list[tuple[str, tuple[str, ...]]] = []
+    with closing(Engine(settings=settings_of(home))) as engine, closing(Engine(settings=settings_of(home))) as reader:
+        ended = threading.Event()
+
+        def look() -> None:
+            while not ended.wait(0.2):
+                outline = run(reader.outline(path.name))
+                nodes = [node.section for node in outline.nodes]
+                seen.append([(section.node_id, section.title, section.start_page) for section in nodes])
+                notes.append(outline.notes)
+                paths.extend(
+                    (hit.section.node_id, tuple(hit.section.path)) for hit in run(reader.search("harbour")).results
+                )
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        run(engine.index(path, workers=1))
+        ended.set()
+        looking.join()
+        nodes = run(engine.outline(path.name)).nodes
+        new = [(node.section.node_id, node.section.title, node.section.start_page) for node in nodes]
+    assert read and all(tree in (old, new) for tree in seen)
+    titles = {(node, title) for tree in (old, new) for node, title, _ in tree}
+    assert paths and {(node, path[-1]) for node, path in paths} <= titles
+    assert any("being improved" in note for row in notes for note in row)
+
+
+def test_a_document_whose_time_is_over_keeps_what_was_read(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _estimated(monkeypatch, 1.0)
+    path, home = pdfs.numbered(tmp_path / "book.pdf", 9, "harbour"), tmp_path / "home"
+    read_pages = refiner.Refiner._read
+    monkeypatch.setattr(refiner.Refiner, "_read", lambda *options: islice(read_pages(*options), 3))
     with closing(Engine(settings=settings_of(home))) as engine:
-        report = run(engine.index(path, outline="auto", workers=1))
-    assert report.files[0].status == "indexed" and not read
-    assert [note for note in report.notes if "layout model" in note] == [refiner.missing()]
+        [file] = run(engine.index(path, workers=1)).files
+    assert (file.status, file.note) == ("indexed", "") and 3 <= len(read) < 9
+    assert published(home).version.outline == f"{refiner.layout_model()}/300"

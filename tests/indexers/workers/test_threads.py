@@ -38,7 +38,7 @@ def test_a_task_that_follows_from_a_result_takes_the_same_thread() -> None:
         future.add_done_callback(lambda _: follow(left - 1))
 
     follow(20)
-    assert done.wait(60)
+    assert done.wait(600)
     threads.close()
     assert len(names) == 1
 

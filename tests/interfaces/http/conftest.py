@@ -42,7 +42,7 @@ class Serving:
 
     def bare(self, **headers: str) -> httpx.Client:
         # No certificate is looked at: to load those of the world takes longer than a call.
-        return httpx.Client(base_url=self.api, headers=headers, timeout=120, verify=False)
+        return httpx.Client(base_url=self.api, headers=headers, timeout=600, verify=False)
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def serving(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        reader.join(60)
+        reader.join(600)
         process.stderr.close()
 
 
@@ -150,8 +150,20 @@ def window() -> Iterator[Any]:
         pytest.skip("no Chromium on this machine")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser.new_context, browser.new_page = map(_patient, (browser.new_context, browser.new_page))
         yield browser
         browser.close()
+
+
+def _patient(opening: Callable[..., Any]) -> Callable[..., Any]:
+    """Open what waits as long as a busy machine takes."""
+
+    def opened(**options: Any) -> Any:
+        made = opening(**options)
+        made.set_default_timeout(300_000)
+        return made
+
+    return opened
 
 
 @pytest.fixture
@@ -159,7 +171,6 @@ def page(window: Any) -> Iterator[Any]:
     """A page of it, in English, on which no script may fail."""
     context = window.new_context(locale="en-GB")
     made = context.new_page()
-    made.set_default_timeout(300_000)  # a busy machine is slow
     faults: list[str] = []
     made.on("pageerror", lambda error: faults.append(str(error)))
     yield made

@@ -69,7 +69,7 @@ def test_head_answers_what_get_answers_without_a_body(mills: Serving, names: dic
             needed = {one["name"] for one in operations["get"].get("parameters", ()) if one.get("required")}
             query = {name: required[name] for name in needed & set(required)}
             url = f"{mills.url}{filled(path, names)}"
-            head = client.head(url, params=query, timeout=20)
+            head = client.head(url, params=query, timeout=100)
             with client.stream("GET", url, params=query) as got:
                 assert head.status_code == got.status_code, path
                 same = ("content-type", "content-disposition", *(() if path.endswith("/export") else ("etag",)))
@@ -80,8 +80,13 @@ def test_head_answers_what_get_answers_without_a_body(mills: Serving, names: dic
         with client.stream("GET", "/libraries/mills") as got:
             length = got.headers["content-length"]
         assert client.head("/libraries/mills").headers["content-length"] == length
-        for path in ("/", "/web/app.js"):
+        for path in ("/", "/web/app.js", "/docs", "/api/v1/openapi.json"):
             assert client.head(f"{mills.url}{path}").status_code == 200
+        for headers in ({}, {"Accept": "text/event-stream"}):  # without a session, and where none is there
+            head = client.head(f"{mills.url}/mcp", headers=headers)
+            got = client.get(f"{mills.url}/mcp", headers=headers)
+            assert head.status_code == got.status_code >= 400 and head.content == b""
+            assert head.headers["content-length"] == got.headers["content-length"]
         assert client.head("/libraries/nothing").status_code == 404 and client.head("/nowhere").status_code == 404
         curl = subprocess.run(
             ["curl", "-sI", "-H", f"Authorization: Bearer {START}", f"{mills.api}/health"],
@@ -109,7 +114,14 @@ def test_a_method_that_is_not_answered_has_the_ones_that_are(mills: Serving, nam
                 assert set(answered.headers["allow"].split(", ")) == allowed, (method, path)
                 refused += 1
         assert client.put(f"{mills.url}/", content=b"x").headers["allow"] == "GET, HEAD, OPTIONS"
-        assert client.request("TRACE", f"{mills.url}/mcp").headers["allow"] == "DELETE, GET, OPTIONS, POST"
+        for path, allowed in (
+            ("/mcp", "DELETE, GET, HEAD, OPTIONS, POST"), ("/docs", "GET, HEAD, OPTIONS"),
+            ("/web/app.js", "GET, HEAD, OPTIONS"), ("/api/v1/openapi.json", "GET, HEAD, OPTIONS"),
+        ):  # fmt: skip
+            assert client.options(f"{mills.url}{path}").headers["allow"] == allowed, path
+            for method in {"TRACE", "PUT", "PATCH"}:
+                answered = client.request(method, f"{mills.url}{path}")
+                assert (answered.status_code, answered.headers["allow"]) == (405, allowed), (method, path)
     assert refused > 200
 
 

@@ -61,7 +61,7 @@ def test_an_original_in_a_bucket_is_given_in_ranges_and_said_to_be_gone(
         for file in (home / COPIES).glob("*/*"):
             file.unlink()
         gone = client.get(original)
-        assert gone.status_code == 422 and "gone" in gone.json()["error"]["message"]
+        assert gone.status_code == 422 and "is missing" in gone.json()["error"]["message"]
         found = client.post("/search", json={"question": "price of the mill", "libraries": ["mills"]}).json()
         assert [page["doc_name"] for page in found["results"]] == ["mill.md"]
 

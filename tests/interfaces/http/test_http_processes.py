@@ -144,7 +144,7 @@ def test_sigterm_under_load_ends_in_time_and_tells_streams(tmp_path: Path) -> No
             served.process.wait(600)  # the half of a file and the streams would keep it for good
         over.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(600)
         assert not wrong and len(heard) == 3 and all("event: end\n" in text for text in heard)
         assert not [line for line in served.said if "Traceback" in line], "".join(served.said)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import hybrid_pageindex.http as door
+import hybrid_pageindex
 from hybrid_pageindex.http.routers.web import bundle_parts, minify
 
-PAGE = Path(door.__file__).parent / "page"
+PAGE = Path(hybrid_pageindex.__file__).parent / "web"
 SCRIPTS = {
     "const a = 1; // one\n\n    const b = a / 2 / a;": "const a=1;const b=a / 2 / a;\n",
     "/** @param {string} a */\nexport const f = (a) => a;": "export const f=(a)=>a;\n",

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible door with OpenAI's own client, and with the bodies that Open WebUI and LibreChat send."""
+"""The OpenAI-compatible routes with OpenAI's own client, and with the bodies that Open WebUI and LibreChat send."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_openais_client_reads_models_and_answers(sdk: Any, talking: Serving) -> 
         sdk.chat.completions.create(model="nothing", messages=[{"role": "user", "content": SOLD}])
     with pytest.raises(openai.BadRequestError):
         sdk.chat.completions.create(model="mills", messages=[{"role": "system", "content": "Be brief."}])
-    with pytest.raises(openai.BadRequestError, match="10,000 are read"):
+    with pytest.raises(openai.BadRequestError, match="at most 10,000 are allowed"):
         sdk.chat.completions.create(model="mills", messages=[{"role": "user", "content": "mill " * 3000}])
     with pytest.raises(openai.AuthenticationError):
         sdk.with_options(api_key="wrong").models.list()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hybrid_core.errors import NotFoundError
+from hybrid_core.types.access import EVERYWHERE, Caller
 from hybrid_core.types.libraries import Library
+from hybrid_pageindex.http.identity import Turns
 from hybrid_pageindex.http.routers.vector_stores import find_document
+from hybrid_pageindex.http.server import Server, find_size, read_each
 from indexers.files.identity import usual_id
 from tests.doubles.scripted_server import ScriptedServer
 from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, until, upload
@@ -225,6 +230,19 @@ def test_files_are_documents_that_can_be_attached(sdk: Any) -> None:
         sdk.files.retrieve(file.id)
 
 
+@pytest.mark.parametrize("fields", [{}, {"purpose": ""}, {"purpose": "fine-tune"}, {"purpose": "assistants" * 1000}])
+def test_a_file_needs_a_purpose_that_is_served(mills: Serving, fields: dict[str, str]) -> None:
+    with mills.client() as client:
+        url = f"{mills.url}/v1/files?library=other"
+        refused = client.post(url, files={"file": ("a.md", b"# A\n\nText.\n")}, data=fields)
+        assert refused.status_code == 400, refused.text
+        error = refused.json()["error"]
+        assert error["type"] == "invalid_request_error"
+        if len(fields.get("purpose", "")) < 1000:
+            missing = "missing_required_parameter" if not fields else "invalid_value"
+            assert (error["param"], error["code"]) == ("purpose", missing)
+
+
 def test_files_of_one_name_stay_apart(sdk: Any) -> None:
     made = [
         sdk.files.create(
@@ -268,13 +286,12 @@ async def test_a_file_is_found_while_its_job_ends(queued: bool) -> None:
             return made[0]
         raise NotFoundError("There is no such document.")
 
-    async def jobs(**_: Any) -> Any:
-        view = SimpleNamespace(job=SimpleNamespace(subject=document.path))
+    async def path(address: str, *, library: str) -> str | None:
         if not queued:
             made.append(document)
-        return SimpleNamespace(jobs=[view] if queued else [])
+        return document.path if queued and address in (document.doc_id, document.path) else None
 
-    engine = SimpleNamespace(documents=SimpleNamespace(get=get), jobs=SimpleNamespace(list=jobs))
+    engine = SimpleNamespace(documents=SimpleNamespace(get=get), jobs=SimpleNamespace(path=path))
     server: Any = SimpleNamespace(engine=engine)
     for address in (document.doc_id, document.path):
         made.clear()
@@ -282,3 +299,51 @@ async def test_a_file_is_found_while_its_job_ends(queued: bool) -> None:
     made.clear()
     with pytest.raises(NotFoundError):
         await find_document(server, library, "another")
+
+
+class Vanishing:
+    """Libraries of which one is deleted, or renamed, after it was named."""
+
+    def __init__(self, now: list[Library]) -> None:
+        self.now = now
+        self.before: list[Library] = [Library("a", "mills"), Library("b", "quays")]
+
+    async def named(self) -> list[Library]:
+        now, self.before = self.before, self.now
+        return now
+
+    async def list(self, part: str) -> list[Library]:
+        return [library for library in self.now if part in library.name]
+
+
+def request_of(libraries: Vanishing) -> Any:
+    server = Server(SimpleNamespace(libraries=libraries), *[None] * 3, Turns(1, 1), *[None] * 5)  # type: ignore[arg-type]
+    caller = Caller("c", "c", {EVERYWHERE: "admin"})
+    return SimpleNamespace(
+        app=SimpleNamespace(state=SimpleNamespace(server=server)), scope={"state": {"caller": caller}}
+    )
+
+
+async def test_a_library_that_goes_between_two_looks_is_not_there_and_one_that_is_renamed_is() -> None:
+    mills = Library("a", "mills")
+    assert (await find_size(request_of(Vanishing([Library("a", "wheels")])), mills)).name == "wheels"
+    with pytest.raises(NotFoundError, match="The library 'mills' does not exist"):
+        await find_size(request_of(Vanishing([])), mills)
+
+    async def read(name: str) -> str:
+        if name == "mills":
+            raise NotFoundError("It was deleted.")
+        return name
+
+    assert await read_each(request_of(Vanishing([])), read) == ["quays"]
+
+
+def test_files_that_come_together_make_their_library_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as made, ThreadPoolExecutor(8) as pool, made.client() as client:
+
+        def send(number: int) -> int:
+            file = {"file": (f"{number}.md", f"# {number}")}
+            return client.post(f"{made.url}/v1/files", files=file, data={"purpose": "assistants"}).status_code
+
+        assert list(pool.map(send, range(8))) == [200] * 8
+        until(lambda: len(client.get(f"{made.url}/v1/files").json()["data"]) == 8)

@@ -22,7 +22,6 @@ def tab(served: Serving, page: Any) -> Callable[[str], Any]:
 
     def opened(place: str) -> Any:
         view = page.context.new_page()
-        view.set_default_timeout(60_000)
         view.goto(f"{served.url}/#/{place}")
         view.get_by_role("main").wait_for()
         return view

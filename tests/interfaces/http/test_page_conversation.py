@@ -11,7 +11,18 @@ import pytest
 
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
-from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving_with, until, upload, wait_for_jobs
+from tests.interfaces.http.conftest import (
+    GOOD,
+    MILL,
+    SOLD,
+    START,
+    Serving,
+    serving_with,
+    until,
+    upload,
+    wait_for_held,
+    wait_for_jobs,
+)
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +236,28 @@ def test_weak_evidence_steps_and_a_bad_answer_are_said(at: Any, talking: Serving
     steps.locator("summary", has_text=re.compile(r"\d+ steps?")).click()
     assert steps.locator("li").first.is_visible()
     assert steps.locator("li b").all_inner_texts()[:2] == ["Saw", "Asked"]
+    at.get_by_label("Effort").select_option("auto")
+
+
+def test_the_steps_of_an_answer_that_was_quicker_than_the_page_are_shown(at: Any, talking: Serving) -> None:
+    """The page asks for the conversation when the answer has ended, and never saw it run."""
+    at.get_by_label("Effort").select_option("deep")
+    talk = at.url.rsplit("/", 1)[1]
+    held: list[Any] = []
+    for question in ("What did the town give for the mill?", "In crowns, what was the price of the mill?"):
+        at.route(f"**/conversations/{talk}", lambda route: held.append(route))
+        ask(at, question)
+        wait_for_held(at, held)
+        with talking.client() as client:
+            until(lambda: client.get(f"/conversations/{talk}").json()["messages"][-1]["status"] == "complete")
+        while held:
+            held.pop().continue_()
+        at.unroute(f"**/conversations/{talk}")
+        at.locator(".question", has_text=question).wait_for()
+        answer = at.locator(".answer[data-status=complete]").last
+        answer.locator(".steps summary").click()
+        assert answer.locator(".steps li b").all_inner_texts()[:2] == ["Saw", "Asked"]
+        assert "sold in 1987" in answer.inner_text(), "its words are not told again"
     at.get_by_label("Effort").select_option("auto")
 
 

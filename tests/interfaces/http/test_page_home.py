@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
+import psutil
 import pytest
 
-from tests.interfaces.http.conftest import START, Serving, serving, wait_for_jobs
+from tests.interfaces.http.conftest import START, Serving, serving, until, wait_for_held, wait_for_jobs
 
 DROP = """() => {
     const files = new DataTransfer();
@@ -30,13 +31,16 @@ OBSERVE = """
 
 def test_who_opens_it_finds_the_worker_that_draws_pages_started(tmp_path: Path) -> None:
     with serving(tmp_path / "home", "--open", BROWSER="true") as made:
-        threads, until = Path(f"/proc/{made.process.pid}/task"), time.monotonic() + 60
-        begun: list[str] = []
-        while not any("indexers" in one for one in begun):
-            assert time.monotonic() < until, f"no worker was started: {begun}"
-            time.sleep(0.05)
-            ids = [child for one in threads.iterdir() for child in (one / "children").read_text().split()]
-            begun = [Path(f"/proc/{child}/cmdline").read_text() for child in ids if Path(f"/proc/{child}").is_dir()]
+        until(lambda: any("indexers" in command for command in children_of(made.process.pid)))
+
+
+def children_of(process: int) -> list[str]:
+    """Return the commands of the processes that a process started."""
+    commands = []
+    for child in psutil.Process(process).children():
+        with suppress(psutil.NoSuchProcess):
+            commands.append(" ".join(child.cmdline()))
+    return commands
 
 
 def test_a_first_start_shows_a_sample_that_goes_for_good(served: Serving, page: Any) -> None:
@@ -177,8 +181,14 @@ def test_files_are_added_by_keys_alone_over_a_slow_line(served: Serving, page: A
     line = page.context.new_cdp_session(page)
     slow = {"offline": False, "latency": 300, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
     line.send("Network.emulateNetworkConditions", slow)
+    held: list[Any] = []
+    page.route("**/api/v1/libraries", lambda route: held.append(route))  # for as long as it takes to see what is busy
     page.reload(wait_until="commit")
     page.locator("[aria-busy=true]").first.wait_for()
+    wait_for_held(page, held)
+    for route in held:
+        route.continue_()
+    page.unroute("**/api/v1/libraries")
     page.get_by_role("link", name="reefs", exact=True).wait_for()
     assert page.evaluate("shifts") < 0.01
     line.send("Network.emulateNetworkConditions", {**slow, "latency": 0, "downloadThroughput": -1})

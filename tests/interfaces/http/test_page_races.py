@@ -145,6 +145,67 @@ def test_two_changes_of_a_setting_are_both_kept(served: Serving, at: Callable[[s
     until(lambda: expert() == "auto")
 
 
+def test_packs_are_chosen_once_it_is_known_which_there_are(
+    served: Serving, at: Callable[[str], Any], page: Any
+) -> None:
+    holding = Holding(page, "**/api/v1/packs")
+    at("settings/packs")
+    every = page.get_by_label("All packs, each for documents of its kind")
+    holding.wait()
+    every.wait_for()
+    assert every.is_disabled(), "all of none would be none"
+    holding.release()
+    every.uncheck()
+    page.get_by_text("Saved").wait_for()
+    with served.client() as client:
+        [expert] = [setting["value"] for setting in client.get("/settings").json() if setting["name"] == "expert"]
+        assert sorted(expert.split(",")) == sorted(client.get("/packs").json())
+    every.check()
+    page.locator(".card ul input[type=checkbox]:disabled").first.wait_for()
+
+
+def test_a_library_shows_what_came_before_its_stream_began(served: Serving, page: Any) -> None:
+    """Documents were listed, a job ended, and only then the events of jobs were heard."""
+    with served.client() as client:
+        client.post("/libraries", json={"name": "jetty"})
+        upload(client, "jetty", plank="# Plank\n\nOf larch.\n")
+        streams: list[Any] = []
+        page.route("**/jobs/events*", lambda stream: streams.append(stream), times=1)
+        page.goto(f"{served.url}/?fresh#token={START}")
+        page.get_by_role("main").wait_for()
+        page.evaluate("location.hash = '#/library/jetty'")
+        page.get_by_role("link", name="Plank").wait_for()
+        upload(client, "jetty", rail="# Rail\n\nOf iron.\n")
+        wait_for_held(page, streams)
+        for stream in streams:
+            stream.continue_()
+    page.get_by_role("link", name="Rail").wait_for()
+
+
+def test_a_tab_misses_nothing_between_two_streams(served: Serving, page: Any) -> None:
+    """The tab that streams for all is closed; what changes until another one streams is told by no event."""
+    first = page.context.new_page()
+    first.goto(f"{served.url}/#token={START}")
+    first.get_by_role("main").wait_for()
+    first.wait_for_function("navigator.locks.query().then((locks) => locks.held.length > 0)")
+    streams: list[Any] = []
+    page.route("**/jobs/events*", lambda stream: streams.append(stream), times=1)
+    page.goto(f"{served.url}/#/settings/bin")
+    page.get_by_role("heading", name="Bin").or_(page.get_by_text("Nothing was removed")).first.wait_for()
+    page.wait_for_function("navigator.locks.query().then((locks) => locks.pending.length > 0)")
+    with served.client() as client:
+        client.post("/libraries", json={"name": "groyne"}).raise_for_status()
+        client.post("/libraries", json={"name": "spit"}).raise_for_status()
+        client.delete("/libraries/spit").raise_for_status()
+        page.get_by_role("button", name="Bring back: Library spit").wait_for()  # heard through the other tab
+        first.close()
+        wait_for_held(page, streams)
+        client.delete("/libraries/groyne").raise_for_status()
+        for stream in streams:
+            stream.continue_()
+    page.get_by_role("button", name="Bring back: Library groyne").wait_for()
+
+
 def test_a_choice_that_the_server_refuses_is_not_shown_as_if_it_held(at: Callable[[str], Any], page: Any) -> None:
     at("settings/searching")
     chosen = page.get_by_label("Effort")

@@ -179,7 +179,7 @@ def test_all_of_it_is_there_again_after_a_restart(real: Serving, page: Any, home
     opened(page, real, "release.pdf", 2, said="gross profit of 37.6%")
     page.locator(".box.mark").first.wait_for()
     real.process.terminate()
-    real.process.wait(30)
+    real.process.wait(600)
     with serving(home, "--port", str(urlsplit(real.url).port)):
         page.reload()
         page.locator(".box.mark").first.wait_for()

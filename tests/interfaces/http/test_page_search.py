@@ -322,7 +322,6 @@ def reasons(library: Serving) -> list[tuple[str, Any]]:
 def test_one_stream_serves_all_tabs_and_none_a_hidden_one(library: Serving, window: Any, locks: bool) -> None:
     """A browser has six connections to a server of HTTP/1.1, and a stream holds one."""
     context = window.new_context(locale="en-GB")
-    context.set_default_timeout(60_000)
     if not locks:  # as where the page comes over http from another machine
         context.add_init_script("Object.defineProperty(Navigator.prototype, 'locks', { value: undefined })")
     streams: set[Any] = set()

@@ -195,7 +195,7 @@ def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(river: Serving
     go(page, river, f"#/doc/river/{doc}/page/1?hl=four%20gates")
     page.locator(".box.mark").first.wait_for()
     river.process.terminate()
-    river.process.wait(30)
+    river.process.wait(600)
     page.evaluate("dispatchEvent(new Event('focus'))")
     page.get_by_role("alert").get_by_text("The server does not answer.").first.wait_for()
     assert page.locator(".sheet[data-ready]").count(), "what is there stays"

@@ -38,7 +38,7 @@ def tokened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving,
     with serving(folder / "home", before=read_only(folder / "home")) as served:
         yield served, secret
     assert contents(folder / "home") == had
-    assert len(served.said) == 1 and "cannot be written (read-only file system)" in served.said[0], served.said
+    assert len(served.said) == 1 and "open for reading only (read-only file system)" in served.said[0], served.said
 
 
 def test_it_answers_what_reads(tokened: tuple[Serving, str]) -> None:

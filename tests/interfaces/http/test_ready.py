@@ -10,6 +10,7 @@ import socket
 import time
 from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,7 +19,7 @@ from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.engine.search.indexes import Indexes
 from hybrid_pageindex.http.server import Server
-from tests.interfaces.http.conftest import START, serving
+from tests.interfaces.http.conftest import START, serving, until
 from tests.qdrant_real import free_port
 
 
@@ -68,7 +69,7 @@ async def test_a_server_looks_for_what_is_missing_once_for_many(monkeypatch: pyt
             await asyncio.sleep(0)
             return {"disk": "The disk is full."}
 
-    server = Server(Looking(), *[None] * 9)  # type: ignore[arg-type]
+    server = Server(SimpleNamespace(admin=Looking()), *[None] * 9)  # type: ignore[arg-type]
     now = [5.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     answers = await asyncio.gather(*(server.missing() for _ in range(20)))
@@ -88,14 +89,14 @@ def test_an_upload_that_the_end_cuts_off_is_told_so(tmp_path: Path) -> None:
     with serving(tmp_path) as made, made.client() as client:
         client.post("/libraries", json={"name": "mills"}).raise_for_status()
         where = urlsplit(str(client.base_url))
-        with socket.create_connection((where.hostname or "", where.port or 0), timeout=30) as wire:
+        with socket.create_connection((where.hostname or "", where.port or 0), timeout=600) as wire:
             head = (
                 f"POST /api/v1/libraries/mills/documents?name=a.md HTTP/1.1\r\nHost: {where.netloc}\r\n"
                 f"Authorization: Bearer {START}\r\nContent-Type: application/octet-stream\r\n"
                 "Content-Length: 1000000\r\n\r\nthe first"
             )
             wire.sendall(head.encode())
-            client.get("/health").raise_for_status()
+            until(lambda: list(tmp_path.glob("tmp/*/*.part")))
             made.process.send_signal(signal.SIGTERM)
             got = b""
             while chunk := wire.recv(65536):

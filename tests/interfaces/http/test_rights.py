@@ -136,7 +136,7 @@ def test_no_operation_shows_or_changes_what_is_anothers(shared: Shared) -> None:
                 body = filled(content["schema"], named, shared.theirs) if content else None
                 url = f"{shared.root}{where}"
                 try:
-                    answered = shared.other.request(method.upper(), url, params=query, json=body, timeout=120)
+                    answered = shared.other.request(method.upper(), url, params=query, json=body, timeout=600)
                     said = answered.text
                 except httpx.ReadTimeout:  # a stream that has nothing to say
                     continue
@@ -192,7 +192,7 @@ def test_no_question_of_a_chat_program_is_answered_from_what_is_anothers(
     content = [{"type": "text", "text": question}] if in_parts else question
     messages = [*(said if before else ()), {"role": "user", "content": content}]
     asked = {"model": model, "messages": messages, "stream": stream}
-    answered = shared.other.post(shared.completions, json=asked, timeout=120)
+    answered = shared.other.post(shared.completions, json=asked, timeout=600)
     hidden = (HIDDEN, "theirs-document", shared.theirs["document"])
     assert not any(one in answered.text.replace(f"'{model}'", "") for one in hidden)
     assert answered.status_code == (200 if model == "mine" else 404), answered.text
@@ -205,7 +205,7 @@ def test_no_answer_rests_on_what_is_anothers(
     shared: Shared, question: str, scope: dict[str, Any], theirs: bool
 ) -> None:
     asked = {"question": question, **scope} | ({"documents": [shared.theirs["document"]]} if theirs else {})
-    answered = shared.other.post("/ask", json=asked, timeout=120)
+    answered = shared.other.post("/ask", json=asked, timeout=600)
     assert HIDDEN not in answered.text and "theirs-document" not in answered.text
     assert answered.status_code in (200, 400, 404), answered.text
 

@@ -51,7 +51,7 @@ def test_uploads_that_are_held_open_leave_a_server_to_others(tmp_path: Path) -> 
             "Content-Length: 100000\r\n\r\nx"
         )
         wires = [
-            stack.enter_context(socket.create_connection((where.hostname or "", where.port or 0), timeout=60))
+            stack.enter_context(socket.create_connection((where.hostname or "", where.port or 0), timeout=600))
             for _ in range(120)
         ]
         for wire in wires:

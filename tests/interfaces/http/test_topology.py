@@ -40,7 +40,7 @@ def test_the_servers_of_the_compose_file_work_together_and_end_in_order(tmp_path
         def command(service: str) -> list[str]:
             return [sys.executable, "-m", "hybrid_pageindex", *SERVICES[service]["command"]]
 
-        migrated = subprocess.run(command("migrate"), env=os.environ | variables("migrate"), timeout=120, check=True)
+        migrated = subprocess.run(command("migrate"), env=os.environ | variables("migrate"), timeout=600, check=True)
         assert migrated.returncode == 0
         workers = [subprocess.Popen(command("worker"), env=os.environ | variables("worker")) for _ in range(2)]
         try:
@@ -74,7 +74,7 @@ def test_what_scripts_cluster_starts_is_found_by_the_variables_that_it_gives(tmp
     ran = subprocess.run(
         [sys.executable, "-m", "tests.cluster", *parts, "--", "bash", "-c", script],
         env=os.environ | {"PAGEINDEX_QDRANT_SHARDS": "4", "PAGEINDEX_QDRANT_REPLICAS": "2"},
-        cwd=ROOT, capture_output=True, text=True, timeout=300,
+        cwd=ROOT, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert '"mill.md"' in ran.stdout and "postgresql+psycopg://" in ran.stdout and "Qdrant server" in ran.stdout

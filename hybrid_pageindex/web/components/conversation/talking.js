@@ -5,8 +5,9 @@ import { useCallback, useEffect, useRef, useState } from "../../ui.js";
 /** What is known of an answer while it is made. */
 const fresh = (message) => ({ ...message, text: "", steps: [], phase: "searching" });
 
-/** @param {any} answer @param {string} kind @param {any} data */
+/** Of an answer that has ended only its steps are missing. @param {any} answer @param {string} kind @param {any} data */
 export function heard(answer, kind, data) {
+  if (answer.status !== "running") return kind === "step" ? { ...answer, steps: [...(answer.steps || []), data] } : kind === "begun" ? { ...answer, steps: [] } : answer;
   switch (kind) {
     case "begun": return fresh(answer);
     case "question": return { ...answer, searched: data.text, searched_from: data.from };
@@ -23,6 +24,7 @@ export function useTalk(id) {
   const [talk, setTalk] = useState(/** @type {any} */ ({ state: "loading", messages: [] }));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const stop = useRef(/** @type {null | (() => void)} */ (null)), following = useRef(0);
+  const followed = useRef(/** @type {Map<number, number>} */ (new Map())); // how often an answer was
   const others = useRef(/** @type {BroadcastChannel | null} */ (null)); // the same conversation in other tabs
   const path = at("conversations", id);
 
@@ -34,6 +36,7 @@ export function useTalk(id) {
     if (following.current === message.id) return;
     stop.current?.();
     following.current = message.id;
+    followed.current.set(message.id, (followed.current.get(message.id) ?? 0) + 1);
     let said = [], waiting = 0;
     const flush = () => { // many pieces of text become one change of the page
       waiting = 0;
@@ -94,9 +97,10 @@ export function useTalk(id) {
   const doing = (work) => async (...given) => {
     setProblem(null);
     try {
-      const made = await work(...given);
+      const made = await work(...given), times = followed.current.get(made?.id);
       others.current?.postMessage("changed");
       await load();
+      if (made?.status === "running" && followed.current.get(made.id) === times) listen(made); // it ended before it was looked for
       return made || true;
     } catch (/** @type {any} */ error) {
       setProblem(error);

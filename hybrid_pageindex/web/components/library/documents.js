@@ -104,7 +104,7 @@ export function useWork(library, published) {
       if (data?.library && id.current && data.library !== id.current) return;
       if (kind === "progress") return setHeard((/** @type {Work | null} */ now) => now && advanced(now, data));
       again();
-      if (["stage", "done", "failed"].includes(kind) || isNews(kind, data)) published(kind);
+      if (["stage", "done", "failed"].includes(kind) || isNews(kind)) published(kind);
     });
   }, [library, load, again, published]);
   return { work, load };

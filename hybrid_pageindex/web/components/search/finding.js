@@ -11,15 +11,18 @@ const PAUSE = 250, AGAIN = 3000; // ms
 /** Results by what was asked, so that 'back' shows them where they were left. @type {Map<string, { found: any, at: number }>} */
 const held = new Map();
 
-/** @param {string} key @param {any} found */
-function keep(key, found) {
+let outdated = 0; // how often documents changed
+
+/** @param {string} key @param {any} found @param {number} since `outdated` as the search began */
+function keep(key, found, since) {
   held.delete(key);
-  held.set(key, { found, at: Date.now() });
+  held.set(key, { found, at: since === outdated ? Date.now() : 0 });
   if (held.size > KEPT) held.delete(/** @type {string} */ (held.keys().next().value));
 }
 
 /** What was found is looked for again when it is next shown: the documents changed. */
 export function outdate() {
+  outdated += 1;
   for (const one of held.values()) one.at = 0;
 }
 
@@ -45,6 +48,7 @@ export function useSearch(one, typed) {
     }
     const change = (/** @type {any} */ more) => stop.signal.aborted || setState((last) => ({ ...last, ...more }));
     const work = async () => {
+      const since = outdated;
       change({ busy: true, steps: [], error: null });
       try {
         let found = null;
@@ -56,7 +60,7 @@ export function useSearch(one, typed) {
             if (kind === "result") found = data;
           }, stop.signal);
         }
-        keep(key, found);
+        keep(key, found, since);
         change({ found, busy: false });
       } catch (error) {
         if (stop.signal.aborted) return;

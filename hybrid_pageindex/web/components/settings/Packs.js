@@ -23,7 +23,7 @@ export function Packs({ values }) {
   };
   const turn = (/** @type {string} */ name) => keep((chosen.includes(name) ? chosen.filter((pack) => pack !== name) : [...chosen, name]).join(",") || "none");
   return html`<div class="card stack">
-    <label class="row"><input type="checkbox" checked=${value === "auto"} disabled=${Boolean(one.fixed)} onChange=${() => keep(value === "auto" ? packs.join(",") : "auto")} />
+    <label class="row"><input type="checkbox" checked=${value === "auto"} disabled=${!answer || Boolean(one.fixed)} onChange=${() => keep(value === "auto" ? packs.join(",") : "auto")} />
       ${t("settings.packs_auto")}</label>
     <ul class="stack">${packs.map((name) => html`<li key=${name}><label class="row"><input type="checkbox" checked=${chosen.includes(name)} disabled=${value === "auto" || Boolean(one.fixed)} onChange=${() => turn(name)} />
       <span><b>${t(`settings.pack_${name}`)}</b> <span class="muted small">${t(`settings.pack_${name}_more`)}</span></span></label></li>`)}</ul>

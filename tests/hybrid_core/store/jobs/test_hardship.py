@@ -75,7 +75,7 @@ def test_a_database_that_is_locked_for_long_loses_no_lease(catalog: Catalog, sec
     assert [lease.fence for lease in queue.leases("w")] == [job.fence] and reader.job(job.id).done == 0
     assert not done
     for thread in (*writers, locker):
-        thread.join(120)
+        thread.join(600)
     assert done.keys() == writes.keys() and min(done.values()) > seconds - 4
     queue.advance(job.fence, Advance("done"))
     assert [(one.subject, one.status) for one in reader.listed()] == [

@@ -121,3 +121,15 @@ def test_how_many_wait_before_a_job_counts_turns(store: Store) -> None:
     JobControl(store).erase("big")
     fold(store)
     assert served(store, 2) == ["small0", "small1"]
+
+
+def test_every_job_that_waits_or_runs_is_among_the_subjects_of_its_library(store: Store) -> None:
+    put(store, "file", 1_100, "big")
+    put(store, "other", 2, "small")
+    [running] = JobQueue(store).claim("w", [], stages=["parse"])
+    assert len(JobReader(store).active_subjects("big")) == 1_100 and running.library == "big"
+    JobQueue(store).advance(running.fence, Advance("done"))
+    left = JobReader(store).active_subjects("big")
+    assert len(left) == 1_099 and running.subject not in left and "file1099" in left
+    assert sorted(JobReader(store).active_subjects("small")) == ["other0", "other1"]
+    assert JobReader(store).active_subjects("none") == []

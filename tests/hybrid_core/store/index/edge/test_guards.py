@@ -28,7 +28,7 @@ def test_a_full_disk_is_an_error_before_the_write(
     library.publish(("d", "d1", 4))
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10 << 20))
-    with pytest.raises(StoreError, match=r"needs 9\d MB .* has 10 MB free.* Free at least 8\d MB"):
+    with pytest.raises(StoreError, match=r"needs 9\d MB, .* has only 10 MB free.* Free at least 8\d MB"):
         index.catch_up(library)
     assert ask(index, [1], 5)  # what is there can still be searched
     monkeypatch.undo()

@@ -106,7 +106,7 @@ def test_a_server_that_is_slow(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("version", ["1.18.2", "2.0.0", "nonsense"])
 def test_a_server_of_another_version_is_refused(stub: Stub, version: str) -> None:
     stub.version = version
-    with pytest.raises(StoreError, match=f"Qdrant {version} does not fit.*Upgrade"):
+    with pytest.raises(StoreError, match=f"Qdrant {version} is not supported.*Upgrade"):
         connect(stub.url, "secret-key")
 
 
@@ -147,7 +147,7 @@ def test_messages_hold_no_password() -> None:
 
 def test_the_compose_file(stub: Stub) -> None:
     """Docker does not run here, so: what it says, and whether its health check can tell well from unwell."""
-    compose = yaml.safe_load((Path(__file__).parents[4] / "docker-compose.qdrant.yaml").read_text(encoding="utf-8"))
+    compose = yaml.safe_load((Path(__file__).parents[5] / "docker-compose.qdrant.yaml").read_text(encoding="utf-8"))
     service = compose["services"]["qdrant"]
     image, client = service["image"].split(":v"), version("qdrant-client").split(".")
     assert image[0] == "qdrant/qdrant" and image[1].count(".") == 2

@@ -1,0 +1,1 @@
+"""Data and records: JSON, settings, calendars, cards, bibliographies, translations."""

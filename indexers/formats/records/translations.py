@@ -1,0 +1,140 @@
+"""Translations (gettext PO, XLIFF) -> tables of source, translation and remarks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lxml import etree
+
+from hybrid_core.errors import BrokenFileError, EmptyFileError
+from indexers.formats.decode import decode
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
+from indexers.formats.limits import ParseLimits
+from indexers.formats.xml.vocabularies import children, tag
+
+_KEYWORD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d{1,3})\])?\s*(.*)")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)("?)')
+_ESCAPES = {"n": "\n", "t": "\t", "r": "", "\\": "\\", '"': '"'}
+_ESCAPE = re.compile(r"\\(.)", re.S)
+_CHARSET = re.compile(rb"charset=([\w.:-]{1,40})")
+_SHOWN = ("Project-Id-Version", "Language", "Language-Team", "Last-Translator", "PO-Revision-Date")
+
+
+@dataclass(slots=True)
+class _Entry:
+    parts: dict[str, str] = field(default_factory=dict)  # "msgid", "msgstr", "msgstr1" …
+    remarks: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)  # words that are no part of the syntax
+
+    def row(self) -> tuple[str, ...]:
+        sources = (self.parts.get("msgid", ""), self.parts.get("msgid_plural", ""))
+        translations = (text for name, text in self.parts.items() if name.startswith("msgstr"))
+        remarks = (*self.remarks, *self.others)
+        texts = (" / ".join(filter(None, texts)) for texts in (sources, translations))
+        return (*texts, self.parts.get("msgctxt", ""), "; ".join(remarks))
+
+
+def read_po(path: Path, limits: ParseLimits) -> Flow:
+    """Read translations of gettext. Raise DocumentError if there is none."""
+    limits.check_file(path)
+    data = path.read_bytes()
+    if not data:
+        raise EmptyFileError(f"{path}: the file is empty.")
+    label = _CHARSET.search(data[:4096])
+    text, warnings = decode(data, path, label[1].decode() if label and label[1] != b"CHARSET" else "")
+    entries, whole = _entries(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    if not any(entry.parts for entry in entries):
+        raise BrokenFileError(f"{path}: the file is damaged: it holds no translation (no line with msgid).")
+    if not whole:
+        warnings.append("it ends in the middle of an entry")
+    blocks: list[Block] = []
+    head = next((entry for entry in entries if entry.parts.get("msgid") == "" and "msgstr" in entry.parts), None)
+    if head is not None:
+        fields = dict(line.partition(":")[::2] for line in head.parts["msgstr"].split("\n"))
+        lines = [f"{name}: {fields[name].strip()}" for name in _SHOWN if fields.get(name, "").strip()]
+        blocks.append(Paragraph("\n".join((*lines, *head.remarks)), "entry 0"))
+        entries.remove(head)
+    rows = [row for entry in entries if any(row := entry.row())]
+    blocks.append(_table(rows, ("Source", "Translation", "Context", "Remark"), "entry 1"))
+    return Flow(iter([Part(blocks)]), {}, warnings)
+
+
+def _table(rows: Sequence[tuple[str, ...]], names: tuple[str, ...], place: str) -> Table:
+    """Return rows below the names of the columns, without columns that hold nothing."""
+    shown = [at for at in range(len(names)) if at < 2 or any(row[at] for row in rows)]
+    return Table(tuple(tuple(row[at] for at in shown) for row in (names, *rows)), place=place)
+
+
+def _entries(text: str) -> tuple[list[_Entry], bool]:
+    """Return the entries, and whether the last one is whole."""
+    entries = [_Entry()]
+    at, whole = "", True
+    for line in text.split("\n"):
+        line = line.strip().removeprefix("#~").strip() if line.lstrip().startswith("#~") else line.strip()
+        entry = entries[-1]
+        if not line or (line[0] == "#" and at.startswith("msgstr")):
+            if entry.parts:
+                entries.append(_Entry())
+            at = ""
+        if line[:1] == "#":
+            if line[1:2] in ("", " ", ".") and line[2:].strip():
+                entries[-1].remarks.append(line[2:].strip())
+            continue
+        if (match := _KEYWORD.match(line)) is not None:
+            name = match[1] + (match[2] or "")
+            if at.startswith("msgstr") and match[1] in ("msgctxt", "msgid"):
+                entries.append(_Entry())
+            at, line = name, match[3]
+            entries[-1].parts.setdefault(at, "")
+        elif line and line[0] != '"':
+            entries[-1].others.append(line)
+            continue
+        rest = line
+        for quoted in _QUOTED.finditer(line):
+            whole = bool(quoted[2])
+            rest = line[quoted.end() :]
+            words = _ESCAPE.sub(lambda sign: _ESCAPES.get(sign[1], sign[0]), quoted[1])
+            entries[-1].parts[at or "msgid"] = entries[-1].parts.get(at or "msgid", "") + words
+            break
+        if rest.strip():
+            entries[-1].others.append(rest.strip())
+    return entries, whole
+
+
+_INLINE = frozenset(("bpt", "ept", "it", "ph", "x", "bx", "ex"))  # codes of the format, not words
+
+
+def xliff_blocks(root: etree._Element) -> Iterator[Block]:
+    """Yield a section for each file of an XLIFF document, with a table of its units."""
+    number = 0
+    for file in (element for element in root.iter() if tag(element) == "file"):
+        if name := file.get("original") or "":
+            yield Heading(1, name, place=f"entry {number + 1}")
+        names = (file.get("source-language") or root.get("srcLang") or "Source",
+                 file.get("target-language") or root.get("trgLang") or "Translation", "Remark")  # fmt: skip
+        rows = [row for unit in file.iter() if tag(unit) in ("trans-unit", "unit") for row in _unit_rows(unit)]
+        if rows:
+            yield _table(rows, names, f"entry {number + 1}")
+        number += len(rows)
+
+
+def _unit_rows(unit: etree._Element) -> Iterator[tuple[str, str, str]]:
+    notes = "; ".join(dict.fromkeys(" ".join("".join(map(str, note.itertext())).split())
+                                    for note in unit.iter() if tag(note) == "note"))  # fmt: skip
+    for segment in [part for part in unit.iter() if tag(part) == "segment"] or [unit]:
+        texts = [next((_words(child) for child in children(segment) if tag(child) == name), "")
+                 for name in ("source", "target")]  # fmt: skip
+        if any(texts) or notes:
+            yield texts[0], texts[1], notes
+        notes = ""
+
+
+def _words(element: etree._Element) -> str:
+    """Return the words of a text without the codes of its format."""
+    parts = [element.text or ""]
+    for child in children(element):
+        parts += ("" if tag(child) in _INLINE else _words(child), child.tail or "")
+    return " ".join("".join(parts).split())

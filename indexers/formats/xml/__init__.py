@@ -1,0 +1,1 @@
+"""XML by vocabulary: articles, books, manuals, feeds, outlines, and any other."""

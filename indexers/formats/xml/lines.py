@@ -1,0 +1,214 @@
+"""The words of a line in an XML document: forms that carry meaning, marks of notes, references, names and choices."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from indexers.formats.flow.blocks import Block, Item, Note, Paragraph, Table
+from indexers.formats.flow.linear import Piece, equation, linear
+from indexers.formats.flow.safety import words_of
+from indexers.formats.xml.front import person
+from indexers.formats.xml.vocabularies import BLOCKS, KINDS, children, tag
+
+_RAISED = {"sup": "sup", "superscript": "sup", "sub": "sub", "subscript": "sub"}
+_ID = "{http://www.w3.org/XML/1998/namespace}id"
+_MOST_INSIDE = 8  # lines inside one another: cells in cells
+
+
+class LineWriter:
+    """Gathers words and writes them as blocks."""
+
+    def __init__(
+        self, vocabulary: str, root: etree._Element, metadata: dict[str, str], outer: LineWriter | None = None
+    ) -> None:
+        self._vocabulary, self._kinds, self._root, self._metadata = vocabulary, KINDS[vocabulary], root, metadata
+        self._written: list[Block] = []
+        self._pieces: list[Piece] = []
+        self._label = ""  # of the section, figure or item whose first words come next
+        self._item: tuple[str, int] | None = None  # mark and depth of the item that is being read
+        self._notes: list[tuple[str, etree._Element]] = []  # that the paragraph names
+        self._placed: set[etree._Element] = set() if outer is None else outer._placed
+        self._targets: dict[str, etree._Element] | None = None if outer is None else outer._all_targets()
+        self._count, self._outer = 0, outer
+        self._inside: int = 0 if outer is None else outer._inside + 1  # how many lines are being read around this one
+        self._numbers: dict[etree._Element, int] = {}  # of the last item of a list
+
+    def _kind(self, element: etree._Element) -> str:
+        return self._kinds.get(tag(element), "")
+
+    def _place(self) -> str:
+        self._count += 1
+        return f"paragraph {self._count}"
+
+    def _say(self, text: str, form: Piece = Piece("")) -> None:
+        self._pieces.append(form._replace(text=text))
+
+    def _flush(self) -> None:
+        """Write the words gathered so far as a block, and after it the notes that they name."""
+        text, self._pieces = linear(self._pieces), []
+        text = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
+        if text and self._label:
+            text, self._label = f"{self._label} {text}", ""
+        if text and self._item is not None:
+            mark, depth = self._item
+            self._written.append(Item(text, mark, depth, self._place()))
+            self._item = (" " * len(mark), depth)
+        elif text:
+            self._written.append(Paragraph(text, self._place()))
+        if text:
+            self._write_notes()
+
+    def _write_label(self) -> None:
+        """Write a label that no words followed."""
+        if self._label:
+            self._written.append(Paragraph(self._label, self._place()))
+        self._label = ""
+
+    def _write_notes(self) -> None:
+        if self._outer is not None:  # of words inside a line, which the line's own paragraph writes
+            self._outer._notes += self._notes
+            self._notes = []
+        while self._notes:
+            self._write_note(*self._notes.pop(0))
+
+    def _write_note(self, mark: str, note: etree._Element) -> None:
+        labels = [child for child in children(note) if self._kind(child) == "label"]
+        text = self._flat(note, skip=labels[:1])
+        if text:
+            self._written.append(Note(text, mark, self._place()))
+
+    def _flat(self, element: etree._Element, skip: list[etree._Element] | None = None) -> str:
+        """Return the words of an element in one line, in their forms."""
+        if self._inside > _MOST_INSIDE:
+            return " ".join(words_of(element).split())
+        inner = type(self)(self._vocabulary, self._root, {}, self)
+        inner._walk(element, 1, 0, 0, skip=skip or [])
+        inner._flush()
+        inner._write_notes()
+        return " ".join(" ".join(map(_block_words, inner._written)).split())
+
+    def _walk(self, element: etree._Element, level: int, lists: int, deep: int, form: Piece = Piece(""),
+              skip: list[etree._Element] | tuple[()] = ()) -> None:  # fmt: skip
+        """Read what stands in an element: text, and elements by their kinds."""
+        self._say(_one_line(element.text), form)
+        for child in element:
+            if isinstance(child.tag, str) and child not in skip:
+                self._element(child, lists, deep + 1, level, form)
+            self._say(_one_line(child.tail), form)
+
+    def _element(self, element: etree._Element, lists: int, deep: int, level: int = 0, form: Piece = Piece("")) -> None:
+        """Read an element by its kind."""
+        raise NotImplementedError
+
+    def _stands_apart(self, element: etree._Element) -> bool:
+        """Return whether an element holds only elements, none of which is a block, with nothing between them."""
+        inside = list(children(element))
+        plain = not any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
+        return (
+            plain and len(inside) > 1 and not any(self._kind(child) in BLOCKS | {"label", "cross"} for child in inside)
+        )
+
+    def _joined(self, element: etree._Element) -> str:
+        if self._kind(element) == "person":
+            return person(element, self._flat)
+        return ", ".join(filter(None, map(self._flat_alone, children(element))))
+
+    def _flat_alone(self, element: etree._Element) -> str:
+        return self._joined(element) if self._stands_apart(element) else self._flat(element)
+
+    def _inline(self, element: etree._Element, kind: str, level: int, lists: int, deep: int, form: Piece) -> None:
+        """Read words inside a paragraph whose form carries meaning, or an element of no kind."""
+        names = kind in ("note", "cross") or element.get("rid") or element.get("target")
+        if names and self._refers(element, kind, form):
+            return
+        if kind == "math":
+            self._say(f" {equation(element)} ", form)
+        elif kind in ("person", "fields") and self._stands_apart(element):
+            self._say(f" {self._joined(element)} ", form)
+        elif kind == "choice" and len(element):
+            first, *others = self._choices(element)
+            self._say(f"{first} ({', '.join(others)})" if others else first, form)
+        elif kind == "menu":
+            self._say(" > ".join(map(self._flat, children(element))), form)
+        elif kind == "quote":
+            self._say(f"“{self._flat(element)}”", form)
+        elif kind in ("gap", "lost"):
+            self._say("[…]" if kind == "lost" and not words_of(element).strip() else words_of(element), form)
+            self._say("" if element.get("break") == "no" or kind == "lost" else " ", form)
+        else:
+            kind = _RAISED.get(element.get("rend") or "", kind)
+            alone = [child for child in children(element) if self._kind(child) == "cross" or tag(child) == "xref"]
+            if kind in ("sup", "sub") and not (alone and len(element) == 1):
+                form = form._replace(shift=1 if kind == "sup" else -1)
+            form = form._replace(struck=form.struck or kind == "struck")
+            apart = not kind and any(self._kind(child) in BLOCKS for child in children(element))
+            if apart:
+                self._flush()
+            self._walk(element, level, lists, deep, form)
+            if apart:
+                self._flush()
+
+    def _choices(self, element: etree._Element) -> list[str]:
+        """Return the readings of a place, the corrected or full form first; of equations in two forms one."""
+        named = {tag(child): self._flat(child) for child in children(element)}
+        if tag(element) == "alternatives":
+            maths = [child for child in children(element) if self._kind(child) == "math"]
+            return [equation(maths[0])] if maths else list(named.values())[:1]
+        order = sorted(named, key=lambda name: name not in ("corr", "reg"))
+        return list(filter(None, (named[name] for name in order))) or [""]
+
+    def _refers(self, element: etree._Element, kind: str, form: Piece) -> bool:
+        """Write a note's mark, or the title of what an empty reference names. Return whether that was all of it."""
+        links = (element.get(name) for name in ("rid", "target", "linkend"))
+        name = next(filter(None, links), "").removeprefix("#").split(" ")[0]
+        target = element if kind == "note" else self._target(name) if name else None
+        if target is None:
+            return False
+        if self._kind(target) == "note":
+            if kind == "note" and element in self._placed:
+                return True
+            label = next((self._flat(child) for child in children(target) if self._kind(child) == "label"), "")
+            mark = label or target.get("n") or (words_of(element).strip() if kind != "note" else "")
+            mark = mark.strip("[]()") or str(1 + len(self._placed))
+            if kind == "note" and not self._in_text(element):
+                self._flush()
+                self._placed.add(element)
+                self._write_note(label, element)
+                return True
+            if target not in self._placed:
+                self._placed.add(target)
+                self._notes.append((mark, target))
+            self._say(f"[{mark}]", form)
+            return True
+        if not words_of(element).strip():
+            titles = [child for child in target.iter() if self._kind(child) in ("title", "label")]
+            self._say(element.get("xreflabel") or (self._flat(titles[0]) if titles else ""), form)
+            return True
+        return False
+
+    def _in_text(self, element: etree._Element) -> bool:
+        parent = element.getparent()
+        return parent is None or tag(parent) not in ("fn-group", "author-notes", "table-wrap-foot", "noteGrp")
+
+    def _target(self, name: str) -> etree._Element | None:
+        return self._all_targets().get(name)
+
+    def _all_targets(self) -> dict[str, etree._Element]:
+        """Return the elements of the file by their ids."""
+        if self._targets is None:
+            self._targets = {}
+            for element in self._root.iter():
+                if isinstance(element.tag, str) and (name := element.get("id") or element.get(_ID)):
+                    self._targets.setdefault(name, element)
+        return self._targets
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join(text.split("\n")) if text else ""
+
+
+def _block_words(block: Block) -> str:
+    if isinstance(block, Table):
+        return " ".join(" ".join(filter(None, row)) for row in block.rows)
+    mark = block.mark.strip().removeprefix("-") if isinstance(block, Item) else ""
+    return f"{mark} {block.text}".strip()

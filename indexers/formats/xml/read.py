@@ -1,0 +1,98 @@
+"""XML files -> blocks, by the vocabulary that their root element names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml import etree
+
+from hybrid_core.errors import BrokenFileError, EmptyFileError
+from hybrid_core.text.prose import counted
+from indexers.formats.decode import decode
+from indexers.formats.flow.blocks import Block, Flow, Paragraph, Part
+from indexers.formats.flow.safety import read_xml
+from indexers.formats.limits import ParseLimits
+from indexers.formats.web.html import declared_label
+from indexers.formats.xml.documents import DocumentWriter
+from indexers.formats.xml.feeds import feed_blocks, outline_blocks
+from indexers.formats.xml.trees import TreeReader
+from indexers.formats.xml.vocabularies import KINDS, tag, vocabulary_of
+
+_DECLARATION = re.compile(r"\s*<\?xml\b[^>]{0,1000}\?>", re.I)
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_AMPERSAND = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))"
+                        r"|&(?!#\d{1,7};|#x[\da-f]{1,6};|[^\W\d][\w.:-]*;)",
+                        re.I | re.S)  # fmt: skip
+_OUTSIDE = re.compile(r"<!ENTITY\s{1,20}([\w:.-]{1,60})\s{1,20}(?:SYSTEM|PUBLIC)\b")
+_INCLUDE = "{http://www.w3.org/2001/XInclude}include"
+_MAP_ENTRIES = frozenset(("topicref", "chapter", "appendix", "part", "mapref", "keydef", "notices", "glossarylist"))
+_MAPS = frozenset(("map", "bookmap", "subjectScheme"))
+_HEAD = 100_000  # characters in which entities are declared
+
+
+def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
+    """Read an XML file. Raise DocumentError if it is empty, holds no element, or is over a limit."""
+    root, warnings = read_root(path, limits)
+    vocabulary, metadata = vocabulary_of(root), dict[str, str]()
+    if vocabulary in KINDS:
+        blocks = DocumentWriter(vocabulary, root, metadata).blocks()
+    elif vocabulary == "feed":
+        blocks = feed_blocks(root, metadata)
+    elif vocabulary == "outline":
+        blocks = outline_blocks(root, metadata)
+    elif vocabulary == "xliff":
+        from indexers.formats.records.translations import xliff_blocks
+
+        blocks = xliff_blocks(root)
+    else:
+        blocks = TreeReader(root, metadata).blocks()
+    return Flow(iter([Part(_never_empty(blocks, root))]), metadata, warnings)
+
+
+def _never_empty(blocks: Iterator[Block], root: etree._Element) -> list[Block]:
+    """Return blocks, or the words of a file whose structure gives none."""
+    return list(blocks) or [
+        Paragraph("\n".join(filter(None, map(str.strip, map(str, root.itertext())))), "paragraph 1")
+    ]
+
+
+def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str]]:
+    """Return the root of a file, and warnings. What is not well-formed is mended where only ``&`` is wrong."""
+    limits.check_file(path)
+    data = path.read_bytes()
+    if not data:
+        raise EmptyFileError(f"{path}: the file is empty.")
+    text, warnings = decode(data, path, declared_label(data))
+    del data
+    text = _DECLARATION.sub("", text.lstrip("\ufeff \t\r\n"), count=1).lstrip()
+    text, controls = _CONTROLS.subn("", text)
+    if controls:
+        warnings.append(f"{controls:,} control characters in the file were left out")
+    if re.search(r"<[^\W\d]", text) is None:
+        raise BrokenFileError(f"{path}: the file is damaged: it holds no XML element.")
+    what = f"{path}: the file is damaged: it"
+    root, whole = read_xml(text.encode(), what)
+    if not whole:
+        mended, signs = _AMPERSAND.subn(lambda sign: sign[1] or "&amp;", text)
+        if signs:
+            root, whole = read_xml(mended.encode(), what)
+        if whole:
+            warnings.append("it is not well-formed: some signs & in it are not written as &amp;")
+        else:
+            warnings.append("it is damaged or nested too deeply, and was read only in part")
+    if parts := _parts_outside(root, text[:_HEAD], text):
+        warnings.append(f"{counted(parts, 'part')} of it {'lies' if parts == 1 else 'lie'} in other files; "
+                        "index these, too")  # fmt: skip
+    return root, warnings
+
+
+def _parts_outside(root: etree._Element, head: str, text: str) -> int:
+    """Return the number of places at which a file takes in another file."""
+    parts = sum(1 for _ in root.iter(_INCLUDE))
+    if names := set(_OUTSIDE.findall(head)):
+        parts += sum(text.count(f"&{name};") for name in names)
+    if tag(root) in _MAPS:
+        parts += sum(1 for entry in root.iter() if tag(entry) in _MAP_ENTRIES and entry.get("href"))
+    return parts
