@@ -237,8 +237,8 @@ _INDEXING: Mapping[str, str] = {
     "refine.pages-failed": "{pages} more pages could not be read by the layout model",
     "refine.no-package": "section trees are made by rules, without the layout model: the package onnxruntime, which "
     "the model needs, is not installed",
-    "refine.no-model": "section trees are made by rules, without the layout model: this version of the package pymupdf "
-    "has none, so install a newer one",
+    "refine.no-model": "section trees are made by rules, without the layout model: this version of PyMuPDF has none, "
+    "and a newer one has it",
     "refine.not-loaded": "section trees are made by rules, without the layout model: {reason}",
     "model.no-language": "no language model is configured (llm_model): section trees by rules, extractive summaries",
     "model.no-vision": "no vision model is configured (vlm_model): pictures on pages are not described",

@@ -52,7 +52,7 @@ class ParseLimits:
     def check_file(self, path: Path) -> None:
         """Raise LimitError where a file that is read at once has more bytes than may be unpacked."""
         size = path.stat().st_size
-        self.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+        self.check("max_expanded_bytes", size, f"it has {size:,} bytes", file=path)
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
         """Return a page, or the error that refuses it; the limits in ``checked`` were already checked by its reader."""

@@ -218,7 +218,12 @@ class ScanReader:
             self._files.pop(job, None)
 
     def _show(self, turn: Turn, of_file: _File, read: int, pages: int) -> None:
-        """Bring the progress of all files up to what this one's is."""
+        """Add to the progress of all files what was read of this one since the last call.
+
+        Later stages take the same pages from the cache; the progress has counted them already.
+        """
+        if turn.job.stage not in ("parse", "ocr"):
+            return
         done = read + len(of_file.failed)
         shown, of_file.shown = of_file.shown, (done, pages)
         turn.tally.add(scans=done - shown[0], unread=pages - shown[1], at=turn.at("ocr", done, pages))
