@@ -88,12 +88,15 @@ class DocumentError(PageIndexError):
     def problem(self) -> str:
         return self._problem
 
-    def name_file(self, file: object, instead_of: object = "") -> None:
-        """Set the file that the message is about, in place of a copy that was read ``instead_of`` it."""
-        if instead_of:
-            self._problem = self._problem.replace(str(instead_of), str(file))
+    def name_file(self, file: object) -> None:
+        """Set the file that the message is about."""
         self.file = str(file)
         self.message = f"{self.file}: {self._problem}" if self.file else self._problem
+
+    def name_original(self, copy: object, file: object) -> None:
+        """Name ``file`` wherever the message names a copy of it, which was read."""
+        self._problem = self._problem.replace(str(copy), str(file))
+        self.name_file(file if self.file == str(copy) else self.file)
 
 
 class EmptyFileError(DocumentError):

@@ -9,6 +9,8 @@ from eval.records.questions import RankedPage, Ranking
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import Engine
 
+_MODEL_FAILED = frozenset(("effort.failed", "effort.failed-before", "route.failed", "route.failed-filter"))
+
 
 class EngineRanker:
     """``ids`` are doc_ids by file name: names may be short for several documents, ids are not. ``search`` is what every
@@ -43,4 +45,5 @@ class EngineRanker:
             tokens=result.usage.input_tokens + result.usage.output_tokens,
             input_tokens=result.usage.input_tokens,
             cost=result.usage.cost,
+            failed=next((str(part) for note in result.notes for part in note.parts if part.code in _MODEL_FAILED), ""),
         )

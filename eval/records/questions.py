@@ -32,7 +32,8 @@ class Ranking:
     """A ranker's result for a question, everything best first.
 
     ``documents`` are file names. ``evidence`` is (level, score), None for rankers that do not judge.
-    ``trace`` is None for rankers that are not the engine. ``receipts`` go into the run's file as they are.
+    ``trace`` is None for rankers that are not the engine. ``receipts`` go into the run's file as they are. ``failed``
+    is the note on a model that failed, so that pages were ranked without it.
     """
 
     pages: tuple[RankedPage, ...]
@@ -45,6 +46,7 @@ class Ranking:
     tokens: int = 0  # in and out
     input_tokens: int = 0
     cost: float = 0.0
+    failed: str = ""
 
 
 class Ranker(Protocol):

@@ -82,6 +82,7 @@ class QuestionRecord:
     ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
     ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens``, of which
     ``input_tokens`` were read, and ``cost`` are those of the search. ``answer`` is None in a run that asks for none.
+    ``search_failed`` is the note on a model that failed, so that pages were ranked without it.
     """
 
     id: str
@@ -104,6 +105,7 @@ class QuestionRecord:
     cost: float = 0.0
     error: str = ""
     answer: AnswerRecord | None = None
+    search_failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +267,6 @@ def _from_fields(kind: type[T], data: Mapping[str, Any]) -> T:
     return kind(**{name: value for name, value in data.items() if name in names})
 
 
-_FAILURE_NOTE = "the model failed"  # as the engine's notes begin where it went on without
-
-
 @dataclass(frozen=True, slots=True)
 class Degraded:
     """Why, each "" where it is not so: ``error`` of the question, ``search`` without its model, ``answer`` that failed,
@@ -296,7 +295,7 @@ def degraded(record: QuestionRecord) -> Degraded:
     unjudged = judged is not None and judged.verdict is None and bool(record.gold_answer) and not failed
     return Degraded(
         record.error,
-        next((note for note in record.notes if note.startswith(_FAILURE_NOTE)), ""),
+        record.search_failed,
         "" if record.error else failed,
         judged.why if judged is not None and unjudged else "",
     )

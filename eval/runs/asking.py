@@ -299,5 +299,5 @@ class Asking:
         return replace(
             record, given=documents, pages=ranking.pages, documents=ranking.documents, evidence=ranking.evidence,
             stage=ended, receipts=ranking.receipts, notes=ranking.notes, timings_ms=spent, tokens=ranking.tokens,
-            input_tokens=ranking.input_tokens, cost=ranking.cost, answer=answer,
+            input_tokens=ranking.input_tokens, cost=ranking.cost, answer=answer, search_failed=ranking.failed,
         )  # fmt: skip

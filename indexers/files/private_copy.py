@@ -112,7 +112,7 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
     try:
         yield copy
     except DocumentError as error:
-        error.message = error.message.replace(str(target), str(file))
+        error.name_original(target, file)
         raise
     finally:
         copy.release()
@@ -164,7 +164,7 @@ def _read_file(
         if not S_ISREG(status.st_mode):
             raise DocumentError("not a regular file.", file=file)
         if reach is not None and not reach.allows_open(at, stream.fileno()):
-            raise DocumentError(f"{OUTSIDE}", file=file)
+            raise DocumentError(OUTSIDE, file=file)
         while True:
             with _readable(file):
                 got = stream.readinto(buffer)

@@ -48,7 +48,7 @@ class RasterFile:
             self._seek(1)
         except LimitError as error:
             self._image.close()
-            raise LimitError(f"{error.message}", error.advice, file=path) from error
+            raise LimitError(error.problem, error.advice, file=path) from error
 
     def info(self) -> FileInfo:
         return FileInfo(self.pages, (), {}, ())

@@ -68,7 +68,8 @@ class Originals:
         try:
             yield copy.path
         except DocumentError as error:
-            error.name_file(file, instead_of=copy.path)
+            error.name_original(copy.path, file)
+            error.name_file(file)
             raise
         finally:
             self._given_back(copy, at, keep=alone)

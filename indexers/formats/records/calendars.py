@@ -50,7 +50,7 @@ def _components(path: Path, limits: ParseLimits, title: str) -> tuple[Component,
     text, warnings = read_text(path)
     root, whole = read_components(text.removeprefix("\ufeff"))
     if not root.inner:
-        raise BrokenFileError(f"{path}: the file is damaged: it holds no {title} (no line BEGIN:).")
+        raise BrokenFileError(f"the file is damaged: it holds no {title} (no line BEGIN:).", file=path)
     if not whole:
         warnings.append("it ends in the middle of a record")
     return root, warnings

@@ -38,7 +38,7 @@ def read_citations(path: Path, limits: ParseLimits) -> Flow:
     is_ris = path.suffix.lower() == ".ris" or re.match(r"\s*TY {1,2}- ", text) is not None
     entries, outside, whole = read_ris(text) if is_ris else read_bibtex(text)
     if not entries:
-        raise BrokenFileError(f"{path}: the file is damaged: it holds no entry of a bibliography.")
+        raise BrokenFileError("the file is damaged: it holds no entry of a bibliography.", file=path)
     if not whole:
         warnings.append("it ends in the middle of an entry")
     blocks: list[Block] = [Paragraph("\n".join(outside), "entry 0")]

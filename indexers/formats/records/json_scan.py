@@ -152,7 +152,7 @@ def whole_values(text: str, path: Path) -> tuple[list[Any], str]:
     except (ValueError, RecursionError):
         scanned = scan_values(text)
     if not scanned.values:
-        raise BrokenFileError(f"{path}: the file is damaged: it is not JSON (line {scanned.line or 1}).")
+        raise BrokenFileError(f"the file is damaged: it is not JSON (line {scanned.line or 1}).", file=path)
     if scanned.deep:
         return scanned.values, f"it is nested too deeply: values below level {DEEPEST} were read without their levels"
     if scanned.cut:

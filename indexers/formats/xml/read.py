@@ -63,7 +63,7 @@ def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str
     limits.check_file(path)
     data = path.read_bytes()
     if not data:
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     text, warnings = decode(data, path, declared_label(data))
     del data
     text = _DECLARATION.sub("", text.lstrip("\ufeff \t\r\n"), count=1).lstrip()
@@ -71,13 +71,13 @@ def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str
     if controls:
         warnings.append(f"{controls:,} control characters in the file were left out")
     if re.search(r"<[^\W\d]", text) is None:
-        raise BrokenFileError(f"{path}: the file is damaged: it holds no XML element.")
-    what = f"{path}: the file is damaged: it"
-    root, whole = read_xml(text.encode(), what)
+        raise BrokenFileError("the file is damaged: it holds no XML element.", file=path)
+    what = "the file is damaged: it"
+    root, whole = read_xml(text.encode(), what, file=path)
     if not whole:
         mended, signs = _AMPERSAND.subn(lambda sign: sign[1] or "&amp;", text)
         if signs:
-            root, whole = read_xml(mended.encode(), what)
+            root, whole = read_xml(mended.encode(), what, file=path)
         if whole:
             warnings.append("it is not well-formed: some signs & in it are not written as &amp;")
         else:

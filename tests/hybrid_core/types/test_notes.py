@@ -172,5 +172,7 @@ def test_an_error_is_read_with_and_without_its_file() -> None:
     assert error.without_file == "it is damaged. Repair it." and str(error) == f"/a: b/c.pdf: {error.without_file}"
     same = pickle.loads(pickle.dumps(error))
     assert (str(same), same.without_file, same.file) == (str(error), error.without_file, error.file)
-    error.name_file("/d.pdf", instead_of="/a: b/c.pdf")
+    error.name_original("/other", "/d.pdf")
+    assert str(error) == str(same)
+    error.name_original("/a: b/c.pdf", "/d.pdf")
     assert error.message == "/d.pdf: it is damaged."
