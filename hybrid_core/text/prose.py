@@ -1,9 +1,9 @@
-"""Sentences of a text, the language it is written in, and counted nouns ("1 page", "2 pages")."""
+"""Sentences of a text, the language it is written in, counted nouns ("1 page", "2 pages") and ranges of numbers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 END = re.compile(r"[.!?؟।。！？](?:(?<=[。！？])(?=\s*\S)|(?=\s+[^\sa-z]))")
@@ -97,3 +97,15 @@ def common_language(texts: Iterable[str]) -> str:
 def counted(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun in the singular or plural (default: an added s)."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as ranges: ``[1, 2, 3, 7]`` gives ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    shown = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:12]]
+    return ", ".join(shown) + (", …" if len(spans) > 12 else "")

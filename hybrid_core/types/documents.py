@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from hybrid_core.types.notes import NONE, TEXT, Note, read
+from hybrid_core.types.notes import NONE, Note
 
 _UNREAD = ("warning.unread", "warning.ocr-empty")
-_BEFORE_CODES = re.compile(
-    r"(\d+) of (\d+) pages? (?:ha(?:ve|s) no readable text \(scanned\?\)|shows? no text that OCR could read): "
-    r"([\d, -]*\d)"
-)
 
 
 def unread_warning(unread: int, pages: int, which: str) -> Note:
@@ -33,17 +29,6 @@ def unread_pages(warnings: Sequence[Note]) -> tuple[int, str]:
     """Return the number of a document's pages that show something and have no text, and which, by its warnings."""
     unread = [warning.params for warning in warnings if warning.code in _UNREAD]
     return sum(params["unread"] for params in unread), ", ".join(params["which"] for params in unread)
-
-
-def read_warnings(forms: Iterable[str]) -> tuple[Note, ...]:
-    """Return stored warnings. Homes older than codes hold texts, of which those about unread pages are recognised."""
-    warnings = read(forms)
-    return tuple(_with_code(warning) if warning.code == TEXT else warning for warning in warnings)
-
-
-def _with_code(warning: Note) -> Note:
-    match = _BEFORE_CODES.match(warning)
-    return warning if match is None else unread_warning(int(match[1]), int(match[2]), match[3])
 
 
 Effort = Literal["fast", "auto", "deep"]

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from hybrid_core.text import tokens
+from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import (
     IndexedContent,
@@ -196,15 +197,3 @@ def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[Note]:
     elif not any(page.text for page in pages):
         warnings.append(Note("warning.no-text"))
     return warnings
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as ranges: ``[1, 2, 3, 7]`` gives ``1-3, 7``."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    shown = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:12]]
-    return ", ".join(shown) + (", …" if len(spans) > 12 else "")

@@ -22,12 +22,13 @@ from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.limiter import Breaker
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, Section
 from hybrid_core.types.files import Kind
 from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import ChunkSize, cut
-from indexers.assembly.content import heading_terms, ranges, text_warnings
+from indexers.assembly.content import heading_terms, text_warnings
 from indexers.assembly.spool import PageTerms, TermsByPage
 from indexers.enrich.options import EnrichModels, EnrichOptions, choose, passed_over, scans
 from indexers.enrich.pages import ChosenPage, describe_pages, place_of_page

@@ -14,10 +14,10 @@ from typing import BinaryIO
 from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.system import out_of_memory
-from hybrid_core.text.prose import counted
+from hybrid_core.text.prose import counted, ranges
 from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import ParsedPage
-from indexers.assembly.content import build_content, ranges
+from indexers.assembly.content import build_content
 from indexers.assembly.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
 from indexers.formats.limits import plain_reason

@@ -13,8 +13,8 @@ from hybrid_core.cards.corrections import card_from_json, card_to_json
 from hybrid_core.store.mapped import MappedFile, MappedTable, write_tables
 from hybrid_core.text.names import short_paths
 from hybrid_core.text.tokens import plain_words, tokenise
-from hybrid_core.types.documents import Card, Document, read_warnings, unread_pages
-from hybrid_core.types.notes import stored
+from hybrid_core.types.documents import Card, Document, unread_pages
+from hybrid_core.types.notes import read, stored
 from hybrid_core.types.results import UnreadDocument
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.layers import (
@@ -270,11 +270,11 @@ def _document_to_row(document: Document) -> list[Any]:
 
 def _document_from_row(row: list[Any]) -> Document:
     values = dict(zip(_FIELDS, row, strict=False))
-    values["warnings"] = read_warnings(values["warnings"])
+    values["warnings"] = read(values["warnings"])
     return Document(card=card_from_json(row[-1]), **values)
 
 
-VERSION = 3  # of what is made of cards: how names are compared, which words of titles count, what is kept
+VERSION = 4  # of what is made of cards: how names are compared, which words of titles count, what is kept
 
 
 def write_view(path: Path, head: Mapping[str, Any], view: LibraryView) -> None:

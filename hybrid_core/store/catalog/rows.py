@@ -21,9 +21,9 @@ from hybrid_core.store.catalog.trees import packed
 from hybrid_core.store.database import Decoding
 from hybrid_core.store.tables import insert_into, to_json
 from hybrid_core.text.terms import page_orders
-from hybrid_core.types.documents import Document, DocumentRow, IndexedContent, Page, Places, read_warnings
+from hybrid_core.types.documents import Document, DocumentRow, IndexedContent, Page, Places
 from hybrid_core.types.files import ContentVersion
-from hybrid_core.types.notes import Note, stored
+from hybrid_core.types.notes import Note, read, stored
 
 Values = Mapping[str, Any]
 _documents, _contents = schema.documents.c, schema.contents.c
@@ -110,7 +110,7 @@ def to_document(row: Row[Any]) -> Document:
         title=corrections.get("title") or row.title or "", description=row.description or "",
         metadata=json.loads(row.metadata) if published else {}, card=card,
         size=row.size, mtime=row.mtime, indexed_at=row.indexed_at,
-        warnings=read_warnings(json.loads(row.warnings)) if published else (),
+        warnings=read(json.loads(row.warnings)) if published else (),
         models=json.loads(row.models) if published else {}, error=Note.read(row.error), corrections=corrections,
         outline="refined" if published and row.outline else "fast",
     )  # fmt: skip

@@ -17,10 +17,11 @@ from sqlalchemy.types import TypeEngine
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.trees import node_id, packed
 from hybrid_core.store.home import CACHE
-from hybrid_core.store.tables import CleanString
+from hybrid_core.store.tables import CleanString, to_json
+from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import HEADER, TermCounts, TermOrder
 from hybrid_core.types.documents import Section
-from hybrid_core.types.notes import read
+from hybrid_core.types.notes import Note, read
 
 Change = Callable[[Connection, Path], None]
 
@@ -195,6 +196,32 @@ def fill_orders(connection: Connection) -> None:
         ]
         if values:
             connection.execute(row, values)
+
+
+def _code_warnings(connection: Connection, _: Path) -> None:
+    """Give codes to the warnings that count pages without text; other texts stay as they are.
+
+    Such a warning is made again from the pages of its content, so its text is compared and never taken apart.
+    """
+    lacking = text(
+        "SELECT number, needs_ocr, ocr, text = '' AS empty FROM pages WHERE content_id = :content "
+        "AND (needs_ocr OR ocr) ORDER BY number"
+    )
+    row = text("UPDATE contents SET warnings = :warnings WHERE content_id = :content")
+    contents = text("SELECT content_id, pages, warnings FROM contents WHERE warnings <> '[]' ORDER BY content_id")
+    for content, count, written in connection.execute(contents).all():
+        pages = connection.execute(lacking, {"content": content}).all()
+        unread = [page.number for page in pages if page.needs_ocr]
+        empty = [page.number for page in pages if page.ocr and page.empty]
+        notes = (
+            Note(code, unread=len(numbers), pages=count, which=ranges(numbers))
+            for code, numbers in (("warning.unread", unread), ("warning.ocr-empty", empty))
+        )
+        coded = {str(note): note.stored for note in notes}
+        before = json.loads(written)
+        warnings = [coded.get(warning, warning) for warning in before]
+        if warnings != before:
+            connection.execute(row, {"content": content, "warnings": to_json(warnings)})
 
 
 def _section(row: Row[Any]) -> Section:
@@ -383,4 +410,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     ),
     27: (_order_terms,),
     28: (lambda connection, _: fill_orders(connection),),  # stop words are in the order too
+    29: (_code_warnings,),
 }

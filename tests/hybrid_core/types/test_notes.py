@@ -14,7 +14,7 @@ import pytest
 
 from hybrid_core.cards.document_types import document_types, type_note
 from hybrid_core.errors import DocumentError
-from hybrid_core.types.documents import empty_warning, read_warnings, unread_pages, unread_warning
+from hybrid_core.types.documents import empty_warning, unread_pages, unread_warning
 from hybrid_core.types.note_texts import TEMPLATES
 from hybrid_core.types.notes import NONE, TEXT, Note, names_in, read, stored, with_codes, without_codes
 
@@ -132,10 +132,10 @@ def test_numbers_take_their_noun_and_format() -> None:
         Note("warning.unread", unread=1)
 
 
-def test_unread_pages_are_counted_by_code_also_in_homes_from_before() -> None:
+def test_unread_pages_are_counted_by_code() -> None:
     now = (unread_warning(2, 9, "1-2"), empty_warning(1, 9, "7"), Note("warning.no-text"))
-    before = read_warnings([*map(str, now), "3 of 9 pages were read by OCR: 3-5"])
-    assert unread_pages(now) == unread_pages(before) == unread_pages(read_warnings(stored(now))) == (3, "1-2, 7")
+    assert unread_pages(now) == unread_pages(read(stored(now))) == (3, "1-2, 7")
+    assert unread_pages(read(map(str, now))) == (0, "")  # an upgrade gives codes to texts
 
 
 def test_joined_notes_come_apart_again() -> None:
