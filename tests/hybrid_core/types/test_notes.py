@@ -166,6 +166,48 @@ def test_errors_name_their_file_apart_from_their_message() -> None:
                         assert not colon, f"{file.relative_to(ROOT)}:{node.lineno}: pass the file as file=…"
 
 
+READS_TEXT = frozenset(
+    "startswith endswith removeprefix removesuffix partition rpartition split find index count compile match search "
+    "fullmatch sub findall finditer".split()
+)
+PHRASE = re.compile(r"[a-z]{2,}(?: [a-z]{2,}){2,}")
+
+
+def texts_that_are_looked_for(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each literal or constant that code looks for in another text, perhaps by a pattern."""
+    constants = {
+        target.id: node.value
+        for node in getattr(tree, "body", ())
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        looked_for: list[ast.expr] = []
+        if isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            looked_for = [node.left]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in READS_TEXT:
+            looked_for = list(node.args[:1])
+        for expression in looked_for:
+            literal = constants.get(expression.id, expression) if isinstance(expression, ast.Name) else expression
+            for part in ast.walk(literal):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.lineno, part.value
+
+
+def test_no_code_reads_the_text_of_a_message() -> None:
+    """A phrase of three words or more that code looks for, and that a message holds, is read off that message."""
+    catalogue = "\n".join(TEMPLATES.values())
+    example = ast.parse('_LEFT = "left to workers"\n_LEFT not in note or re.match(r"(\\d+) pages left to", note)')
+    assert [text for _, text in texts_that_are_looked_for(example)] == ["left to workers", r"(\d+) pages left to"]
+    wrong = []
+    for room in ROOMS:
+        for file in (ROOT / room).rglob("*.py"):
+            for line, text in texts_that_are_looked_for(ast.parse(file.read_text("utf-8"))):
+                wrong += [f"{file.relative_to(ROOT)}:{line}: {p}" for p in PHRASE.findall(text) if p in catalogue]
+    assert wrong == []
+
+
 def test_an_error_is_read_with_and_without_its_file() -> None:
     error = DocumentError("it is damaged.", "Repair it.", file=Path("/a: b/c.pdf"))
     assert (error.message, error.problem) == ("/a: b/c.pdf: it is damaged.", "it is damaged.")
