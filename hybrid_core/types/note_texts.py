@@ -288,6 +288,24 @@ _WARNINGS: Mapping[str, str] = {
     "warning.left-open": "left open: {gaps:; }",
     "warning.left-open-more": "left open: {gaps:; } and {more} more",
 }
+_READING: Mapping[str, str] = {
+    "read.controls-left-out": "{characters:,} control characters in the file were left out",
+    "read.unescaped": "it is not well-formed: some signs & in it are not written as &amp;",
+    "read.partly": "it is damaged or nested too deeply, and was read only in part",
+    "read.parts-elsewhere": "{parts} {parts|part of it lies|parts of it lie} in other files; index these, too",
+    "read.lines-no-json": "{lines} {lines|line of it is|lines of it are} not JSON, and read as written",
+    "read.encoded-left-out": "{values} {values|encoded value|encoded values} of it (pictures, keys or other data) "
+    "{values|was|were} left out",
+    "read.many-groups": "only its first {groups:,} groups are sections of their own; the others were read, too",
+    "read.no-toml": "it is not valid TOML ({reason}), and was read as text",
+    "read.no-yaml": "it is not valid YAML, and was read as text",
+    "read.no-yaml-at": "it is not valid YAML (line {line:,}: {reason}), and was read as text",
+    "read.deep-values": "it is nested too deeply: values below level {level} were read without their levels",
+    "read.cut-value": "it ends in the middle of a value, and was read only in part",
+    "read.no-strict-json": "it is not strict JSON, first in line {line:,}",
+    "read.cut-entry": "it ends in the middle of an entry",
+    "read.cut-record": "it ends in the middle of a record",
+}
 _DOCUMENT_TYPES: Mapping[str, str] = {
     f"document-type.{name.replace(' ', '-')}": name
     for name in (
@@ -300,5 +318,5 @@ _DOCUMENT_TYPES: Mapping[str, str] = {
 
 TEMPLATES: Mapping[str, str] = {
     **_JOINED, **_SEARCH, **_EFFORT, **_ROUTE, **_REASONS, **_ANSWERS, **_TURNS, **_GAPS, **_FILES, **_JOBS,
-    **_INDEXING, **_WARNINGS, **_DOCUMENT_TYPES,
+    **_INDEXING, **_WARNINGS, **_READING, **_DOCUMENT_TYPES,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import BrokenFileError
+from hybrid_core.types.notes import NONE, Note
 
 DEEPEST = 60
 _TOKEN = re.compile(
@@ -145,21 +146,21 @@ def line_values(text: str, named: bool) -> tuple[list[Any], int] | None:
     return None if wrong > len(lines) / 2 or (not named and wrong) else (values, wrong)
 
 
-def whole_values(text: str, path: Path) -> tuple[list[Any], str]:
+def whole_values(text: str, path: Path) -> tuple[list[Any], Note]:
     """Return the values of a file and a note where it is no strict JSON."""
     try:
-        return [_bounded(_loads(text), text)], ""
+        return [_bounded(_loads(text), text)], NONE
     except (ValueError, RecursionError):
         scanned = scan_values(text)
     if not scanned.values:
         raise BrokenFileError(f"the file is damaged: it is not JSON (line {scanned.line or 1}).", file=path)
     if scanned.deep:
-        return scanned.values, f"it is nested too deeply: values below level {DEEPEST} were read without their levels"
+        return scanned.values, Note("read.deep-values", level=DEEPEST)
     if scanned.cut:
-        return scanned.values, "it ends in the middle of a value, and was read only in part"
+        return scanned.values, Note("read.cut-value")
     if scanned.line:
-        return scanned.values, f"it is not strict JSON, first in line {scanned.line:,}"
-    return scanned.values, ""
+        return scanned.values, Note("read.no-strict-json", line=scanned.line)
+    return scanned.values, NONE
 
 
 def _bounded(value: Any, text: str) -> Any:

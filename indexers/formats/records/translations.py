@@ -10,6 +10,7 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, EmptyFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.limits import ParseLimits
@@ -49,7 +50,7 @@ def read_po(path: Path, limits: ParseLimits) -> Flow:
     if not any(entry.parts for entry in entries):
         raise BrokenFileError("the file is damaged: it holds no translation (no line with msgid).", file=path)
     if not whole:
-        warnings.append("it ends in the middle of an entry")
+        warnings.append(Note("read.cut-entry"))
     blocks: list[Block] = []
     head = next((entry for entry in entries if entry.parts.get("msgid") == "" and "msgstr" in entry.parts), None)
     if head is not None:
