@@ -40,7 +40,8 @@ created_at, finished_at) VALUES (1, 'default', 'index', '/a/2.pdf', '{}', '', 'k
 INSERT INTO conversations (id, created_at, updated_at) VALUES ('talk', 1, 2);
 INSERT INTO messages (id, conversation, parent, role, status, text, result, created_at, finished_at) VALUES
 (1, 'talk', 0, 'user', 'complete', 'Which?', '{}', 1, 1), (2, 'talk', 1, 'assistant', 'complete', '118',
-'{"outcome": "answered", "why": "an old reason", "notes": ["an old note"], "unsupported": [["118", "on no page"]]}', 1, 2);
+'{"outcome": "answered", "why": "an old reason", "notes": ["an old note"], "unsupported": [["118", "on no page"]]}',
+1, 2);
 INSERT INTO sections (content_id, position, parent, level, title, start_page, end_page, anchor, end_anchor, anchor_y,
 source, synthetic, summary, flags, gaps) VALUES
 ('c1', 2, 1, 2, '第二章 Cash', 3, 9, 17, NULL, 0.1, 'bookmarks', false, 'Of cash.', 'has_table big', '["Annex 1"]'),
