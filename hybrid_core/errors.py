@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hybrid_core.types.notes import Note
 from hybrid_core.types.usage import Usage
 
 
@@ -39,6 +40,21 @@ class PageIndexError(Exception):
         return f"{self.message} {self.advice}".strip()
 
     @property
+    def problem(self) -> str:
+        """Return the message without the file that it is about."""
+        return self.message
+
+    @property
+    def without_file(self) -> Note:
+        """Return the message without the file that it is about, with its advice."""
+        return Note.joined((self.problem, self.advice), "list.sentences")
+
+    @property
+    def note(self) -> Note:
+        """Return the message with its advice."""
+        return Note.joined((self.message, self.advice), "list.sentences")
+
+    @property
     def command_advice(self) -> str:
         """Return the advice for users of the command line."""
         return self.advice.command if isinstance(self.advice, Advice) else self.advice
@@ -59,10 +75,29 @@ class NotConfiguredError(UsageError):
 class DocumentError(PageIndexError):
     """A file cannot be indexed or read: it is missing, damaged, encrypted, empty or over a limit.
 
-    ``reason`` is a code for which an interface may have its own message.
+    ``reason`` is a code from which an interface may make its own message. The message begins with the ``file``.
     """
 
     reason = "unreadable"
+
+    def __init__(self, message: str, advice: str = "", *, file: object = "") -> None:
+        super().__init__(message, advice)
+        self._problem = message
+        self.name_file(file)
+
+    @property
+    def problem(self) -> str:
+        return self._problem
+
+    def name_file(self, file: object) -> None:
+        """Set the file that the message is about."""
+        self.file = str(file)
+        self.message = f"{self.file}: {self._problem}" if self.file else self._problem
+
+    def name_original(self, copy: object, file: object) -> None:
+        """Name ``file`` wherever the message names a copy of it, which was read."""
+        self._problem = self._problem.replace(str(copy), str(file))
+        self.name_file(file if self.file == str(copy) else self.file)
 
 
 class EmptyFileError(DocumentError):
@@ -181,18 +216,18 @@ class ModelError(PageIndexError):
 
 
 EndpointFailure = Literal[
-    "key",  # the credentials were refused
-    "model",  # no such model, or a wrong URL
-    "quota",  # the account is used up, and waiting does not help
+    "key",  # refused credentials
+    "model",  # no such model, or the wrong URL
+    "quota",  # the account is used up: waiting does not help
     "rate limit",
     "overload",  # the server fails or has too much to do
-    "timeout",  # no reply in time, or the deadline of the call passed
+    "timeout",  # no answer in time, or the deadline of the call passed
     "connection",
-    "too long",  # the messages exceed the model's context
+    "too long",  # the messages exceed what the model takes
     "refusal",  # the model or a filter declines to answer
-    "request",  # the endpoint does not support this kind of request (images, for example)
-    "reply",  # the reply is empty, truncated or in another format
-    "cassette",  # a replayed recording does not contain this request
+    "request",  # the endpoint does not take this kind of request (images, say)
+    "reply",  # what came is empty, cut off or of another shape
+    "cassette",  # a replayed recording does not hold this request
 ]
 
 
@@ -204,7 +239,7 @@ class EndpointError(ModelError):
     ) -> None:
         super().__init__(message, advice, retryable=retryable)
         self.failure = failure
-        self.wait = wait  # seconds that the endpoint asks to wait, 0 if it does not
+        self.wait = wait  # seconds the endpoint asks to wait, 0 where it does not
         self.usage = Usage()
 
 

@@ -57,7 +57,7 @@ def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: l
     """
     rows = at(str(path), json.loads, text(path))
     if not isinstance(rows, list):
-        raise DocumentError(f"{path}: not a JSON list.", "Write [{…}, {…}].")
+        raise DocumentError("not a JSON list.", "Write [{…}, {…}].", file=path)
     for number, entry in enumerate(rows, 1):
         yield from usable_entries(
             f"{path.name}, entry {number}", left_out, lambda e, n: make(_object(e), n), entry, number
@@ -82,7 +82,7 @@ def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
         problem = f"no valid JSON ({error.msg}, line {error.lineno}, column {error.colno})"
     except (ValueError, TypeError, AttributeError, SyntaxError, RecursionError) as error:
         problem = str(error)
-    raise DocumentError(f"{place}: {problem}.", "Correct the line and try again.")
+    raise DocumentError(f"{problem}.", "Correct the line and try again.", file=place)
 
 
 def physical(page: object) -> int:

@@ -173,10 +173,10 @@ def checked(dataset: Dataset) -> Dataset:
     """
     name = dataset.name
     if not dataset.files and not dataset.left_out:
-        raise DocumentError(f"{name}: no documents.", "Put the set's files where its layout expects them.")
+        raise DocumentError("no documents.", "Put the set's files where its layout expects them.", file=name)
     twice = [name for name, times in Counter(path.name for path in dataset.files).items() if times > 1]
     if twice:
-        raise DocumentError(f"{name}: two documents have the file name {twice[0]}.", "Rename one of them.")
+        raise DocumentError(f"two documents have the file name {twice[0]}.", "Rename one of them.", file=name)
     names = {path.name for path in dataset.files}
     usable: dict[str, EvalQuestion] = {}
     left_out = list(dataset.left_out)
@@ -190,7 +190,7 @@ def checked(dataset: Dataset) -> Dataset:
             usable[question.id] = question
     if not usable and not dataset.outlines:
         if not left_out:
-            raise DocumentError(f"{name}: no questions.", "A set needs at least one.")
+            raise DocumentError("no questions.", "A set needs at least one.", file=name)
         entries = counted(len(left_out), "entry", "entries")
-        raise DocumentError(f"{name}: no entry is valid, {entries} left out; the first: {left_out[0]}", "Mend it.")
+        raise DocumentError(f"no entry is valid, {entries} left out; the first: {left_out[0]}", "Mend it.", file=name)
     return replace(dataset, questions=tuple(usable.values()), left_out=tuple(left_out))

@@ -145,10 +145,10 @@ def by_id(run: Run) -> dict[str, QuestionRecord]:
     records = {record.id: record for record in run.questions}
     if len(records) < len(run.questions):
         raise DocumentError(
-            f"{run.folder}: the run contains a question twice.", "Repeat the run with a new --out folder."
+            "the run contains a question twice.", "Repeat the run with a new --out folder.", file=run.folder
         )
     if not records:
-        raise DocumentError(f"{run.folder}: the run contains no question.", "Name a run that has asked questions.")
+        raise DocumentError("the run contains no question.", "Name a run that has asked questions.", file=run.folder)
     return records
 
 

@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval.records.questions import RankedPage, Ranking
+from hybrid_core.types.notes import NONE
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import Engine
+
+_MODEL_FAILED = frozenset(("effort.failed", "effort.failed-before", "route.failed", "route.failed-filter"))
 
 
 class EngineRanker:
@@ -53,4 +56,5 @@ class EngineRanker:
             tokens=result.usage.input_tokens + result.usage.output_tokens,
             input_tokens=result.usage.input_tokens,
             cost=result.usage.cost,
+            failed=next((str(part) for part in NONE.plus(*result.notes).parts if part.code in _MODEL_FAILED), ""),
         )

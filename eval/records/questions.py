@@ -33,7 +33,8 @@ class Ranking:
     """The result of a ranker for a question, everything best first.
 
     ``documents`` are file names. ``evidence`` is (level, score), None for rankers that do not judge it. ``trace`` is
-    None for rankers other than the engine. ``receipts`` are stored unchanged in the run's file.
+    None for rankers other than the engine. ``receipts`` are stored unchanged in the run's file. ``failed`` is the note
+    on a model that failed, so that pages were ranked without it.
     """
 
     pages: tuple[RankedPage, ...]
@@ -46,6 +47,7 @@ class Ranking:
     tokens: int = 0  # in and out
     input_tokens: int = 0
     cost: float = 0.0
+    failed: str = ""
 
 
 class Ranker(Protocol):

@@ -52,7 +52,7 @@ class RunHead:
     left_out: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     started: str = ""  # ISO, UTC
-    finished: str = ""  # "" until all questions are done
+    finished: str = ""  # "" while questions are left
     measures: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -77,12 +77,12 @@ class GoldPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """The record of a question.
+    """The record of a question. ``given`` are the documents that it was asked of, None for the whole library.
 
-    ``given`` are the searched documents, None for the whole library. ``pages`` and ``documents`` are best first.
-    ``evidence`` is (level, score), None if the ranker does not judge it. ``stage`` is one of STAGES. ``error`` is ""
-    for success. ``tokens`` (including ``input_tokens``) and ``cost`` are those of the search. ``answer`` is None in a
-    run without answers.
+    ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
+    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens``, of which
+    ``input_tokens`` were read, and ``cost`` are those of the search. ``answer`` is None in a run that asks for none.
+    ``search_failed`` is the note on a model that failed, so that pages were ranked without it.
     """
 
     id: str
@@ -105,6 +105,7 @@ class QuestionRecord:
     cost: float = 0.0
     error: str = ""
     answer: AnswerRecord | None = None
+    search_failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class TreeRecord:
     parent: float
     headings: int
     error: str = ""
-    tolerant: float | None = None  # None in runs of earlier versions
+    tolerant: float | None = None  # of runs before there was such a judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,9 @@ def read_head(folder: Path) -> RunHead:
             f"{folder} is not the folder of a run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."
         ) from error
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise DocumentError(f"{path}: cannot be read ({error}).", "Repeat the run with a new --out folder.") from error
+        raise DocumentError(
+            f"cannot be read ({error}).", "Repeat the run with a new --out folder.", file=path
+        ) from error
 
 
 def read_run(folder: str | Path) -> Run:
@@ -273,9 +276,6 @@ def _from_fields(kind: type[T], data: Mapping[str, Any]) -> T:
     return kind(**{name: value for name, value in data.items() if name in names})
 
 
-_FAILURE_NOTE = "the model failed"  # beginning of the engine's note that it continued without the model
-
-
 @dataclass(frozen=True, slots=True)
 class Degraded:
     """The failures of a question, each as a reason, "" for none.
@@ -306,7 +306,7 @@ def degraded(record: QuestionRecord) -> Degraded:
     unjudged = judged is not None and judged.verdict is None and bool(record.gold_answer) and not failed
     return Degraded(
         record.error,
-        next((note for note in record.notes if note.startswith(_FAILURE_NOTE)), ""),
+        record.search_failed,
         "" if record.error else failed,
         judged.why if judged is not None and unjudged else "",
     )

@@ -143,7 +143,7 @@ def _read_qrels(file: Path) -> dict[str, list[str]]:
             if len(row) != 3 or not re.fullmatch(r"-?\d{1,6}", row[2]):
                 raise DocumentError(f"{file.name}, line {number}: no judgement.", "Write query, document and score.")
             if len(relevant) > _QUERY_LIMIT:
-                raise DocumentError(f"{file.name}: more than {_QUERY_LIMIT:,} queries.", "Take a part of them.")
+                raise DocumentError(f"more than {_QUERY_LIMIT:,} queries.", "Take a part of them.", file=file.name)
             if int(row[2]) > 0:
                 relevant.setdefault(row[0], []).append(row[1])
     return relevant

@@ -33,6 +33,7 @@ from eval.runs.plan import Plan
 from hybrid_core.errors import NotFoundError, PageIndexError, UsageError
 from hybrid_core.llm.client.scope import patiently
 from hybrid_core.types.documents import EvidenceLevel
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import EffortUsed, Evidence, PageFound, Receipt, SearchResult, SectionFound
 from hybrid_pageindex import Engine, run
 
@@ -80,8 +81,8 @@ class Answerer:
         results = tuple(self._page(page) for page in ranking.pages[: self._pages])
         return SearchResult(
             query=question, library=self._engine.settings.library, evidence=Evidence(_level(level), score),
-            effort=EffortUsed("fast", "fast", "the pages were given"), results=results, sections=(), documents=(),
-            embedded_share=0.0, notes=(), timings_ms={},
+            effort=EffortUsed("fast", "fast", Note.of("the pages were given")), results=results, sections=(),
+            documents=(), embedded_share=0.0, notes=(), timings_ms={},
         )  # fmt: skip
 
     def _page(self, page: RankedPage) -> PageFound:
@@ -90,7 +91,7 @@ class Answerer:
         on = next((s for s in read.sections if s.node_id == page.section), read.sections[0] if read.sections else None)
         path, node, first, last = (on.path, on.node_id, on.start_page, on.end_page) if on else ((), "", 1, 1)
         section = SectionFound(node, path[-1] if path else "", path, first, last, 0.0)
-        receipt = Receipt({}, None, None, page.score, 0.0, 0.0, 0.0, 0.0, "", path, 0.0, "")
+        receipt = Receipt({}, None, None, page.score, 0.0, 0.0, 0.0, 0.0, NONE, path, 0.0, NONE)
         return PageFound(doc_id, page.document, page.page, read.label, page.score, page.text, section, receipt)
 
 
@@ -299,5 +300,5 @@ class Asking:
         return replace(
             record, given=documents, pages=ranking.pages, documents=ranking.documents, evidence=ranking.evidence,
             stage=ended, receipts=ranking.receipts, notes=ranking.notes, timings_ms=spent, tokens=ranking.tokens,
-            input_tokens=ranking.input_tokens, cost=ranking.cost, answer=answer,
+            input_tokens=ranking.input_tokens, cost=ranking.cost, answer=answer, search_failed=ranking.failed,
         )  # fmt: skip

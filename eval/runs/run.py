@@ -130,7 +130,7 @@ def within(dataset: Dataset, corpus: Corpus) -> Dataset:
     outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
     inside = tuple(question for question in dataset.questions if question.id not in outside)
     if not inside:
-        raise DocumentError(f"{dataset.name}: no question is valid; the first: {next(iter(outside.values()))}")
+        raise DocumentError(f"no question is valid; the first: {next(iter(outside.values()))}", file=dataset.name)
     return replace(dataset, questions=inside, left_out=(*dataset.left_out, *outside.values()))
 
 

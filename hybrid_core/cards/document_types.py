@@ -14,6 +14,8 @@ from importlib.resources import files
 import yaml
 
 from hybrid_core.text.tokens import fold
+from hybrid_core.types.note_texts import TEMPLATES
+from hybrid_core.types.notes import Note
 
 _PIECE = re.compile(r"[a-z]+|\d+|[\u3040-\u30ff\u3400-\u9fff]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -179,3 +181,9 @@ def type_by_headline(text: str) -> str:
 def _headlines() -> list[tuple[str, re.Pattern[str]]]:
     types = document_types().values()
     return [(entry.name, re.compile(pattern, re.IGNORECASE)) for entry in types for pattern in entry.headlines]
+
+
+def type_note(name: str) -> Note:
+    """Return the name of a type as a note; without a code where the catalogue does not have the type."""
+    code = f"document-type.{name.replace(' ', '-')}"
+    return Note(code) if code in TEMPLATES else Note.of(name)

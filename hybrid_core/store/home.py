@@ -33,7 +33,7 @@ FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp", "words"})
 _RECOVERY = Path("locks", "recover.lock")
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
-FREE_SPACE = "Free some space"  # begins the advice where a disk is full
+_FREE_SPACE = "Free some space"
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
 FULL = (errno.ENOSPC, errno.EDQUOT)
 UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
@@ -186,14 +186,19 @@ def check_not_recovering(home: Path) -> None:
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
-    """Return advice for a failed read or write: free space if the disk is full, else ``otherwise``.
+    """Return advice for a failed read or write: free space if the disk is full, else ``otherwise``."""
+    return space_advice(reason, folder) or otherwise
+
+
+def space_advice(reason: str, folder: Path) -> str:
+    """Return the advice to free some space if that is why a read or write failed, else "".
 
     SQLite reports an I/O error if the disk is too full for its log.
     """
     with contextlib.suppress(OSError):
         if "full" in reason or "No space" in reason or _is_full(folder):
-            return f"{FREE_SPACE}: the disk of {folder} is full."
-    return otherwise
+            return f"{_FREE_SPACE}: the disk of {folder} is full."
+    return ""
 
 
 def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
@@ -212,12 +217,12 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
         if numbered or any(sign in str(cause) for sign in FULL_SIGNS):
             break
         cause = cause.__cause__
-    lacking = isinstance(error, (OSError, StoreError)) and bool(advice_of("", folder, ""))
+    lacking = isinstance(error, (OSError, StoreError)) and bool(space_advice("", folder))
     if cause is None and not lacking:
         return None
     if not isinstance(error, StoreError):
-        return DiskFullError(f"The disk of {folder} is full.", "Free some space.")
-    return DiskFullError(error.message, error.advice if "Free" in error.advice else "Free some space.")
+        return DiskFullError(f"The disk of {folder} is full.", f"{_FREE_SPACE}.")
+    return DiskFullError(error.message, advice_of("", folder, f"{_FREE_SPACE}."))
 
 
 def refusal(error: OSError, what: Path) -> StoreError:
@@ -227,7 +232,7 @@ def refusal(error: OSError, what: Path) -> StoreError:
     """
     message = f"{what}: cannot be written ({error.strerror})."
     if error.errno in FULL:
-        return DiskFullError(message, f"{FREE_SPACE}: the disk of {what.parent} is full.")
+        return DiskFullError(message, f"{_FREE_SPACE}: the disk of {what.parent} is full.")
     kind = ReadOnlyError if error.errno in UNWRITABLE else StoreError
     return kind(message, Advice("Choose another home.", "Choose another --home."))
 

@@ -13,7 +13,7 @@ from hybrid_core.store.leases import Transactions as Store
 from hybrid_core.store.tables import CleanString as String
 from hybrid_core.store.tables import CleanText as Text
 from hybrid_core.store.tables import metadata, now_ms
-from hybrid_core.types.conversations import Feedback, Note
+from hybrid_core.types.conversations import Feedback, UserNote
 
 notes = Table(
     "notes", metadata,
@@ -22,21 +22,21 @@ notes = Table(
     Column("author", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("text", Text, nullable=False),
-    Column("doc_id", String, nullable=False),  # subject of the note, "" for the library
-    Column("page", Integer, nullable=False),  # 0: the whole document
+    Column("doc_id", String, nullable=False),  # what it is about, "" for the library
+    Column("page", Integer, nullable=False),  # 0: the document
     Column("created_at", BigInteger, nullable=False),  # ms since 1970
     Column("changed_at", BigInteger, nullable=False),
     Index("notes_by_library", "library", "changed_at"),
 )  # fmt: skip
 
 feedback = Table(
-    "feedback", metadata,  # verdicts of users on pages that answer a question or do not
+    "feedback", metadata,  # what somebody said of a page that was found for a question
     Column("id", String, primary_key=True),
     Column("library", String, ForeignKey("libraries.id", ondelete="CASCADE"), nullable=False),
     Column("author", String, nullable=False),
     Column("question", Text, nullable=False),
     Column("answer", Text, nullable=False),
-    Column("document", Text, nullable=False),  # path of the document at that time, "" if the library has no answer
+    Column("document", Text, nullable=False),  # its path then, "" where the library has no answer
     Column("page", Integer, nullable=False),
     Column("right", Integer, nullable=False),  # 1: the page answers, 0: it does not
     Column("at", BigInteger, nullable=False),
@@ -48,22 +48,22 @@ class NoteStore:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, library: str, author: str, title: str, text: str, doc_id: str = "", page: int = 0) -> Note:
+    def add(self, library: str, author: str, title: str, text: str, doc_id: str = "", page: int = 0) -> UserNote:
         now = now_ms()
-        note = Note(secrets.token_hex(8), library, author, title, text, doc_id, page, now, now)
+        note = UserNote(secrets.token_hex(8), library, author, title, text, doc_id, page, now, now)
         with self._store.writing() as connection:
-            values = {name: getattr(note, name) for name in Note.__slots__}
+            values = {name: getattr(note, name) for name in UserNote.__slots__}
             connection.execute(insert(notes).values(**values))
         return note
 
-    def restore(self, copies: Sequence[Note]) -> None:
+    def restore(self, copies: Sequence[UserNote]) -> None:
         """Add copies of notes from another home, with their times."""
-        rows = [{name: getattr(note, name) for name in Note.__slots__} for note in copies]
+        rows = [{name: getattr(note, name) for name in UserNote.__slots__} for note in copies]
         with self._store.writing() as connection:
             for some in parts(rows):
                 connection.execute(insert(notes), some)
 
-    def change(self, library: str, id: str, title: str, text: str) -> Note:
+    def change(self, library: str, id: str, title: str, text: str) -> UserNote:
         """Change a note and return it. Raise NotFoundError."""
         with self._store.writing() as connection:
             mine = (notes.c.library == library) & (notes.c.id == id)
@@ -71,7 +71,7 @@ class NoteStore:
             row = connection.execute(select(notes).where(mine)).one_or_none()
         if row is None:
             raise _none(id)
-        return Note(*row)
+        return UserNote(*row)
 
     def remove(self, library: str, id: str) -> None:
         """Remove a note. Raise NotFoundError."""
@@ -80,13 +80,13 @@ class NoteStore:
             if not gone.rowcount:
                 raise _none(id)
 
-    def all(self, library: str, doc_id: str = "", limit: int = 1000) -> list[Note]:
+    def all(self, library: str, doc_id: str = "", limit: int = 1000) -> list[UserNote]:
         """Return notes, the most recently changed first; with ``doc_id`` only those about that document."""
         query = select(notes).where(notes.c.library == library).order_by(notes.c.changed_at.desc(), notes.c.id)
         if doc_id:
             query = query.where(notes.c.doc_id == doc_id)
         with self._store.reading() as connection:
-            return [Note(*row) for row in connection.execute(query.limit(limit))]
+            return [UserNote(*row) for row in connection.execute(query.limit(limit))]
 
 
 class FeedbackStore:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hybrid_core.errors import Advice, BrokenReadError, BusyError, DamageError, DiskFullError, ReadOnlyError, StoreError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
-from hybrid_core.store.home import FREE_SPACE, advice_of, is_there, make_file, open_home, unwritable
+from hybrid_core.store.home import is_there, make_file, open_home, space_advice, unwritable
 from hybrid_core.store.sqlite_engine import ReadOnlyFile, open_read_only, writable_engine
 
 _DAMAGE = ("not a database", "malformed", "decode")
@@ -213,8 +213,8 @@ class SqliteFile:
                 ) from error
             if any(sign in reason for sign in _DAMAGE):
                 raise self._damaged(reason) from error
-            advice = advice_of(reason, self.path.parent, "Check the folder's permissions and the disk.")
-            raise _failure(f"{self.path}: cannot be read or written ({reason}).", advice) from error
+            message = f"{self.path}: cannot be read or written ({reason})."
+            raise self._failure(message, reason, "Check the folder's permissions and the disk.") from error
 
     def _unopened(self, error: Exception) -> StoreError:
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
@@ -224,12 +224,11 @@ class SqliteFile:
             "Check the folder's permissions, or choose another home.",
             "Check the folder's permissions, or choose another --home.",
         )
-        advice = advice_of(reason, self.path.parent, other)
-        return _failure(f"{self.path}: cannot be opened ({reason}).", advice)
+        return self._failure(f"{self.path}: cannot be opened ({reason}).", reason, other)
 
     def _damaged(self, reason: str) -> DamageError:
         return DamageError(f"{self.path}: not {self._kind}, or damaged ({reason}).", self._mend)
 
-
-def _failure(message: str, advice: str) -> StoreError:
-    return (DiskFullError if advice.startswith(FREE_SPACE) else StoreError)(message, advice)
+    def _failure(self, message: str, reason: str, advice: str) -> StoreError:
+        space = space_advice(reason, self.path.parent)
+        return DiskFullError(message, space) if space else StoreError(message, advice)

@@ -1,9 +1,9 @@
-"""Sentences of a text, its language, and counted nouns ("1 page", "2 pages")."""
+"""Sentences of a text, the language it is written in, counted nouns ("1 page", "2 pages") and ranges of numbers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 END = re.compile(r"[.!?؟।。！？](?:(?<=[。！？])(?=\s*\S)|(?=\s+[^\sa-z]))")
@@ -13,7 +13,7 @@ _ABBREVIATION_END = re.compile(
     r"|(?<![\d.,])\d{1,2})\.$",
     re.IGNORECASE,
 )
-_LONGEST_ABBREVIATION = 12  # characters that are enough to detect an abbreviation
+_LONGEST_ABBREVIATION = 12  # characters that tell an abbreviation
 
 
 def abbreviated(text: str) -> bool:
@@ -60,9 +60,9 @@ _SCRIPTS = (
 )  # fmt: skip
 _OF = {word: [name for name, words in _WORDS.items() if word in words.split()] for words in _WORDS.values()
        for word in words.split()}  # fmt: skip
-_SHARE = 0.25  # share of letters in a script from which a text is in its language
-_LEAD = 1.5  # minimum ratio of its words to those of the next language
-_SAMPLE = 2000  # maximum characters to examine
+_SHARE = 0.25  # of the letters in a script, from which a text is in its language
+_LEAD = 1.5  # times as many words as of the next language
+_SAMPLE = 2000  # characters that are looked at
 
 
 def language_of(text: str) -> str:
@@ -97,3 +97,15 @@ def common_language(texts: Iterable[str]) -> str:
 def counted(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun in the singular or plural (default: an added s)."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as ranges: ``[1, 2, 3, 7]`` gives ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    shown = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:12]]
+    return ", ".join(shown) + (", …" if len(spans) > 12 else "")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import EffortUsed, Evidence, ReasoningStep
 from hybrid_core.types.usage import Usage
 
@@ -52,7 +53,7 @@ class Claim:
     text: str
     sources: tuple[int, ...]
     supported: bool
-    why: str = ""
+    why: Note = NONE
     pictured: bool = False
 
 
@@ -68,7 +69,7 @@ class Calculation:
     result: str
     sources: tuple[int, ...]
     right: bool
-    why: str = ""
+    why: Note = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +88,14 @@ class Answer:
     library: str
     status: AnswerStatus
     text: str
-    why: str
+    why: Note
     claims: tuple[Claim, ...]
     sources: tuple[Source, ...]
     evidence: Evidence
     effort: EffortUsed
     model: str
     usage: Usage
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     timings_ms: Mapping[str, float]
     steps: tuple[ReasoningStep, ...] = ()
     definition: str = ""

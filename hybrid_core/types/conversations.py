@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from hybrid_core.types.locators import Box
+from hybrid_core.types.notes import NONE, Note
 
 Role = Literal["user", "assistant"]
 MessageStatus = Literal["complete", "running", "interrupted", "cancelled", "failed"]
@@ -93,12 +94,12 @@ class TurnResult:
     """
 
     outcome: str = ""
-    why: str = ""
+    why: Note = NONE
     evidence: str = ""
     effort: str = ""
     model: str = ""
-    unsupported: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    unsupported: tuple[tuple[str, Note], ...] = ()
+    notes: tuple[Note, ...] = ()
     usage: Mapping[str, Any] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
 
@@ -170,7 +171,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class UserNote:
     """A user's note on a library, a document, or a page (``page`` 0: the whole document). Times are ms since 1970."""
 
     id: str

@@ -7,40 +7,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import NONE, Note
 
-_WARNING = re.compile(
-    r"(\d+) of \d+ pages? (?:ha(?:ve|s) no readable text \(scanned\?\)|shows? no text that OCR could read): "
-    r"([\d, -]*\d)"
-)
+_UNREAD = ("warning.unread", "warning.ocr-empty")
 
 
-def unread_warning(unread: int, pages: int, which: str) -> str:
+def unread_warning(unread: int, pages: int, which: str) -> Note:
     """Return the warning for pages without readable text on which OCR has not run.
 
     ``which`` lists these pages, such as "1-3, 7"; a long list may be cut.
     """
-    have = "has" if pages == 1 else "have"
-    return f"{unread} of {counted(pages, 'page')} {have} no readable text (scanned?): {which}"
+    return Note("warning.unread", unread=unread, pages=pages, which=which)
 
 
-def empty_warning(empty: int, pages: int, which: str) -> str:
+def empty_warning(empty: int, pages: int, which: str) -> Note:
     """Return the warning for pages on which OCR found nothing."""
-    show = "shows" if pages == 1 else "show"
-    return f"{empty} of {counted(pages, 'page')} {show} no text that OCR could read: {which}"
+    return Note("warning.ocr-empty", unread=empty, pages=pages, which=which)
 
 
-def unread_pages(warnings: Sequence[str]) -> tuple[int, str]:
+def unread_pages(warnings: Sequence[Note]) -> tuple[int, str]:
     """Return the number of a document's pages that lack text but are not empty, and their list, from its warnings."""
-    matches = [match for warning in warnings if (match := _WARNING.match(warning))]
-    return sum(int(match[1]) for match in matches), ", ".join(match[2] for match in matches)
+    unread = [warning.params for warning in warnings if warning.code in _UNREAD]
+    return sum(params["unread"] for params in unread), ", ".join(params["which"] for params in unread)
 
 
 Effort = Literal["fast", "auto", "deep"]
-Fusion = Literal["weighted", "rrf"]  # combination of term and vector scores: by score or by rank
+Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
 Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
-Route = Literal["auto", "semantic", "metadata", "description"]  # how the search chooses documents
-Group = Literal["page", "document"]  # whether each result is a page, or a document with its best pages
+Route = Literal["auto", "semantic", "metadata", "description"]  # how the documents to look into are chosen
+Group = Literal["page", "document"]  # whether results are pages by themselves or those of a document together
 EvidenceLevel = Literal["strong", "weak", "none", "unclear"]
 HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
 LineRole = Literal[
@@ -151,17 +146,17 @@ class ParsedPage:
     """A page as a parser returns it. ``text`` joins its lines with newlines."""
 
     number: int
-    label: str = ""  # the printed page label, "" if the document has none; ``line_locator`` in formats without pages
+    label: str = ""  # as printed, "" where the document defines none; without pages ``line_locator``
     width: float = 0.0
     height: float = 0.0
     lines: tuple[Line, ...] = ()
-    images: int = 0  # number of raster images on the page; on a page without text, of all drawn objects
-    needs_ocr: bool = False  # the page shows something that has no readable text in the file
-    ocr: bool = False  # OCR read lines from the picture of the page, or from pictures on it
+    images: int = 0  # raster images on the page; on a page without text, whatever is drawn there
+    needs_ocr: bool = False  # something is shown that the file does not hold as readable text
+    ocr: bool = False  # lines were read from the page's picture, or from pictures on it
     places: Places = ()
-    pictures: int = 0  # number of unread pictures that may show words, on a page of a format without layout
-    engine: str = ""  # the OCR engine that read the page, if ``ocr``
-    sure: int = 0  # mean confidence of the OCR engine in its words, 0 to 100
+    pictures: int = 0  # on a page without a look: that may show words, and were not read
+    engine: str = ""  # what read it (``ocr``)
+    sure: int = 0  # its mean confidence in the words, 0 to 100
 
     @property
     def text(self) -> str:
@@ -180,7 +175,7 @@ class Bookmark:
     level: int  # 1 is the top
     title: str
     page: int
-    y: float | None  # points from the top of the page, None if the bookmark names only a page
+    y: float | None  # points from the top of the page, None where the bookmark names only a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +231,7 @@ class Section:
     synthetic: bool = False
     summary: str = ""
     flags: tuple[str, ...] = ()
-    gaps: tuple[str, ...] = ()
+    gaps: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,26 +295,26 @@ class Page:
 class Period:
     """The period that a document covers. ``quarter`` and ``date`` are None if unknown."""
 
-    year: int  # 0 if only the quarter is known
+    year: int  # 0 where only a quarter is said
     quarter: int | None = None
-    date: str | None = None  # ISO date: the end of the period, or the date of the document
+    date: str | None = None  # ISO, the day the period ends or the document bears
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
     """The card of a document: facts from its file name, title, first pages and metadata."""
 
-    names: tuple[str, ...] = ()  # names of the organisation (or of another subject), the most likely first
-    symbols: tuple[str, ...] = ()  # trading symbols and abbreviations that the document uses for its organisation
-    parties: tuple[str, ...] = ()  # other parties of the document, with their short names
-    years: tuple[int, ...] = ()  # possible fiscal and calendar years, the most likely first
+    names: tuple[str, ...] = ()  # names of the organisation (or other subject), best first
+    symbols: tuple[str, ...] = ()  # its trading symbols and the short names it gives itself
+    parties: tuple[str, ...] = ()  # others whom the document binds or names, with their short names
+    years: tuple[int, ...] = ()  # fiscal and calendar readings, best first
     quarter: int | None = None
-    date: str | None = None  # ISO date: the end of the period, or the date of the document
-    dates: tuple[str, ...] = ()  # all dates that may count as the date of the document
+    date: str | None = None  # ISO, the day its period ends or it bears
+    dates: tuple[str, ...] = ()  # every date that may be called the document's own
     type: str = ""  # canonical document type, "" where unknown
     title: str = ""
-    recurring: tuple[str, ...] = ()  # names that occur on most pages, except ``names``
-    tags: tuple[str, ...] = ()  # tags that users assigned
+    recurring: tuple[str, ...] = ()  # names that most of its pages hold, and ``names`` do not
+    tags: tuple[str, ...] = ()  # what somebody called it by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +324,7 @@ class Document:
     doc_id: str
     library: str
     path: str
-    name: str  # the file name with its extension
+    name: str  # file name with extension
     sha256: str
     content_id: str
     format: str
@@ -342,13 +337,11 @@ class Document:
     size: int
     mtime: float
     indexed_at: str
-    warnings: tuple[str, ...] = ()
-    models: Mapping[str, Any] = field(default_factory=dict)  # the models that improved it, and their usage
-    error: str = ""  # the reason why the newest attempt failed; an older version may still be published
-    # corrections by users, already applied to ``title`` and ``card``
-    corrections: Mapping[str, str] = field(default_factory=dict)
-    # whether the section tree comes from rules alone, or was refined by a layout model
-    outline: Literal["fast", "refined"] = "fast"
+    warnings: tuple[Note, ...] = ()
+    models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
+    error: Note = NONE  # why the newest attempt failed; an older version may still be published
+    corrections: Mapping[str, str] = field(default_factory=dict)  # by hand; ``title`` and ``card`` have them
+    outline: Literal["fast", "refined"] = "fast"  # its section tree is by rules alone, or a layout model refined it
 
     @property
     def unread(self) -> int:
@@ -446,7 +439,7 @@ class IndexedContent:
     pages: tuple[Page, ...]
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
-    terms: bytes  # hybrid_core.text.terms.TermCounts of the text and descriptions of the pages
-    heading_terms: bytes  # the same, for the headings that begin on each page
-    warnings: tuple[str, ...] = ()
-    models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: the models that improved it, and their usage
+    terms: bytes  # hybrid_core.text.terms.TermCounts of the pages' text and descriptions
+    heading_terms: bytes  # the same, of the headings that begin on each page
+    warnings: tuple[Note, ...] = ()
+    models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: which ones improved it, what that took

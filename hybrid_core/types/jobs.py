@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hybrid_core.types.notes import Note
+
 WATCHED, WANTED, ASKED = 0, 10, 20
 """What a watch found, what somebody waits for, and the trees of documents that somebody asks about."""
 
 BEHIND = 5
 """How far what lies in an archive waits behind the archive's like: one file can hold thousands."""
 
+
+CANCELLED = Note("job.cancelled")
 
 JobStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
 WorkKind = Literal["index", "embed"]  # the kinds of work that a worker may be started for
@@ -100,7 +104,7 @@ class Job:
     cancel_requested: bool
     again: bool
     version: str
-    cause: str
+    cause: Note
     result: Mapping[str, Any]
     created_at: int
     started_at: int  # 0: not started yet

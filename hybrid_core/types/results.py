@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Literal, overload
 
 from hybrid_core.types.documents import Effort, EvidenceLevel, Route, Strategy
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.usage import Usage
 from hybrid_core.types.why import sentence
 
@@ -29,14 +30,14 @@ class Evidence:
 
     level: EvidenceLevel
     score: float
-    hint: str = ""
+    hint: Note = NONE
 
 
 @dataclass(frozen=True, slots=True)
 class EffortUsed:
     asked: Effort
     used: Effort
-    why: str
+    why: Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class SectionFound:
     node_score: float
     flags: tuple[str, ...] = ()
     hints: tuple[SectionHint, ...] = ()
-    gaps: tuple[str, ...] = ()
+    gaps: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,10 @@ class Receipt:
     structure: float
     doc_score: float
     routing: float
-    routing_reason: str
+    routing_reason: Note
     section_path: tuple[str, ...]
     node_score: float
-    verdict: str
+    verdict: Note
     learned_sparse: float | None = None
     rerank: float | None = None
     reasoning: float | None = None
@@ -118,7 +119,7 @@ class Pointer:
 
     written: str
     page: int
-    why: str
+    why: Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ class DocumentRanked:
     score: float
     doc_score: float
     routing: float
-    reason: str
+    reason: Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ class RouteUsed:
 
     asked: Route
     used: Route
-    why: str
+    why: Note = NONE
     filter: tuple[str, ...] = ()
     steps: tuple[ReasoningStep, ...] = ()
 
@@ -278,14 +279,14 @@ class SearchResult:
     sections: tuple[SectionRanked, ...]
     documents: tuple[DocumentRanked, ...]
     embedded_share: float
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     timings_ms: Mapping[str, float]
     expert: tuple[str, ...] = ()
     trace: Trace | None = None
     sureness: float = 0.0
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
-    route: RouteUsed = RouteUsed("auto", "auto", "")
+    route: RouteUsed = RouteUsed("auto", "auto")
     unread: tuple[UnreadDocument, ...] = ()
 
     def __iter__(self) -> Iterator[PageFound]:

@@ -164,13 +164,13 @@ def open_file(file: Path, page: int | None) -> None:
         return
     opener = next((program for name in _OPENERS if (program := shutil.which(name))), None)
     if opener is None:
-        raise DocumentError(f"{file}: no program to open this file was found (looked for {', '.join(_OPENERS)}).")
+        raise DocumentError(f"no program to open this file was found (looked for {', '.join(_OPENERS)}).", file=file)
     command = [opener, "open", target] if Path(opener).name == "gio" else [opener, target]
     quiet = subprocess.DEVNULL
     done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         reason = " ".join(done.stderr.split()) or f"{Path(opener).name} ended with {done.returncode}"
-        raise DocumentError(f"{file}: the file could not be opened ({reason}).")
+        raise DocumentError(f"the file could not be opened ({reason}).", file=file)
 
 
 def show_outline(outline: Outline) -> None:

@@ -1,6 +1,4 @@
-"""Measure the progress of indexing and show it on stderr: a live table on a terminal, otherwise
-lines or JSON events.
-"""
+"""Measure the progress of indexing and show it on stderr: a live table on a terminal, otherwise lines or JSON events."""
 
 from __future__ import annotations
 
@@ -28,11 +26,11 @@ if TYPE_CHECKING:
     from indexers.enrich.steps import Stage
     from indexers.jobs.report import FileResult, IndexProgress
 
-_WINDOW, _STEP = 60.0, 0.25  # seconds over which a rate is measured, and between two samples
-_FORECAST_FACTOR = 100  # a forecast of more than this multiple of the measured time is not shown
+_WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
+_FORECAST_FACTOR = 100  # times as long as was measured: what would take longer is not known yet
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 _EVENT_EVERY = 1.0
-_ROWS = 8  # maximum files in a table
+_ROWS = 8  # files of a table
 _ALL_SEARCHABLE = "all files can be searched; some outlines are being improved (Ctrl-C ends this, and nothing is lost)"
 _STAGES: dict[Stage, str] = {
     "parse": "parsing", "ocr": "OCR", "refine": "improving the outline", "describe": "describing",
@@ -107,7 +105,7 @@ class _Lines:
             say(f"note: {note}")
         if self._searchable.begins(progress):
             say(_ALL_SEARCHABLE)
-        if progress.finished is not None and not progress.finished.unread:  # otherwise the file has further stages
+        if progress.finished is not None and not progress.finished.unread:  # else it has further turns
             say(f"[{progress.files_done}/{progress.files}] {outcome(progress, self._notes)}")
 
     def tell(self, overview: Overview) -> None:
@@ -202,7 +200,7 @@ class _Notes:
 
     def unsaid(self, file: FileResult) -> str:
         """Return those notes of a file that no earlier file had, joined by semicolons."""
-        parts = [part for part in file.note.split("; ") if part not in self._said]
+        parts = [part for part in file.note.parts if part not in self._said]
         self._said.update(parts)
         return "; ".join(parts)
 
@@ -266,7 +264,7 @@ class Meter:
         self._now: IndexProgress | None = None
         self._rates = {name: Rate(clock) for name in ("bytes", "pages", "scans", "models")}
         self._files: dict[str, tuple[IndexProgress, Rate]] = {}
-        self._skipped = 0  # bytes of unchanged files, which do not count for the rate
+        self._skipped = 0  # bytes of files that were unchanged: they tell nothing of how fast others are
         self._failed: set[str] = set()
         self._over: set[str] = set()
 
@@ -384,8 +382,8 @@ class WorkingFile:
     stage: Stage
     done: int
     pages: int
-    rate: float  # pages per second
-    seconds_left: float | None  # for this stage
+    rate: float  # pages a second
+    seconds_left: float | None  # of this stage
 
 
 @dataclass(frozen=True, slots=True)

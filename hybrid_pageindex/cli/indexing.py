@@ -19,6 +19,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.system import on_signals
 from hybrid_core.text.prose import counted
 from hybrid_core.types.libraries import shown_name
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.cli.console import console, escape, library_option, tables, wants_json_output
 from hybrid_pageindex.cli.index_progress import index_progress, worker_progress
 from hybrid_pageindex.cli.output import dump
@@ -207,17 +208,17 @@ async def _watch_until_ended(engine: Engine, library: str | None, json: bool) ->
     return 0
 
 
-def group_notes(notes: Iterable[tuple[str, str]]) -> list[str]:
+def group_notes(notes: Iterable[tuple[str, Note]]) -> list[str]:
     """Return lines of text for pairs of a file and its notes, which are joined by semicolons.
 
     Notes that several files share come first, once each. Then each file has a line with its own notes.
     """
-    files: dict[str, list[str]] = {}
+    files: dict[Note, list[str]] = {}
     for file, note in notes:
-        for part in note.split("; "):
+        for part in note.parts:
             files.setdefault(part, []).append(file)
     shared = [f"{part} ({_file_list(names)})" for part, names in files.items() if len(names) > 1]
-    alone: dict[str, list[str]] = {}
+    alone: dict[str, list[Note]] = {}
     for part, (file, *others) in files.items():
         if not others:
             alone.setdefault(file, []).append(part)

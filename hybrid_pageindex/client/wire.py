@@ -15,6 +15,7 @@ import httpx
 from pydantic import TypeAdapter
 
 from hybrid_core import errors
+from hybrid_core.types.notes import without_codes
 
 T = TypeVar("T")
 
@@ -159,5 +160,5 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 def read_as(kind: type[T], shape: Any) -> T:
     any_kind: Any = kind
-    value: T = _adapter(any_kind).validate_python(shape)
+    value: T = _adapter(any_kind).validate_python(without_codes(shape))
     return value

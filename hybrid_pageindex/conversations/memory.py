@@ -13,15 +13,15 @@ from hybrid_core.llm.budget import cut, estimate
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.text.prose import counted
 from hybrid_core.types.conversations import ConversationMessage, ConversationScope, Summary
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request
 from hybrid_pageindex.engine.documents.reading import library_documents
 from retrievers.candidates import documents as select
 
 _MARK = re.compile(r"\s*\[\[source:\d+\]\]")
-_ANSWER = 600  # tokens of an earlier answer in a prompt
-_QUESTIONS = 400  # tokens of the questions of exchanges that no summary covers
+_ANSWER = 600  # tokens of an earlier answer that are shown
+_QUESTIONS = 400  # tokens of the questions that stand for exchanges which nobody has summarised
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def remember(exchanges: Sequence[Exchange], tokens: int, summary: Summary | None
     return Memory("" if summary is None else summary.text, tuple(exchanges[first:]), fallen)
 
 
-_LONGEST = 60  # maximum characters of a title
+_LONGEST = 60  # characters
 
 
 class Title(BaseModel):
@@ -140,7 +140,7 @@ def scope_of(
 
 def request_in(
     catalog: Catalog, scope: ConversationScope, question: str, fields: SearchFields
-) -> tuple[SearchRequest, str]:
+) -> tuple[SearchRequest, Note]:
     """Return the search request for a question within a scope, and a note on removed documents.
 
     Raise NotFoundError if all libraries or documents of the scope were removed.
@@ -153,8 +153,7 @@ def request_in(
         what = "libraries" if not libraries and scope.libraries else "documents"
         raise NotFoundError(f"None of the {what} of this conversation exists any more.", "Begin another conversation.")
     gone = len(scope.documents) - len(left)
-    reason = "of this conversation cannot be searched any more, because of changes to the library"
-    note = f"{counted(gone, 'document')} {reason}" if gone else ""
+    note = Note("turn.documents-gone", documents=gone) if gone else NONE
     fields_asked: SearchFields = {**fields, "all_libraries": not libraries}
     if libraries:
         fields_asked["libraries"] = libraries

@@ -16,6 +16,7 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.answers import Answer, Calculation, Claim, Source
 from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
@@ -39,7 +40,7 @@ class StandAlone(BaseModel):
 
 def stand_alone(
     question: str, memory: Memory, model: ChatModel | None, stopped: threading.Event
-) -> tuple[str, QuestionFrom, Usage, str]:
+) -> tuple[str, QuestionFrom, Usage, Note]:
     """Return a question that is understandable without the conversation, its origin, the usage, and a note if a model
     failed.
 
@@ -48,10 +49,10 @@ def stand_alone(
     """
     before = memory.last
     if before is None or not points_back(question, before.searched):
-        return question, "as asked", Usage(), ""
+        return question, "as asked", Usage(), NONE
     keywords = with_words_before(question, before.searched)
     if model is None:
-        return keywords, "keywords", Usage(), ""
+        return keywords, "keywords", Usage(), NONE
     written = prompt("stand-alone")
     messages = written.messages({"question": question, "conversation": memory.text})
     try:
@@ -59,15 +60,11 @@ def stand_alone(
             messages, StandAlone, prompt=written.id, max_tokens=400, scope=CallScope(stopped=stopped)
         )  # fmt: skip
     except ChatError as error:
-        note = (
-            f"the model that completes a follow-up question failed ({error}), so the words of the previous question "
-            "were added"
-        )
-        return keywords, "keywords", error.usage, note
+        return keywords, "keywords", error.usage, Note("turn.words-added", error=error.note)
     rewritten = " ".join(reply.value.question.split()) if reply.value else ""
     if not rewritten or len(rewritten) > _LONGEST:
-        return keywords, "keywords", reply.usage, "the model returned no complete question"
-    return rewritten, "model", reply.usage, ""
+        return keywords, "keywords", reply.usage, Note("turn.no-question")
+    return rewritten, "model", reply.usage, NONE
 
 
 _LINES = 120  # tokens of the lines quoted from a page
@@ -177,7 +174,7 @@ class TurnMaker:
         self._catalog, self._searcher, self._chat = parts.catalog, parts.searcher, parts.chat
 
     def make(
-        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
+        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: Note = NONE
     ) -> Turn:
         """Return the answer to a request whose ``question`` is the user's original question.
 
@@ -223,7 +220,7 @@ class TurnMaker:
 
     def search(self, request: SearchRequest, before: Sequence[str]) -> SearchResult:
         """Return the pages that a turn finds for a question after the questions ``before``, without answering any."""
-        model, why = self._model() if request.effort != "fast" else (None, "")
+        model, why = self._model() if request.effort != "fast" else (None, NONE)
         spent, notes, exchanges = Usage(), [why], list[Exchange]()
         earlier: tuple[tuple[str, int], ...] = ()
         for at, question in enumerate((*before, request.question), 1):
@@ -237,12 +234,12 @@ class TurnMaker:
         result = self._searcher.search(replace(request, question=searched), None, earlier)
         return replace(result, usage=result.usage + spent, notes=(*result.notes, *filter(None, notes)))
 
-    def _model(self) -> tuple[ChatModel | None, str]:
+    def _model(self) -> tuple[ChatModel | None, Note]:
         """Return the model, and the reason if the configured model cannot be used."""
         try:
-            return self._chat.model(), ""
+            return self._chat.model(), NONE
         except PageIndexError as error:
-            return None, f"the language model cannot be used: {error}"
+            return None, Note("turn.no-model", error=error.note)
 
     def _citations(self, sources: Sequence[Source]) -> list[Citation]:
         """Return the sources as citations to store, each with the library, content and hash of its document."""

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from hybrid_core.errors import UsageError
-from hybrid_core.text.prose import counted
 from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStatus, Worker
+from hybrid_core.types.notes import Note
 
 JobAction = Literal["pause", "resume", "cancel", "retry", "forget"]
 STATUSES: tuple[JobStatus, ...] = ("waiting", "running", "done", "failed", "cancelled")
@@ -41,7 +41,7 @@ class JobView:
 
     job: Job
     library: str
-    state: str
+    state: Note
 
     def to_dict(self) -> dict[str, Any]:
         job = self.job
@@ -112,36 +112,46 @@ class JobNews:
     state: tuple[JobView, ...] | None = None
 
 
-def state(job: Job, ahead: int, workers: Sequence[Worker]) -> str:
+def state(job: Job, ahead: int, workers: Sequence[Worker]) -> Note:
     """Return a sentence that describes the state of a job.
 
     A job counts as stalled if its worker has stopped responding.
     """
     if job.ended:
-        return f"{job.status}: {job.cause}" if job.cause else job.status
+        ended = _ENDED[job.status]
+        return Note("job-state.because", state=ended, cause=job.cause) if job.cause else ended
     if job.status == "running":
         return _running(job)
     if job.paused:
-        return "paused"
+        return Note("job-state.paused")
     if job.not_before > job.read_at:
         seconds = -(-(job.not_before - job.read_at) // 1000)
-        return f"tried again in {seconds} s, after {counted(job.attempts, 'failure')}: {job.cause}"
+        return Note("job-state.retry", seconds=seconds, attempts=job.attempts, cause=job.cause)
     if not workers:
-        return "waiting for a worker, but none is running"
+        return Note("job-state.no-worker")
     if not any(job.needs <= worker.abilities for worker in workers):
         lacks = min((sorted(job.needs - worker.abilities) for worker in workers), key=len)
-        return f"waiting for a worker that has {', '.join(lacks)}"
-    return f"waiting behind {counted(ahead, 'other')}" if ahead else "next"
+        return Note("job-state.no-able-worker", lacks=lacks)
+    return Note("job-state.behind", others=ahead) if ahead else Note("job-state.next")
 
 
-def _running(job: Job) -> str:
+_ENDED = {
+    "done": Note("job-state.done"), "failed": Note("job-state.failed"), "cancelled": Note("job-state.cancelled"),
+}  # fmt: skip
+
+
+def _running(job: Job) -> Note:
     if job.cancel_requested:
-        return "ending, because it was cancelled"
+        return Note("job-state.ending")
     if job.stalled:
         silence = (job.read_at - job.heartbeat_at) // 1000
-        return f"stalled: its worker has not responded for {silence} s; another worker takes it over"
-    where = f", {'text' if job.stage == 'embed' else 'page'} {job.done:,} of {job.total:,}" if job.total else ""
-    return f"{job.stage}{where}{', pausing after its current pages' if job.paused else ''}"
+        return Note("job-state.stalled", seconds=silence)
+    doing = Note.of(job.stage)
+    if job.total and job.stage == "embed":
+        doing = Note("job-state.texts", stage=job.stage, done=job.done, total=job.total)
+    elif job.total:
+        doing = Note("job-state.pages", stage=job.stage, done=job.done, total=job.total)
+    return Note("job-state.pausing", state=doing) if job.paused else doing
 
 
 def at(ms: int) -> str:

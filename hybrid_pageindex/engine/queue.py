@@ -15,7 +15,7 @@ from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import JobOffers, Offer, Workers
 from hybrid_core.text.prose import counted
-from hybrid_core.types.jobs import ACTIVE, Job, JobStatus, Worker, WorkKind
+from hybrid_core.types.jobs import ACTIVE, CANCELLED, Job, JobStatus, Worker, WorkKind
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
 from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.worker import work
@@ -216,7 +216,7 @@ class _Jobs:
     def _cancel(self, choice: JobChoice) -> JobDecision:
         """Cancel jobs. Published documents stay."""
         self._named(choice)
-        ended = self._control.cancel(choice.ids or None, library=self._id(choice), cause="The job was cancelled.")
+        ended = self._control.cancel(choice.ids or None, library=self._id(choice), cause=CANCELLED)
         running = sum(job.status == "running" for job in self._reader.jobs(ended))
         soon = f"; {running} of them still run and end within seconds" if running else ""
         return JobDecision(tuple(ended), f"{counted(len(ended), 'job')} cancelled{soon}. Published documents stay.")

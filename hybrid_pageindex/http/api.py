@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from fastapi.telemetry import TelemetryConfig
 
+from hybrid_core.types.notes import field_of_codes
 from hybrid_pageindex import __version__
 from hybrid_pageindex.http import reference
 from hybrid_pageindex.http.errors import OPENAI_RESPONSES, PROBLEM, PROBLEM_RESPONSES, register_error_handlers
@@ -114,6 +115,11 @@ ROUTES = Routes(
 )
 UNVERSIONED = "0.0.0"  # of the description in the repository, which belongs to no release
 FILE = Path(__file__).with_name("openapi.json")
+_NOTE_CODE = {
+    "title": "NoteCode", "type": "object", "required": ["code", "params"],
+    "description": "The stable code of a message and its parameters, from which an interface makes its own text.",
+    "properties": {"code": {"type": "string"}, "params": {"type": "object", "additionalProperties": True}},
+}  # fmt: skip
 _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 
 
@@ -170,9 +176,31 @@ def _finish_schema(schema: dict[str, Any]) -> dict[str, Any]:
             example = EXAMPLES.get(operation["operationId"])
             if example is not None:
                 operation["requestBody"]["content"]["application/json"]["example"] = example
+    _describe_codes(schema["components"]["schemas"])
     used = {tag for path_item in schema["paths"].values() for item in path_item.values() for tag in item["tags"]}
     schema["tags"] = [{"name": name, "description": text} for name, text in _TAGS.items() if name in used]
     return _shorten_names(schema)
+
+
+def _describe_codes(schemas: dict[str, Any]) -> None:
+    """Describe the codes that stand beside each note."""
+    for shape in [*schemas.values()]:
+        for name, field in [*shape.get("properties", {}).items()]:
+            if (codes := _codes_schema(field)) is not None:
+                shape["properties"][field_of_codes(name, several=codes.get("type") == "array")] = codes
+    schemas["NoteCode"] = _NOTE_CODE
+
+
+def _codes_schema(field: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the schema of the codes in a field, None where it holds no notes."""
+    if field.pop("x-note", False):
+        return {"$ref": "#/components/schemas/NoteCode"}
+    if isinstance(field.get("items"), dict) and (item := _codes_schema(field["items"])) is not None:
+        return {"type": "array", "items": {"anyOf": [item, {"type": "null"}]}}
+    items = [_codes_schema(item) for item in field.get("prefixItems", ())]
+    if noted := list(filter(None, items)):
+        return {"type": "array", "items": {"anyOf": [noted[0], {"type": "null"}]}}
+    return None
 
 
 def _describe_errors(operation: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from starlette.responses import Response, StreamingResponse
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.objects import Distant
+from hybrid_core.types.notes import with_codes
 from hybrid_pageindex.http.errors import Problem, Refusal, error_payload
 from hybrid_pageindex.http.server import Server
 
@@ -31,10 +32,10 @@ CHANGED_RESPONSES: dict[int | str, dict[str, Any]] = {
 """What the description of a route that heeds ``If-Match`` says of it."""
 _RANGE_SET = re.compile(r"bytes\s*=\s*(.+)", re.IGNORECASE | re.DOTALL)
 _RANGE_SPAN = re.compile(r"(\d{0,18})-(\d{0,18})", re.ASCII)
-_RANGES_PER_REPLY = 100  # maximum ranges of one response; a header with more is ignored
-_ALIVE_SECONDS = 15.0  # seconds of silence after which a stream sends a comment
-_RETRY_MS = 1000  # ms after which a client reconnects
-_EVENT_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # tells proxies not to buffer the stream
+_RANGES_PER_REPLY = 100  # parts of one answer; a header that asks for more is ignored
+_ALIVE_SECONDS = 15.0  # seconds after which a silent stream says that it is there
+_RETRY_MS = 1000  # ms after which a client comes back
+_EVENT_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not wait for more
 _EVENT_CONTENT: dict[str, Any] = {"text/event-stream": {"schema": {"description": "One event of the stream."}}}
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": _EVENT_CONTENT, "description": "Server-sent events."}
@@ -48,13 +49,17 @@ def json_response(value: Any, status: int = 200, **headers: str) -> Response:
 
 
 def to_json(value: Any) -> Any:
-    """Return a value of the core as JSON values."""
+    """Return a value of the core in its JSON shape, with the codes of its notes beside their English texts."""
+    return with_codes(_shaped(value))
+
+
+def _shaped(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
+        return [_shaped(item) for item in value]
     return value
 
 
@@ -163,7 +168,7 @@ def _http_date_seconds(written: str) -> float | None:
     try:
         return parsedate_to_datetime(written).timestamp() if written else None
     except (ValueError, OverflowError):
-        return None  # not an HTTP date, so the header is ignored
+        return None  # no date of HTTP: the header is ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +271,7 @@ class Event:
 
     def encoded(self) -> bytes:
         number = "" if self.id is None else f"id: {self.id}\n"
-        return f"{number}event: {self.kind}\ndata: {json.dumps(self.data, ensure_ascii=False)}\n\n".encode(
+        return f"{number}event: {self.kind}\ndata: {json.dumps(to_json(self.data), ensure_ascii=False)}\n\n".encode(
             "utf-8", "replace"
         )
 

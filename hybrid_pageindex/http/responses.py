@@ -13,6 +13,7 @@ from hybrid_core.types.access import Role
 from hybrid_core.types.conversations import Conversation
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import JobStatus
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.engine.health_checks import Check
 
 _HINTS = get_type_hints(Document)
@@ -76,18 +77,18 @@ class EmptiedBin(BaseModel):
 class RebuildAsked(BaseModel):
     """``files`` counts them."""
 
-    notes: list[str]
+    notes: list[Note]
     files: int
 
 
 class DocumentRebuildAsked(BaseModel):
-    notes: list[str]
+    notes: list[Note]
     files: list[Mapping[str, Any]]
 
 
 class FileProblem(BaseModel):
     path: str
-    why: str
+    why: Note
 
 
 class IndexingAsked(BaseModel):
@@ -95,7 +96,7 @@ class IndexingAsked(BaseModel):
 
     files: int
     problems: list[FileProblem]
-    notes: list[str]
+    notes: list[Note]
 
 
 class ChecksShown(BaseModel):
@@ -145,13 +146,13 @@ class ShownJob(BaseModel):
     subject: str
     status: JobStatus
     stage: str
-    state: str
+    state: Note
     done: int
     total: int
     attempts: int
     paused: bool
     stalled: bool
-    cause: str
+    cause: Note
     priority: int
     worker: str | None
     created_at: str | None
@@ -186,7 +187,7 @@ class Decided(BaseModel):
     """Numbers of the jobs that the decision concerned, and what it means for them in words."""
 
     jobs: list[int]
-    said: str
+    said: Note
 
 
 class ConversationPart(BaseModel):

@@ -59,7 +59,7 @@ class Access:
             raise self.refused(name)
         if not exists(path):
             raise DocumentError(
-                f"{name[:200]}: no such file or folder.", "Check the path; it must be on the server's machine."
+                "no such file or folder.", "Check the path; it must be on the server's machine.", file=name[:200]
             )
         return path
 
@@ -73,7 +73,7 @@ class Access:
             from indexers.formats.registry import formats_read
 
             raise DocumentError(
-                f"{name}: not a regular file.", f"Name one file; the supported formats are {formats_read()}."
+                "not a regular file.", f"Name one file; the supported formats are {formats_read()}.", file=name
             )
         return path
 

@@ -142,7 +142,7 @@ def check_built(files: Iterable[FileResult]) -> None:
     """Raise DocumentError for the first file that failed."""
     for file in files:
         if file.status == "failed":
-            raise DocumentError(f"{file.path}: {file.error}", "Repair the file and build it again.")
+            raise DocumentError(f"{file.error}", "Repair the file and build it again.", file=file.path)
 
 
 async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from hybrid_core.text import tokens
-from hybrid_core.text.prose import counted
+from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import (
     IndexedContent,
@@ -27,6 +27,7 @@ from hybrid_core.types.documents import (
     unread_warning,
 )
 from hybrid_core.types.locators import RegionsByPage
+from hybrid_core.types.notes import Note
 from indexers.assembly import summaries
 from indexers.assembly.chunks import ChunkSize, cut
 from indexers.assembly.flags import find_flags, find_gaps, gaps_warning
@@ -37,9 +38,9 @@ from indexers.outline.quality import KEY, quality
 from indexers.outline.tree import TreeLimits, estimated_tree
 
 _STEP = 1.25
-_FIRST = 0.6  # of a step: with at least this distance from body text, a size differs from it
-_MOST_STEPS = 4  # larger text is often a picture
-_LEAST_LETTERS = 4  # a line with fewer letters is not a heading, and its size is uncertain
+_FIRST = 0.6  # of a step: a size that far from body text is another one
+_MOST_STEPS = 4  # what seems larger is often a picture
+_LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
 
 
 def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
@@ -129,8 +130,8 @@ def build_content(
         terms=TermCounts.build(per_page, [page.length for page in terms]).to_bytes(),
         heading_terms=heading_terms(sections, len(pages)).to_bytes(),
         warnings=(
-            *info.warnings,
-            *(w for spool in spools for w in spool.warnings),
+            *map(Note.of, info.warnings),
+            *(Note.of(w) for spool in spools for w in spool.warnings),
             *text_warnings(pages),
             *gaps_warning(sections),
         ),
@@ -139,7 +140,7 @@ def build_content(
 
 
 def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
-    placed = page.lines if page.width else ()  # formats without pages have no positions on pages
+    placed = page.lines if page.width else ()  # a format without pages has no places on them
     return Page(
         number=page.number,
         label=page.label,
@@ -172,7 +173,7 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
     return TermCounts.build([tokens.counts(page) for page in words], [len(page) for page in words])
 
 
-def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
+def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[Note]:
     """Return the warnings about pages without text. ``vlm`` names the vision model that was used, if any."""
     unread = [page.number for page in pages if page.needs_ocr]
     by_ocr = [page for page in pages if page.ocr and page.text and not page.read_by_model]
@@ -180,30 +181,19 @@ def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
     pictured = [page.number for page in by_ocr if not page.width]
     empty = [page.number for page in pages if page.ocr and not page.text]
     seen = [page.number for page in pages if page.read_by_model]
-    warnings = []
-    were = f"{counted(len(pages), 'page')} {'was' if len(pages) == 1 else 'were'}"
+    warnings, count = [], len(pages)
     if read:
-        warnings.append(f"{len(read)} of {were} read by OCR: {ranges(read)}")
+        warnings.append(Note("warning.read-by-ocr", read=len(read), pages=count, which=ranges(read)))
     if pictured:
-        warnings.append(f"pictures on {len(pictured)} of {were} read by OCR: {ranges(pictured)}")
+        note = Note("warning.pictures-read-by-ocr", read=len(pictured), pages=count, which=ranges(pictured))
+        warnings.append(note)
     if empty:
-        warnings.append(empty_warning(len(empty), len(pages), ranges(empty)))
+        warnings.append(empty_warning(len(empty), count, ranges(empty)))
     if seen:
-        warnings.append(f"{len(seen)} of {were} read by the vision model {vlm}: {ranges(seen)}")
+        note = Note("warning.read-by-vision", read=len(seen), pages=count, model=vlm, which=ranges(seen))
+        warnings.append(note)
     if unread:
-        warnings.append(unread_warning(len(unread), len(pages), ranges(unread)))
+        warnings.append(unread_warning(len(unread), count, ranges(unread)))
     elif not any(page.text for page in pages):
-        warnings.append("no page of this document has text")
+        warnings.append(Note("warning.no-text"))
     return warnings
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as ranges: ``[1, 2, 3, 7]`` gives ``1-3, 7``."""
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    shown = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:12]]
-    return ", ".join(shown) + (", …" if len(spans) > 12 else "")

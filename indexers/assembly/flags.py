@@ -14,6 +14,7 @@ from itertools import pairwise
 from hybrid_core.text.commands import is_command
 from hybrid_core.text.identifiers import part_number
 from hybrid_core.types.documents import Line, ParsedPage, Section
+from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import own_ranges
 
 FLAGS = ("has_table", "has_code", "has_command", "has_config", "has_figure")
@@ -102,7 +103,7 @@ def _has_code(lines: Sequence[Line]) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    ends = text.rstrip()[-1:] in _CODE_ENDS  # fast check that few lines pass
+    ends = text.rstrip()[-1:] in _CODE_ENDS  # which is seen at once, and few lines do
     return bool((ends and _CODE_LINE.match(text)) or _CODE_SIGN.search(text))
 
 
@@ -118,8 +119,8 @@ def _has_config(lines: Sequence[Line]) -> bool:
     return False
 
 
-_MOST = 6  # maximum gaps of a section
-# Words of gaps in lower case. Most pages have none, so this check is fast.
+_MOST = 6  # of one section
+# What texts hold that leave something open, in small letters: most pages have none, which is seen at once.
 _OPEN_SIGNS = ("tbd", "tba", "tbc", "to be ", "to\nbe ", "to be\n", "[●", "[•", "[*", "[__", "[insert", "[to", "[x",
                "festzulegen", "déterminer", "compléter", "determinar", "待")  # fmt: skip
 _PART_SIGNS = ("appendix", "annex", "exhibit", "schedule", "attachment", "anhang", "anlage", "anexo")
@@ -128,7 +129,7 @@ _OPEN = re.compile(
     r"\bTB[DAC]\b|\[(?:[●•]|(?:\*\s?){1,6}|_{2,}|(?i:insert\b[^\]\n]{0,60}|to\s+come)|[xX]{2,4})\]"
     r"|noch\s+festzulegen\b|à\s+(?:déterminer|compléter)\b|por\s+determinar\b|待(?:定|补充|完善)(?=[\s，。；）)】]|$)"
 )
-# "Delivery: to be provided" is a gap, "services to be provided" is not.
+# "Delivery: to be provided" leaves something open, "services to be provided" does not.
 _TO_BE = re.compile(
     r"[Tt][Oo]\s+[Bb][Ee]\s+(?i:determined|announced|confirmed"
     r"|(?P<common>completed|provided|supplied|inserted|added|advised))(?=\s*(?:[.;:)\]|]|\n|$|  ))"
@@ -137,7 +138,7 @@ _PART = (
     r"(?P<word>[AaEeSs](?i:ppendix|nnexe?|xhibit|chedule|ttachment|nhang|nlage|nexo))\s{1,3}"
     r"(?P<number>[A-Z](?:[-.]?\d{1,2})?|\d{1,2}(?:\.\d{1,2})?|[IVX]{2,5})(?![\w-]|\.\d)"
 )
-_HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, not a sentence
+_HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, no sentence
 # The headings of appendices often leave the word out: "A.1 Proofs", "B. Survey", and as titles of sections "A Proofs".
 _PART_BARE = re.compile(
     r"^[^\w\n]{0,4}(?P<number>(?P<whole>[A-Z])\.(?:\d{1,2}(?:\.\d{1,2})*\.?)?)[^\S\n]+[A-Z]", re.MULTILINE
@@ -155,16 +156,16 @@ _CAPTION = r"(?P<word>[TtFf](?i:able|igure|ig\.))\s{1,2}(?P<number>\d{1,2}(?:[.-
 _CAPTION_NAMED = re.compile(rf"\b{_CAPTION}")
 _CAPTION_BEGINS = re.compile(rf"^[^\w\n]{{0,4}}{_CAPTION}{_HEADS}", re.MULTILINE)
 _TABLE_BELOW = re.compile(r"\b(?:the\s+)?(?:following\s+table|table\s+below)\b|下表", re.IGNORECASE)
-_CAPTIONS = 2  # minimum captions of a kind if a missing one is reported
+_CAPTIONS = 2  # of one kind at least, before one that lacks is missed
 _BEFORE, _QUOTE = 45, 60  # characters
-_ALONE = ":([–—|\n"  # characters before a gap that is alone; also the start of the text
+_ALONE = ":([–—|\n"  # and nothing at all
 
 
-def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
+def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
     """Return the gaps of each section as sentences with page numbers, in the order of ``sections``."""
     texts = [page.text for page in pages]
     small = [text.lower() for text in texts]
-    gaps: list[dict[str, None]] = [{} for _ in sections]
+    gaps: list[dict[Note, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]
     read = not any(page.needs_ocr or page.pictures for page in pages)
     told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small))]
@@ -181,13 +182,14 @@ def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[
     return [tuple(gap)[:_MOST] for gap in gaps]
 
 
-def gaps_warning(sections: Sequence[Section]) -> list[str]:
+def gaps_warning(sections: Sequence[Section]) -> list[Note]:
     """Return one line that summarises the gaps of a document, [] if there are none."""
     gaps = [gap for section in sections for gap in section.gaps]
     if not gaps:
         return []
-    more = f" and {len(gaps) - 2} more" if len(gaps) > 2 else ""
-    return [f"left open: {'; '.join(gaps[:2])}{more}"]
+    if len(gaps) > 2:
+        return [Note("warning.left-open-more", gaps=gaps[:2], more=len(gaps) - 2)]
+    return [Note("warning.left-open", gaps=gaps)]
 
 
 def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
@@ -196,8 +198,8 @@ def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) ->
     return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
 
 
-def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    reported = set[str]()  # running heads are repeated
+def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Note]]:
+    reported = set[str]()  # running heads repeat them
     for page, text in texts:
         to_be = (m for m in _TO_BE.finditer(text) if not m["common"] or text[: m.start()].rstrip(" ")[-1:] in _ALONE)
         for match in sorted((*_OPEN.finditer(text), *to_be), key=lambda one: one.start()):
@@ -206,8 +208,8 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str
             quote = line[-_QUOTE:]
             if quote not in reported:
                 reported.add(quote)
-                what = "text left out" if "*" in match[0] else "to be filled in"
-                yield page, match.start(), f"{what}: '{quote}', page {page}"
+                left_out = Note("gap.left-out", quote=quote, page=page) if "*" in match[0] else None
+                yield page, match.start(), left_out or Note("gap.to-fill-in", quote=quote, page=page)
 
 
 def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
@@ -219,7 +221,7 @@ def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[st
     }
 
 
-def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, str]]:
+def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, Note]]:
     present = {part_number(m["number"]) for _, text in texts for m in _PART_BEGINS.finditer(text)}.union(bare)
     for page, text in texts:
         for match in _PART_NAMED.finditer(text):
@@ -227,10 +229,10 @@ def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> I
                 continue
             if _REFERRING.search(text[max(0, match.start() - _BEFORE) : match.start()]):
                 name = f"{match['word'].capitalize()} {match['number']}"
-                yield page, match.start(), f"{name}, to which page {page} refers, is not in this file"
+                yield page, match.start(), Note("gap.part", part=name, page=page)
 
 
-def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, int, str]]:
+def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, int, Note]]:
     captions: dict[str, set[str]] = {}
     for _, text in texts:
         for match in _CAPTION_BEGINS.finditer(text):
@@ -241,9 +243,9 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
             number = part_number(match["number"])
             if len(numbers) < _CAPTIONS or number in numbers or _ELSEWHERE.match(text, match.end()):
                 continue
-            if _role(pages[page - 1], match.start()) != "table":  # a table cell may refer to another document
+            if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
                 name = f"{_caption_kind(match).capitalize()} {match['number']}"
-                yield page, match.start(), f"{name}, to which page {page} refers, does not exist"
+                yield page, match.start(), Note("gap.caption", caption=name, page=page)
 
 
 def _role(page: ParsedPage, offset: int) -> str:
@@ -260,7 +262,7 @@ def _caption_kind(match: re.Match[str]) -> str:
     return "table" if match["word"].lower() == "table" else "figure"
 
 
-def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, str]]:
+def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, Note]]:
     """Yield marked-up headings without text, and announced tables that are missing."""
     parents = {section.parent_id for section in sections}
     for at, (section, (first, start), (last, end)) in enumerate(own_ranges(sections)):
@@ -275,7 +277,7 @@ def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> I
                 offset += len(line.text) + 1
         body = [line for line in lines if line.role != "heading" and line.text.strip()]
         if not body and not any(pages[number - 1].pictures for number in range(first, last + 1)):
-            yield at, f"'{section.title[:_QUOTE]}' has no text, page {first}"
+            yield at, Note("gap.no-text", title=section.title[:_QUOTE], page=first)
         announced = any(_TABLE_BELOW.search(line.text) for line in body if line.role in ("text", ""))
         if announced and not any(line.role in ("table", "image", "code") for line in body):
-            yield at, f"page {first} announces a table that does not follow"
+            yield at, Note("gap.table", page=first)

@@ -22,6 +22,7 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.documents import Page
 from hybrid_core.types.files import Kind
+from hybrid_core.types.notes import Note
 from hybrid_core.types.usage import Usage
 from indexers.assembly.chunks import ChunkSize
 from indexers.enrich.pages import PAGE_PROMPT
@@ -175,7 +176,7 @@ class EnrichModels:
     llm: ChatModel | None = None
     vlm: ChatModel | None = None
     names: Mapping[Kind, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

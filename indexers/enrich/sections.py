@@ -20,6 +20,7 @@ from hybrid_core.llm.client.chat_model import ChatModel, Session
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Page, Section
+from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import own_ranges
 from indexers.assembly.title import describe
 
@@ -179,7 +180,7 @@ class SectionOutcome:
     """
 
     sections: tuple[Section, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     failure: EndpointFailure | None = None
 
 
@@ -198,13 +199,13 @@ def summarise_sections(
     branches = branch_materials(pages, sections, round_.summaries)
     lost += round_.take(branches, round_.ask(round_.take(branches, replies)))
     summarised = [
-        replace(s, summary=round_.summaries[at], gaps=tuple(dict.fromkeys((*s.gaps, *round_.gaps[at]))))
+        replace(s, summary=round_.summaries[at], gaps=tuple(dict.fromkeys((*s.gaps, *map(Note.of, round_.gaps[at])))))
         for at, s in enumerate(sections)
     ]
     if not lost:
         return SectionOutcome(tuple(summarised), ())
     why = round_.error.message if round_.error else "the model returned none."
-    note = f"section summaries: {len(lost)} were made without the language model: {why}"
+    note = Note("model.summaries-lost", count=len(lost), reason=why.removesuffix("."))
     return SectionOutcome(tuple(summarised), (note,), round_.error.failure if round_.error else "reply")
 
 
@@ -357,7 +358,7 @@ class DescriptionResult:
     """A one-line description. ``line`` is the one made by rules if ``failure`` says that the model failed."""
 
     line: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     failure: EndpointFailure | None = None
 
 
@@ -377,7 +378,7 @@ def describe_document(
         if not line:
             raise ChatError("the description is empty.", failure="reply")
     except ChatError as error:
-        note = f"description: {error.message} The description made without a model stays."
+        note = Note("model.description-failed", error=error.message)
         return DescriptionResult(describe(title, sections, len(pages)), (note,), error.failure)
     return DescriptionResult(line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…")
 

@@ -22,11 +22,13 @@ from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.limiter import Breaker
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, Section
 from hybrid_core.types.files import Kind
+from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import ChunkSize, cut
-from indexers.assembly.content import heading_terms, ranges, text_warnings
+from indexers.assembly.content import heading_terms, text_warnings
 from indexers.assembly.spool import PageTerms, TermsByPage
 from indexers.enrich.options import EnrichModels, EnrichOptions, choose, passed_over, scans
 from indexers.enrich.pages import ChosenPage, describe_pages, place_of_page
@@ -65,7 +67,7 @@ def rebuilt(
     sections: Sequence[Section],
     *,
     description: str,
-    notes: Sequence[str],
+    notes: Sequence[Note],
     moot: str = "",
     models: Mapping[str, Any],
     size: ChunkSize,
@@ -75,7 +77,7 @@ def rebuilt(
     ``notes`` are added to the warnings; warnings about pages without text are renewed. ``moot`` is a warning with
     advice on reading pages without text; it is removed if every page has text.
     """
-    stale = set(text_warnings(base.pages))
+    stale: set[str] = set(text_warnings(base.pages))
     if not any(page.needs_ocr for page in pages):
         stale.add(moot)
     warnings = [warning for warning in base.warnings if warning not in stale]
@@ -114,9 +116,8 @@ Pages = tuple[Page, ...]
 Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
 """The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
-_IN_A_ROW = 3  # consecutive failed calls, each with its retries, after which a model is not called in this run
-_REASONS = 3  # maximum of failure reasons that a note lists
-_NOT_AGAIN = ", and the model is not asked again until the pages, the model or its prompt change"
+_IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
+_REASONS = 3  # for pages that failed, that are named
 
 
 class Sight(Protocol):
@@ -143,7 +144,7 @@ class Enrichment:
     done: bool
     partly: str
     steps: tuple[StepDone, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +152,8 @@ class _StepOutcome(Generic[T]):
     value: T
     done: int
     failed: int
-    notes: Sequence[str] = ()
-    refused: int = 0  # of the failed ones, those that another run would not change
+    notes: Sequence[Note] = ()
+    refused: int = 0  # of those that failed, which another run would not change
 
 
 class _RunModel:
@@ -203,10 +204,10 @@ class Enricher:
         """Return whether at least one model still answers."""
         return not all(guarded.down for guarded in self._models.values())
 
-    def given_up(self) -> list[str]:
+    def given_up(self) -> list[Note]:
         """Return the models that are no longer called in this run, with reasons."""
         return [
-            f"{guarded.model.name} was not called any more, so the rest was made without a model: {guarded.down}"
+            Note("model.given-up", model=guarded.model.name, reason=guarded.down)
             for guarded in self._models.values()
             if guarded.down
         ]
@@ -275,14 +276,11 @@ class Enricher:
             )  # fmt: skip
             refused, failed = len(result.refused), len(result.failed) + len(result.refused)
             notes = [_undescribed(result.failed)] if result.failed else []
-            notes += [_undescribed(result.refused, _NOT_AGAIN)] if refused else []
+            notes += [_undescribed(result.refused, for_good=True)] if refused else []
             if passed:
-                notes.append(
-                    "checked only on contact sheets, because their pictures add nothing to their text: pages "
-                    f"{ranges(sorted(passed))}"
-                )
+                notes.append(Note("model.checked-on-sheets", which=ranges(sorted(passed))))
             if result.corrected:
-                notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(result.corrected))}")
+                notes.append(Note("model.scans-corrected", which=ranges(list(result.corrected))))
             return _StepOutcome((result.pages, result.described), len(result.described), failed, notes, refused)
 
         before: tuple[Pages, tuple[int, ...]] = (pages, ())
@@ -295,21 +293,21 @@ class _Work:
     def __init__(self, models: Mapping[Kind, _RunModel], stopped: threading.Event) -> None:
         self._models, self._stopped = models, stopped
         self.steps: list[StepDone] = []
-        self.notes: list[str] = []
-        self.unfinished = False  # another run may improve more
-        self.refused = False  # a model permanently refused something
+        self.notes: list[Note] = []
+        self.unfinished = False  # another run may do more
+        self.refused = False  # a model declined something for good
 
     def step(self, name: StepName, kind: Kind, before: T, work: Callable[[ChatModel, CallScope], _StepOutcome[T]]) -> T:
         """Return the step's result, or ``before`` if it fails or its model is down."""
         guarded = self._models.get(kind)
-        if guarded is None:  # the model did not work at the start of the run; the report mentions it once
+        if guarded is None:  # wanted, but it did not work when the run began, which the report says once
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
             return before
         if guarded.down:
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
-            self._note(f"the model was not called any more in this run: {guarded.down}")
+            self._note(Note("model.down", reason=guarded.down))
             return before
         scope, began = guarded.scope(self._stopped), time.monotonic()
         try:
@@ -318,7 +316,9 @@ class _Work:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
             reason = error.message if isinstance(error, PageIndexError) else plain_reason(error, name)
-            outcome = _StepOutcome(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
+            outcome = _StepOutcome(
+                before, 0, 1, [Note("model.step-failed", step=name, reason=reason.removesuffix("."))]
+            )
         self.unfinished = self.unfinished or outcome.failed > outcome.refused
         self.refused = self.refused or outcome.refused > 0
         self.steps.append(StepDone(name, outcome.done, outcome.failed, scope.usage, round(time.monotonic() - began, 3)))
@@ -326,9 +326,9 @@ class _Work:
             self._note(note)
         return outcome.value
 
-    def _note(self, note: str) -> None:
+    def _note(self, note: Note) -> None:
         if note not in self.notes:
-            self.notes.append(note.removesuffix("."))
+            self.notes.append(note)
 
 
 def _tree(
@@ -353,12 +353,15 @@ def _make_description(
     return _StepOutcome(line, int(not failed), int(failed), result.notes)
 
 
-def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:
+def _undescribed(failed: Mapping[int, str], *, for_good: bool = False) -> Note:
     why = list(dict.fromkeys(failed.values()))
-    reasons = "; ".join(reason.removesuffix(".") for reason in why[:_REASONS])
-    more = f"; and {len(why) - _REASONS} other reasons" if len(why) > _REASONS else ""
-    pages = "1 page was" if len(failed) == 1 else f"{len(failed)} pages were"
-    return f"{pages} not described ({ranges(list(failed))}){more_of_it}: {reasons}{more}"
+    reasons = [Note.of(reason.removesuffix(".")) for reason in why[:_REASONS]]
+    if len(why) > _REASONS:
+        reasons.append(Note("model.other-reasons", count=len(why) - _REASONS))
+    count, which = len(failed), ranges(list(failed))
+    if for_good:
+        return Note("model.refused-pages", pages=count, which=which, reasons=reasons)
+    return Note("model.undescribed", pages=count, which=which, reasons=reasons)
 
 
 def _record(steps: Sequence[StepDone]) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from pathlib import Path
 from hybrid_core.errors import UsageError
 from hybrid_core.store.home import own_entries
 from hybrid_core.system import exists
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import Note
 from hybrid_core.types.sources import SourceKind
 from indexers.formats.registry import formats, formats_read
 from indexers.formats.registry import problems as format_problems
 
 _ENDING = re.compile(r"\.\w{1,10}")
-_KINDS = 6  # maximum file types that a note lists
+_KINDS = 6  # kinds that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Discovery:
     problems: tuple[tuple[str, str], ...]
     roots: tuple[Path, ...]
     skipped: Mapping[str, int]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Discovery:
@@ -46,7 +46,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
     problems: list[tuple[str, str]] = []
     roots: list[Path] = []
     skipped: dict[str, str] = {}
-    alone: set[str] = set()  # these files are alone in folders that failed without other files
+    alone: set[str] = set()  # of these, those in folders that failed for holding nothing else
     for named in paths:
         if not str(named):
             raise UsageError("A path is empty.", "Name a file, a folder or a glob; '.' is the current folder.")
@@ -70,7 +70,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
                 problems.append((str(path), "not a regular file."))
     readable = []
     for file in files:
-        if not file.is_file():  # reading a pipe or device would never end; a dangling link cannot be read
+        if not file.is_file():  # a pipe or device below a folder would be read without end; a dangling link not at all
             problems.append((os.fsencode(file).decode("utf-8", "backslashreplace"), "not a regular file."))
             continue
         try:
@@ -80,24 +80,26 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
     unread_endings = Counter(ending for path, ending in skipped.items() if path not in alone)
-    note = (f"{left_out(unread_endings)}; {advice()}",) if unread_endings else ()
+    note = (Note.joined((left_out(unread_endings), advice())),) if unread_endings else ()
     notes = (*note, *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
     return Discovery(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
 
-def advice() -> str:
+def advice() -> Note:
     """Return advice about files that no parser reads."""
-    return f"the supported formats are {formats_read()}: convert other files, for example to PDF"
+    return Note("index.formats", formats=formats_read())
 
 
-def left_out(endings: Counter[str]) -> str:
+def left_out(endings: Counter[str]) -> Note:
     """Return a note about files that no parser reads, counted by suffix."""
-    kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
+    kinds = [
+        Note("index.ending", files=number, ending=ending) if ending else Note("index.no-ending", files=number)
+        for ending, number in endings.most_common(_KINDS)
+    ]
     if more := len(endings) - len(kinds):
-        kinds.append(f"{counted(more, 'other kind')}")
-    files = counted(endings.total(), "file was", "files were")
-    return f"{files} left out, because their formats are not supported ({', '.join(kinds)})"
+        kinds.append(Note("index.other-kinds", kinds=more))
+    return Note("index.left-out", files=endings.total(), kinds=kinds)
 
 
 def _nothing(endings: Counter[str]) -> str:
@@ -133,7 +135,7 @@ def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
     others: dict[str, str] = {}
     read = {suffix for format in formats() for suffix in format.suffixes}
     for parent, folders, names in os.walk(folder):
-        own = own_entries(names)  # a home may be in a folder of documents
+        own = own_entries(names)  # a home may lie among the documents
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
         for name in sorted(names):
             if name.startswith(".") or name in own:

@@ -103,8 +103,8 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
                 with (place / name).open("xb") as stream:
                     pictures.append((name, _read_file(file, picture, stream.write)[1]))
         except OSError as error:
-            message = f"{file}: cannot be copied to {folder} for reading ({error.strerror})."
-            raise DocumentError(message, "Free some space, or choose another home.") from error
+            message = f"cannot be copied to {folder} for reading ({error.strerror})."
+            raise DocumentError(message, "Free some space, or choose another home.", file=file) from error
         copy = PrivateCopy(target, _with(sha256, pictures), stat)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
@@ -112,7 +112,7 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
     try:
         yield copy
     except DocumentError as error:
-        error.message = error.message.replace(str(target), str(file))
+        error.name_original(target, file)
         raise
     finally:
         copy.release()
@@ -135,7 +135,7 @@ def _with(sha256: str, pictures: Sequence[tuple[str, str]]) -> str:
 
 def changed(file: Path) -> ChangedError:
     return ChangedError(
-        f"{file}: the file changed while it was read.", "Index it again when no program is writing to it."
+        "the file changed while it was read.", "Index it again when no program is writing to it.", file=file
     )
 
 
@@ -162,9 +162,9 @@ def _read_file(
     with stream:
         status = os.fstat(stream.fileno())
         if not S_ISREG(status.st_mode):
-            raise DocumentError(f"{file}: not a regular file.")
+            raise DocumentError("not a regular file.", file=file)
         if reach is not None and not reach.allows_open(at, stream.fileno()):
-            raise DocumentError(f"{file}: {OUTSIDE}")
+            raise DocumentError(OUTSIDE, file=file)
         while True:
             with _readable(file):
                 got = stream.readinto(buffer)
@@ -183,7 +183,7 @@ def _readable(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DocumentError(f"{file}: cannot be read ({error.strerror}).") from error
+        raise DocumentError(f"cannot be read ({error.strerror}).", file=file) from error
 
 
 def _identity(stat: os.stat_result) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import exclusions
 from hybrid_core.system import OUTSIDE, Reach
-from hybrid_core.text.prose import counted
 from hybrid_core.types.libraries import containers, is_address
+from hybrid_core.types.notes import Note
 from hybrid_core.types.sources import Source
 from indexers.files.discover import discover
 
@@ -136,7 +136,7 @@ class SourceScan:
     gone: Mapping[str, str]
     doubtful: Mapping[str, str]
     problems: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     skipped: Mapping[str, int]
 
 
@@ -203,10 +203,11 @@ class _Within:
         )
 
 
-def out_of_reach(paths: Collection[str]) -> Iterator[str]:
+def out_of_reach(paths: Collection[str]) -> Iterator[Note]:
     """Yield a note about documents whose files may or may not exist."""
     if paths:
         folders = sorted({str(Path(path).parent) for path in paths})
-        where = folders[0] + (f" and {counted(len(folders) - 1, 'other folder')}" if len(folders) > 1 else "")
-        many = counted(len(paths), "document")
-        yield f"{many} unreachable ({where}), because a disk is not mounted or has changed; they stay indexed"
+        if len(folders) > 1:
+            yield Note("index.out-of-reach-in", documents=len(paths), folder=folders[0], others=len(folders) - 1)
+        else:
+            yield Note("index.out-of-reach", documents=len(paths), folder=folders[0])

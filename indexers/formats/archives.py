@@ -66,7 +66,7 @@ def _zip_entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.Zip
     entries = [entry for entry in package.entries if not entry.is_dir()]
     package.close()
     if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
-        raise PasswordError(f"{path}: the file is encrypted.", "Unpack the archive and index the folder.")
+        raise PasswordError("the file is encrypted.", "Unpack the archive and index the folder.", file=path)
     named = [_unicode_name(entry) for entry in entries]
     names = [name or entry.filename for name, entry in zip(named, entries, strict=True)]
     unmarked = [at for at, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and _HIGH.search(names[at])
@@ -169,8 +169,8 @@ class _Bounded(io.RawIOBase):
         data = self._stream.read(len(view))
         view[: len(data)] = data
         self._read += len(data)
-        message = f"{self._path}: unpacked, its files have {self._read:,} bytes or more"
-        self._limits.check("max_expanded_bytes", self._read, message)
+        message = f"unpacked, its files have {self._read:,} bytes or more"
+        self._limits.check("max_expanded_bytes", self._read, message, self._path)
         return len(data)
 
 
@@ -202,10 +202,10 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
                 return
             with closing(tarfile.open(fileobj=stream, mode="r|")) as archive:
                 for at, entry in enumerate(archive):
-                    limits.check("max_entries", at + 1, f"{path}: it contains {at + 1:,} files or more")
+                    limits.check("max_entries", at + 1, f"it contains {at + 1:,} files or more", file=path)
                     if entry.isreg() and (file := archive.extractfile(entry)) is not None:
                         yield _decode_name(entry.name), entry.size, file
         except LimitError:
             raise
         except _DAMAGED as error:
-            raise BrokenFileError(f"{path}: the file is damaged: it cannot be unpacked ({error}).") from error
+            raise BrokenFileError(f"the file is damaged: it cannot be unpacked ({error}).", file=path) from error

@@ -94,9 +94,9 @@ def read_text(path: Path) -> tuple[str, list[str]]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise DocumentError(f"cannot be read ({error.strerror}).", file=path) from error
     if not data:
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     text, warnings = decode(data, path)
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
 
@@ -190,7 +190,7 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
         return _replaced(data, wide, [f"the file does not name its encoding; it was read as {wide.upper()}"])
     if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
-        raise BrokenFileError(f"{path}: not a text file (it holds binary data).")
+        raise BrokenFileError("not a text file (it holds binary data).", file=path)
     if _ISO_2022.search(data) and data.isascii():
         for text_data, name in ((data, "iso2022_jp_2"), (_JIS.sub(b"\x1b$(Q", data), "iso2022_jp_2004")):
             try:

@@ -44,16 +44,16 @@ class ParseLimits:
             if field.name != "hidden_text" and getattr(self, field.name) < 1:
                 raise ValueError(f"{field.name} must be at least 1.")
 
-    def check(self, name: str, value: int, what: str) -> None:
+    def check(self, name: str, value: int, what: str, file: object = "") -> None:
         """Raise LimitError if ``value`` exceeds the limit ``name``. ``what`` begins the message."""
         maximum = getattr(self, name)
         if value > maximum:
-            raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.")
+            raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.", file=file)
 
     def check_file(self, path: Path) -> None:
         """Raise LimitError if a file that is read in one piece exceeds ``max_expanded_bytes``."""
         size = path.stat().st_size
-        self.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+        self.check("max_expanded_bytes", size, f"it has {size:,} bytes", file=path)
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
         """Return a page, or the LimitError that refuses it.
@@ -78,8 +78,8 @@ def _without_hidden(page: ParsedPage) -> ParsedPage:
     return replace(page, lines=tuple(line for line in page.lines if line.role != "hidden"), places=())
 
 
-MAX_SLOW_PAGES = 3  # each costs its time and a worker; with more, the file is refused
-MAX_BOOKMARK_DEPTH = 256  # MuPDF reads an outline recursively, and a far deeper one overflows its stack
+MAX_SLOW_PAGES = 3  # each costs its seconds and a worker: with more, the file is refused
+MAX_BOOKMARK_DEPTH = 256  # MuPDF reads an outline by recursion: far deeper ones overflow its stack
 
 
 _log = logging.getLogger(__name__)

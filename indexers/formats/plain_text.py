@@ -61,7 +61,7 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BrokenFileError(
-            f"{path}: the file is damaged: it is not JSON, as a notebook must be ({error})."
+            f"the file is damaged: it is not JSON, as a notebook must be ({error}).", file=path
         ) from error
     sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None  # version 3 and older
     cells = (
@@ -72,7 +72,7 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
         else None
     )
     if not isinstance(cells, list):
-        raise BrokenFileError(f"{path}: not a notebook (it has no cells).")
+        raise BrokenFileError("not a notebook (it has no cells).", file=path)
     described = notebook.get("metadata") if isinstance(notebook.get("metadata"), dict) else {}
     language = (described.get("language_info") or described.get("kernelspec") or {}).get("name") or "python"
     metadata = {"title": str(described["title"])} if described.get("title") else {}

@@ -39,14 +39,16 @@ class RasterFile:
                 self._image = Image.open(path, formats=_KINDS)
                 self.pages = int(getattr(self._image, "n_frames", 1)) if self._image.format == "TIFF" else 1
         except Exception as error:  # Pillow raises many types for damaged input
-            raise BrokenFileError(f"{path}: the file is damaged: it cannot be read as a picture ({error}).") from error
-        limits.check("max_pages", self.pages, f"{path}: it has {self.pages:,} frames")
+            raise BrokenFileError(
+                f"the file is damaged: it cannot be read as a picture ({error}).", file=path
+            ) from error
+        limits.check("max_pages", self.pages, f"it has {self.pages:,} frames", file=path)
         self._limits = limits
         try:
             self._seek(1)
         except LimitError as error:
             self._image.close()
-            raise LimitError(f"{path}: {error.message}", error.advice) from error
+            raise LimitError(error.problem, error.advice, file=path) from error
 
     def info(self) -> FileInfo:
         return FileInfo(self.pages, (), {}, ())

@@ -73,22 +73,23 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
     named, kind = of_suffix(path.suffix), _detect_format(path)
     if (refused := REFUSED.get(kind)) is not None:
         error, what, advice = refused
-        raise error(f"{path}: {what}", advice)
+        raise error(what, advice, file=path)
     format = _own(kind) or named
     if path.is_file() and not path.stat().st_size:
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     if format is None:
         head = _head(path)
         format = _sniffed(head)
         if format is None and head:
             raise UnsupportedFileError(
-                f"{path}: this kind of file is not supported; the supported formats are {formats_read()}.",
+                f"this kind of file is not supported; the supported formats are {formats_read()}.",
                 "Convert the file, for example to PDF.",
+                file=path,
             )
     format = format or FORMATS[0]  # an empty or unreadable file is reported by its parser
     file = format.open(path, password, limits)
     if "max_pages" not in format.limits:
-        limits.check("max_pages", file.pages, f"{path}: it has {file.pages:,} of {format.place}")
+        limits.check("max_pages", file.pages, f"it has {file.pages:,} of {format.place}", file=path)
     return file
 
 

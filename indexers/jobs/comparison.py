@@ -10,9 +10,9 @@ from typing import Literal
 
 from hybrid_core.errors import Cancelled, DocumentError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.text.prose import ranges
 from hybrid_core.types.documents import Document, Page, ParsedPage
 from indexers.assembly.chunks import ChunkSize
-from indexers.assembly.content import ranges
 from indexers.assembly.versions import version_of
 from indexers.files.private_copy import private_copy
 from indexers.formats.registry import named

@@ -19,6 +19,7 @@ from hybrid_core.types.documents import Document
 from hybrid_core.types.files import ContentVersion
 from hybrid_core.types.jobs import Advance
 from hybrid_core.types.libraries import is_address
+from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents
 from indexers.files.identity import NewStamps, document_at, moved_from, new_id
 from indexers.files.private_copy import fingerprint, size
@@ -118,7 +119,7 @@ class FileStages:
         def again() -> FileResult:
             with self._catalog.snapshot() as snapshot:
                 if doc_id not in snapshot.published(turn.library, [doc_id]):
-                    return replace(before, unread=0, note="the document was removed while OCR read its pages")
+                    return replace(before, unread=0, note=Note("file.removed-while-read"))
             stamp, sha256 = fingerprint(turn.file, turn.source, self._reach(turn))
             seconds = self._options.ocr_seconds * 2**turn.job.turn
             return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, lambda _: None)
@@ -166,7 +167,7 @@ class FileStages:
         except (DamageError, DocumentError, NotFoundError) as error:
             if full := disk_full(error, self._place.folder):
                 raise full from error
-            message = str(error).removeprefix(f"{turn.file}: ")
+            message = error.without_file
             doc_id = doc_id or new_id(self._catalog, turn.library, turn.file)
             self._catalog.record_failure(
                 library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.source), error=message,
@@ -195,14 +196,14 @@ class FileStages:
         if document is not None and same:
             self._stamps.add(document, stamp)
             turn.rough = self._is_rough(document)
-            return replace(unchanged(file, document), note="; ".join(turn.notes))
+            return replace(unchanged(file, document), note=Note.joined(turn.notes))
         machine = self._options.machine
         for moved in () if document else moved_from(self._catalog, library, sha256, target.format, machine):
             card = self._stored.card(file, moved.content_id)
             if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
                 continue  # another file has already taken its place
             if self._serves(turn, moved, target):
-                note = "; ".join((f"moved from {moved.path}", *turn.notes))
+                note = Note.joined((Note("file.moved", path=moved.path), *turn.notes))
                 return replace(unchanged(file, moved), note=note)
             document = moved
             break

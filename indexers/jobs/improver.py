@@ -17,6 +17,7 @@ from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.files import ContentVersion, Kind, StoredVersion
+from hybrid_core.types.notes import Note
 from hybrid_core.types.usage import Usage
 from indexers.assembly.versions import card_of
 from indexers.enrich.stage import Enricher, Sight
@@ -34,8 +35,8 @@ from indexers.ocr.engines import NoOcr
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import DrawTask, LookTask, PictureTask
 
-_RANGE = 50  # pages per task
-_SHEET_DPI, _SHEET_SIDE = 72, 1568  # resolution and size of a contact sheet; models scale larger pictures down
+_RANGE = 50  # pages that one task looks at
+_SHEET_DPI, _SHEET_SIDE = 72, 1568  # of a contact sheet: models scale down what is larger
 
 
 class WorkerSight:
@@ -79,7 +80,7 @@ class WorkerSight:
         return begun
 
 
-_LOOK = 0.2  # seconds between two checks whether the work was stopped
+_LOOK = 0.2  # seconds between two looks whether the work was stopped
 
 
 class Improver:
@@ -115,7 +116,7 @@ class Improver:
 
     def _tell(self) -> None:
         """Report the result of testing the models as soon as it is known."""
-        with suppress(PageIndexError):  # raised again for each file that needs the models
+        with suppress(PageIndexError):  # raised again for whoever needs the models
             self._enricher(self._closed)
 
     def _enricher(self, stopped: threading.Event) -> Enricher:
@@ -139,8 +140,8 @@ class Improver:
         except (Cancelled, LeaseLostError):
             raise
         except (DamageError, DocumentError, NotFoundError) as error:
-            reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
-            result = _noted(before, f"not improved by models: {reason}")
+            reason = error.without_file.removesuffix(".")
+            result = _noted(before, Note("file.not-improved", reason=reason))
         for note in enricher.given_up():
             self._tally.add_note(note)
         if result is not before:
@@ -160,14 +161,12 @@ class Improver:
             return before
         stamp, sha256 = fingerprint(file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError(f"{file}: the file has changed since it was read.", "Index it again.")
-        with self._publisher.content_lock(f"models/{sha256}"):  # so that the same bytes are paid for once
+            raise DocumentError("the file has changed since it was read.", "Index it again.", file=file)
+        with self._publisher.content_lock(f"models/{sha256}"):  # the same bytes twice are paid for once
             best = self._publisher.stored.best(published, tags)
             if best is not None and best.version.improved_by(tags):
                 card = self._publisher.stored.card(file, best.content_id)
-                result = replace(
-                    _noted(before, "models have already improved a document with the same bytes"), status="indexed"
-                )
+                result = replace(_noted(before, Note("file.improved-before")), status="indexed")
                 return self._publisher.switch(turn, stamp, best.version, None, card, result)
             version, base = self._base(turn, document, published)
             advice = self._publisher.stored.ocr() if any(page.needs_ocr for page in base.pages) else None
@@ -191,15 +190,14 @@ class Improver:
             if turn.stop.asked.is_set():
                 raise _stopped()
             if (now := self._document(document.doc_id)) is None or now[1] != published:
-                return _noted(result, "the document was changed or removed while models worked on it")
+                return _noted(result, Note("file.changed-while-improved"))
             if enriched.partly and published.improved:
-                return _noted(result, *enriched.notes, "results of earlier models stay")
+                return _noted(result, *enriched.notes, Note("file.earlier-models-stay"))
             new = version.with_models(tags, enriched.partly)
             if new == published:
                 return _noted(result, *enriched.notes)
-            # for example the note on a moved file
-            apart = "" if before.note == "; ".join(base.warnings) else before.note
-            note = "; ".join(filter(None, (apart, *enriched.content.warnings)))
+            apart = [part for part in before.note.parts if part not in base.warnings]  # moved from where, say
+            note = Note.joined((*apart, *enriched.content.warnings))
             result = replace(result, status="indexed", sections=len(enriched.content.sections), note=note)
             return self._publisher.switch(turn, stamp, new, enriched.content, card_of(file, enriched.content), result)
 
@@ -268,5 +266,5 @@ def _stopped() -> Cancelled:
     return Cancelled("Indexing was stopped.")
 
 
-def _noted(result: FileResult, *notes: str) -> FileResult:
-    return replace(result, note="; ".join(filter(None, (result.note, *notes))))
+def _noted(result: FileResult, *notes: Note) -> FileResult:
+    return replace(result, note=result.note.plus(*notes))

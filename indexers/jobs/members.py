@@ -16,6 +16,7 @@ from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.documents import Document
 from hybrid_core.types.jobs import BEHIND, WANTED, JobRequest
 from hybrid_core.types.libraries import member_address
+from hybrid_core.types.notes import Note
 from indexers.files.discover import left_out
 from indexers.formats.format import Format
 from indexers.formats.limits import ParseLimits
@@ -100,7 +101,7 @@ class _Opening:
     def _inner(self, address: str, file: Path, folder: Path, depth: int) -> None:
         try:
             self._limits.check(
-                "max_nesting", depth + 1, f"{file}: the archive is nested {depth} levels deep and was not opened"
+                "max_nesting", depth + 1, f"the archive is nested {depth} levels deep and was not opened", file=file
             )
             if self._full:
                 raise LimitError(
@@ -110,7 +111,7 @@ class _Opening:
             folder.mkdir()
             self.open(address, file, folder, depth + 1)
         except DocumentError as error:
-            self.members.damaged.append((address, str(error).removeprefix(f"{file}: ")))
+            self.members.damaged.append((address, str(error.without_file)))
 
 
 _MAX_NAMES = 5  # members that could not be read, named in notes
@@ -133,8 +134,7 @@ class MemberJobs:
             except ChangedError:
                 raise
             except DocumentError as error:
-                why = str(error).removeprefix(f"{turn.file}: ")
-                turn.notes = (f"its files were not read: {why.removesuffix('.')}",)
+                turn.notes = (Note("file.members-not-read", reason=error.without_file.removesuffix(".")),)
                 members = Members(self._catalog.members(turn.library, job.subject))
             turn.notes += tuple(_member_notes(members, job.subject))
         else:
@@ -153,10 +153,11 @@ class MemberJobs:
         )  # fmt: skip
 
 
-def _member_notes(members: Members, container: str) -> Iterator[str]:
+def _member_notes(members: Members, container: str) -> Iterator[Note]:
     for path, why in members.damaged[:_MAX_NAMES]:
-        yield f"{path.removeprefix(container).removeprefix('!/')} in it could not be read: {why.removesuffix('.')}"
+        name = path.removeprefix(container).removeprefix("!/")
+        yield Note("file.member-not-read", name=name, reason=why.removesuffix("."))
     if len(members.damaged) > _MAX_NAMES:
-        yield f"{len(members.damaged) - _MAX_NAMES} more in it could not be read"
+        yield Note("file.members-more", count=len(members.damaged) - _MAX_NAMES)
     if members.skipped:
-        yield f"in it, {left_out(members.skipped)}"
+        yield Note("file.members-left-out", left_out=left_out(members.skipped))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.system import Reach
 from hybrid_core.types.files import Kind
+from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import ChunkSize
 from indexers.formats.limits import ParseLimits
 from indexers.ocr.engines import OFF, NoOcr, Ocr
@@ -73,7 +74,7 @@ class IndexOptions:
     enrich_needs: frozenset[str] = frozenset()
     job_limits: JobLimits = JobLimits()
     models: ModelPlan | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     reach: Reach | None = None
 
     @property

@@ -24,10 +24,10 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
-from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import StoredVersion
 from hybrid_core.types.jobs import WANTED, Advance, Job, JobEvent, JobRequest, JobStage
+from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents
 from indexers.files.discover import discover
 from indexers.files.identity import UnchangedFiles, gone, prune
@@ -40,9 +40,9 @@ from indexers.jobs.report import FileResult, FileStage, IndexProgress, IndexRepo
 from indexers.jobs.runner import Lane, Runner, workplace
 from indexers.jobs.turn import ANEW, Turn
 
-_LOOK = 0.5  # seconds between two checks of other processes
-_CERTAIN = 10.0  # seconds between two counts of remaining jobs, which detect deleted rows
-_PAUSED = "paused: it continues when its job is resumed"
+_LOOK = 0.5  # seconds between two looks at what others do
+_CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
+_PAUSED = Note("file.paused")
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
 _ALL = 1_000_000  # jobs
@@ -65,13 +65,12 @@ class Batch:
     ) -> None:
         self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, at_work, tally, after
         self._left, self._known = dict(jobs), set(jobs)
-        self._pages: dict[int, int] = {}  # reported pages of files that other processes parse
-        # jobs that have ended in this process since the last check
-        self._unsettled: dict[int, tuple[Turn, Advance]] = {}
-        self._shown: set[int] = set()  # jobs of other processes that were reported as finished
-        self._holders: dict[int, str] = {}  # the last worker of each job
+        self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
+        self._unsettled: dict[int, tuple[Turn, Advance]] = {}  # what has ended here since the last look
+        self._shown: set[int] = set()  # of what others do: what was told as finished
+        self._holders: dict[int, str] = {}  # who took a job last
         self._looked = time.monotonic()
-        self._counted = self._looked - _CERTAIN + _LOOK  # the first count follows soon
+        self._counted = self._looked - _CERTAIN + _LOOK  # soon, for the first time
         self.results: dict[Path, FileResult] = {}
 
     def has_ended(self) -> bool:
@@ -137,10 +136,10 @@ class Batch:
             if event.kind == "progress":
                 self._show(event, file)
             elif (job := rows.get(event.job)) and (event.kind == "stage" or (event.kind in _ENDS and job.ended)):
-                self._move(job, file, event.kind)  # a job that was requested again continues
+                self._move(job, file, event.kind)  # one that was asked for again goes on
 
     def _hear_of_rows(self) -> None:
-        at_work = self._here()  # these report their end themselves, a moment after it is written
+        at_work = self._here()  # they tell of themselves, a moment after their end was written
         active, paused = self._reader.active_awaited(self._waiter)
         ended = [number for number in self._left if number not in active and number not in at_work]
         rows = {job.id: job for job in self._reader.jobs(ended)}
@@ -187,12 +186,12 @@ class Batch:
 def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: str) -> FileResult:
     """Return the result of a file from the stored result of its job."""
     if not stored:
-        return FileResult(str(file), "failed", cause or "the job of this file ended without a result.")
+        return FileResult(str(file), "failed", cause or Note("job.no-result"))
     result = FileResult.from_json(stored)
     if status == "failed" and result.status != "failed":
         return replace(result, status="failed", error=cause, unread=0)
     if status == "cancelled":
-        note = "; ".join(filter(None, (result.note, "the remaining work on this file was cancelled")))
+        note = result.note.plus(Note("file.rest-cancelled"))
         return replace(result, note=note, unread=0)
     return result
 
@@ -239,22 +238,22 @@ def index(
     tally.add()
     for problem in failed:
         tally.add(finished=problem)
-    with catalog.snapshot() as snapshot:  # a file with a damaged document fails later, in its own job
+    with catalog.snapshot() as snapshot:  # a file whose document is damaged fails by itself once its turn comes
         documents = {document.path: document for document in snapshot.sound_documents(library)}
     done, requests = _sort_files(run, files, documents, tally)
     if run.detach:
         JobQueue(catalog).enqueue(list(requests.values()))
     elif requests:
         done |= _work(run, requests, tally, len(done))
-    inside = sorted(done.keys() - set(files))  # members of these files
+    inside = sorted(done.keys() - set(files))  # what lies in them
     results = [*failed, *(done[file] for file in (*files, *inside) if file in done)]
     removed = prune(catalog, library, discovered.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
     left = () if options.prune or not discovered.files else gone(catalog, library, discovered.roots)
-    absent = (f"{counted(len(left), 'document')} whose file is missing: pruning removes them",) if left else ()
+    absent = (Note("index.files-missing", documents=len(left)),) if left else ()
     notes = (
         *discovered.notes,
-        *((f"{counted(len(requests), 'file')} left to workers",) if run.detach else ()),
+        *((Note("index.left-to-workers", files=len(requests)),) if run.detach else ()),
         *absent,
         *tally.notes,
         *(options.notes if indexed else ()),
@@ -268,7 +267,7 @@ def _sort_files(
     """Return the results of unchanged files, and the job requests for the others."""
     catalog, library, options = run.catalog, run.library, run.options
     needs, job_options = options.needs, run.job_options
-    if options.password is not None:  # only this process has the password
+    if options.password is not None:  # which is kept by this process alone
         secret = f"{SESSION}{uuid.uuid4().hex}"
         needs, job_options = needs | {secret}, {**job_options, "password": secret}
     machine = {MACHINE + options.machine} if options.machine else set[str]()
@@ -276,13 +275,13 @@ def _sort_files(
     if options.anew:
         job_options = {**job_options, ANEW: True}
     unimproved = _unimproved(run.cache, options)
-    estimate = options.models is not None and options.models.estimate  # an estimate must not replace another job
+    estimate = options.models is not None and options.models.estimate  # takes no other job's place
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
     named_files, inside = set(files), [*files]
     able = needs | machine | options.enrich_needs
-    waiting = JobReader(catalog).waiting_stages(library, able)  # for example from a command that was killed
-    for file in inside:  # grows by the members of unchanged files
+    waiting = JobReader(catalog).waiting_stages(library, able)  # left by a command that was killed, for instance
+    for file in inside:  # grows by what lies in those that are unchanged
         if file in done or file in requests:
             continue
         document = documents.get(str(file))
@@ -321,7 +320,7 @@ def _unimproved(cache: Cache, options: IndexOptions) -> Callable[[StoredVersion]
     """Return a function that tells whether the configured models have work on a content."""
     if options.models is None:
         return lambda _: False
-    from indexers.jobs.improver import unimproved  # imported here, since pydantic and the prompts are slow to load
+    from indexers.jobs.improver import unimproved  # with pydantic and the prompts, which others do not wait for
 
     return partial(unimproved, ReplyCache(cache), options.models)
 

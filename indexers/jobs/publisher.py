@@ -14,6 +14,7 @@ from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import ContentVersion, FileStamp, StoredVersion
 from hybrid_core.types.jobs import Advance
 from hybrid_core.types.locators import RegionsByPage
+from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents, card_of, with_ocr
 from indexers.files.private_copy import PrivateCopy, system_stat
 from indexers.formats.limits import ParseLimits
@@ -57,11 +58,11 @@ class Publisher:
         self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
     ) -> FileResult:
         """Publish a document, from a stored content of the same bytes or a new one. Return the result of the file."""
-        with self.content_lock(sha256):  # so that the same bytes are parsed once per process
+        with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
             if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
-                note = "; ".join(("same content as a file indexed before", *turn.notes))
+                note = Note.joined((Note("file.same-content"), *turn.notes))
                 result = FileResult(str(turn.file), "indexed", None, doc_id, pages, sections, note=note)
                 card = self.stored.card(turn.file, shared.content_id)
                 return self.switch(turn, stamp, shared.version, None, card, result)
@@ -139,16 +140,14 @@ class Publisher:
         if stored is None:
             return None
         pages = stored.pages  # it may have been read under other limits
-        self._limits.check("max_pages", pages, f"{turn.file}: it has {pages:,} pages")
-        if self.stored.encrypted(stored.content_id):  # without the password the stored text must not be used
+        self._limits.check("max_pages", pages, f"it has {pages:,} pages", file=turn.file)
+        if self.stored.encrypted(stored.content_id):  # who does not know the password does not get the text
             with self.parser.copy(turn.file, sha256, turn.source) as copy:
                 self.parser.opens(copy)
         return stored
 
 
-def published_note(turn: Turn, content: IndexedContent, stamp: FileStamp, stat: os.stat_result | None) -> str:
+def published_note(turn: Turn, content: IndexedContent, stamp: FileStamp, stat: os.stat_result | None) -> Note:
     """Return the note on a published file. ``stat`` is its present status, None if the system reports none."""
-    note = "; ".join((*turn.notes, *content.warnings))
-    if stat is None or not stamp.fits(stat):
-        note = "; ".join(filter(None, (note, "the file has changed since it was read: index it again")))
-    return note
+    note = Note.joined((*turn.notes, *content.warnings))
+    return note if stat is not None and stamp.fits(stat) else note.plus(Note("file.changed-since"))

@@ -19,6 +19,7 @@ from hybrid_core.errors import Cancelled, DocumentError
 from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.types.documents import IndexedContent, ParsedPage
 from hybrid_core.types.locators import RegionsByPage
+from hybrid_core.types.notes import Note
 from indexers.assembly.chunks import ChunkSize
 from indexers.assembly.spool import load_spool
 from indexers.files.private_copy import PrivateCopy, changed, private_copy
@@ -151,7 +152,7 @@ class ReadScans:
     """
 
     pages: tuple[bytes, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     tried: int = 0
     left: int = 0
     stopped: bool = False
@@ -268,17 +269,17 @@ class ScanReader:
                 del running[number]
 
 
-def _scan_notes(of_file: _File, left: int) -> tuple[str, ...]:
+def _scan_notes(of_file: _File, left: int) -> tuple[Note, ...]:
     failed = [
-        f"page {number} could not be read by OCR: {reason.removesuffix('.')}"
+        Note("warning.ocr-failed", page=number, reason=reason.removesuffix("."))
         for number, reason in sorted(of_file.failed.items())
     ]
     if len(failed) > _MAX_FAILED_PAGES:
-        failed[_MAX_FAILED_PAGES:] = [f"{len(failed) - _MAX_FAILED_PAGES} more pages could not be read by OCR"]
+        failed[_MAX_FAILED_PAGES:] = [Note("warning.ocr-failed-more", pages=len(failed) - _MAX_FAILED_PAGES)]
     if left:
-        failed.append(f"{left} pages are not read by OCR yet: indexing continues with them")
+        failed.append(Note("warning.ocr-pending", pages=left))
     if of_file.stopped:
-        failed.append(of_file.stopped.removesuffix("."))
+        failed.append(Note.of(of_file.stopped.removesuffix(".")))
     return tuple(failed)
 
 

@@ -18,6 +18,7 @@ from hybrid_core.store.shared_cache import SharedCache, lines_read, pack_regions
 from hybrid_core.types.documents import Document, IndexedContent
 from hybrid_core.types.files import ContentVersion, StoredVersion
 from hybrid_core.types.locators import PlacedLine, Region, RegionsByPage
+from hybrid_core.types.notes import NONE, Note
 from indexers.assembly.versions import card_of
 from indexers.files.private_copy import PrivateCopy, fingerprint
 from indexers.formats.limits import ParseLimits
@@ -32,14 +33,13 @@ from indexers.workers.protocol import RegionTask
 
 _RULES = "regions-3"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
-_WITHOUT = "section trees are made by rules, without the layout model: "
+_REFINED = ("refine.page-failed", "refine.pages-failed")  # warnings that a refinement leaves
 _EMPTY_PAGE = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
     b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj\ntrailer<</Root 1 0 R>>\n"
 )
-_LACKING = "could not be read by the layout model"
-_MAX_FAILED_PAGES = 5  # maximum number of failed pages that a note names
-_TRIES = 3  # if the first pages of a document all fail, the others are not tried
+_MAX_FAILED_PAGES = 5  # pages that could not be read which are named
+_TRIES = 3  # first pages of a document; where none of them can be read, no other is tried
 
 
 def layout_model() -> str:
@@ -47,19 +47,19 @@ def layout_model() -> str:
     return f"{_RULES}+pymupdf-{version('pymupdf')}"
 
 
-def missing() -> str:
-    """Return the reason why this installation cannot refine trees, "" if it can. Nothing is loaded."""
+def missing() -> Note:
+    """Return why trees cannot be refined here, ``NONE`` where they can. Nothing is loaded."""
     if find_spec("onnxruntime") is None:
-        return f"{_WITHOUT}the model needs the package onnxruntime (pip install onnxruntime)"
+        return Note("refine.no-package")
     package = find_spec("pymupdf")
     folders = (package and package.submodule_search_locations) or ()
     if not any((Path(folder) / "layout").is_dir() for folder in folders):
-        return f"{_WITHOUT}this version of PyMuPDF has none, and a newer one has it"
-    return ""
+        return Note("refine.no-model")
+    return NONE
 
 
-def load_layout_model(max_memory: int) -> str:
-    """Test the model on an empty page in a worker process. Return the reason if it fails, else ""."""
+def load_layout_model(max_memory: int) -> Note:
+    """Have a worker process read an empty page. Return why it cannot, ``NONE`` where it can."""
     with TemporaryDirectory() as folder:
         page = Path(folder) / "page.pdf"
         page.write_bytes(_EMPTY_PAGE)
@@ -67,10 +67,10 @@ def load_layout_model(max_memory: int) -> str:
         try:
             pool.submit(RegionTask(page, None, 1, (), ParseLimits()), pool.allowance()).result()
         except PageIndexError as error:
-            return f"{_WITHOUT}{str(error).removesuffix('.')}"
+            return Note("refine.not-loaded", reason=error.without_file.removesuffix("."))
         finally:
             pool.close()
-    return ""
+    return NONE
 
 
 def refinable(file: Path) -> bool:
@@ -122,7 +122,7 @@ class Refiner:
         self._catalog, self._cache, self._pool = catalog, cache, pool
         self._publisher, self._options = publisher, options
         self._at_once, self._tally = at_once, tally
-        self._absent = ""  # the reason why the model could not be loaded
+        self._absent = ""  # why the model could not be loaded
 
     def refined(self, turn: Turn, before: FileResult) -> FileResult:
         """Return the result after refinement, or ``before`` itself if there is nothing to do.
@@ -134,8 +134,8 @@ class Refiner:
         except (DamageError, DocumentError, ModelError, NotFoundError) as error:
             if isinstance(error, ModelError):
                 self._absent = str(error)
-            reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
-            note = f"its section tree was made by rules, without the layout model: {reason}"
+            reason = error.without_file.removesuffix(".")
+            note = Note("file.not-refined", reason=reason)
             result = before if self._options.outline == "auto" else _noted(before, note)
         if result is not before:
             result = result if turn.written else turn.timed(result)
@@ -153,7 +153,7 @@ class Refiner:
             raise ModelError(self._absent)
         stamp, sha256 = fingerprint(turn.file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError(f"{turn.file}: the file has changed since it was read.", "Index it again.")
+            raise DocumentError("the file has changed since it was read.", "Index it again.", file=turn.file)
         target = replace(published.version.unimproved, outline=mark(document, self._options))
         with self._publisher.content_lock(f"refine/{sha256}"):
             if (stored := self._stored_version(target)) is not None:
@@ -165,9 +165,9 @@ class Refiner:
             version, content = self.refine_content(turn, document, target.outline)
             now = self._published(document.doc_id)
             if now is None or now[1] != published:
-                return _noted(before, "the document was changed or removed while the layout model read its pages")
-            warnings = [warning for warning in content.warnings if _LACKING in warning]
-            note = "; ".join(filter(None, (before.note, *warnings)))
+                return _noted(before, Note("file.changed-while-refined"))
+            warnings = [warning for warning in content.warnings if warning.code in _REFINED]
+            note = before.note.plus(*warnings)
             result = replace(before, status="indexed", sections=len(content.sections), note=note)
             return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
 
@@ -198,7 +198,7 @@ class Refiner:
 
     def _regions(
         self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
-    ) -> tuple[RegionsByPage, list[str], bool]:
+    ) -> tuple[RegionsByPage, list[Note], bool]:
         """Return the regions of the first pages, messages on failed pages, and whether all pages were read in time."""
         lines = self._lines_read(document)
         model = layout_model()
@@ -208,12 +208,12 @@ class Refiner:
         for number, key in keys.items():
             if (cached := self._cache.get(key)) is not None:
                 regions[number] = unpack_regions(cached)
-        failed: list[str] = []
+        failed: list[Note] = []
         waiting = [number for number in keys if number not in regions]
         self._show(turn, len(numbers) - len(waiting), len(numbers))
         for number, answer in self._read(turn, copy, waiting, lines):
             if isinstance(answer, DocumentError):
-                failed.append(f"page {number} {_LACKING}: {str(answer).removesuffix('.')}")
+                failed.append(Note("refine.page-failed", page=number, reason=answer.without_file.removesuffix(".")))
                 if len(failed) == _TRIES and not regions:
                     raise answer
             else:
@@ -226,7 +226,7 @@ class Refiner:
         if self._options.outline == "auto":
             return regions, [], is_complete
         if len(failed) > _MAX_FAILED_PAGES:
-            failed[_MAX_FAILED_PAGES:] = [f"{len(failed) - _MAX_FAILED_PAGES} more pages {_LACKING}"]
+            failed[_MAX_FAILED_PAGES:] = [Note("refine.pages-failed", pages=len(failed) - _MAX_FAILED_PAGES)]
         return regions, failed, is_complete
 
     def _show(self, turn: Turn, done: int, pages: int) -> None:
@@ -276,5 +276,5 @@ class Refiner:
         return {page.number: lines_read(page) for page in pages}
 
 
-def _noted(result: FileResult, note: str) -> FileResult:
-    return replace(result, note="; ".join(filter(None, (result.note, note))))
+def _noted(result: FileResult, note: Note) -> FileResult:
+    return replace(result, note=result.note.plus(note))

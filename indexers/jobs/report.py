@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from hybrid_core.types.notes import NONE, Note, with_codes, without_codes
 from hybrid_core.types.usage import Usage
 from indexers.enrich.steps import Stage, StepDone
 
@@ -27,7 +28,7 @@ class FileResult:
     pages: int = 0
     sections: int = 0
     seconds: float = 0.0
-    note: str = ""
+    note: Note = NONE
     ocr_seconds: float = 0.0
     unread: int = 0
     model_seconds: float = 0.0
@@ -37,12 +38,15 @@ class FileResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that is stored with a job."""
-        return asdict(self)
+        shape: dict[str, Any] = with_codes(asdict(self))
+        return shape
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> FileResult:
+        fields = without_codes(fields)
         steps = tuple(StepDone(**step | {"usage": Usage(**step["usage"])}) for step in fields["steps"])
-        return cls(**fields | {"steps": steps, "usage": Usage(**fields["usage"])})  # type: ignore[operator]
+        note = Note.of(fields["note"])
+        return cls(**fields | {"steps": steps, "note": note, "usage": Usage(**fields["usage"])})  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class IndexReport:
 
     files: tuple[FileResult, ...]
     removed: tuple[str, ...] = ()  # paths of documents that --prune removed
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -78,14 +82,14 @@ class IndexProgress:
     pages_done: int
     bytes: int
     bytes_done: int
-    finished: FileResult | None = None  # the file that was just published or failed
-    scans: int = 0  # pages that need OCR, which takes far longer
+    finished: FileResult | None = None  # the file that was just published or refused
+    scans: int = 0  # of the pages: those that OCR has to read, which takes far longer
     scans_done: int = 0
     file: str = ""
     stage: Stage = "parse"
     stage_pages: int = 0
     stage_done: int = 0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     over: str = ""
 
 
@@ -111,7 +115,7 @@ class Tally:
     bytes_done: float = 0.0
     scans: int = 0
     scans_done: int = 0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(
@@ -139,7 +143,7 @@ class Tally:
             self.files_done += finished is not None and not again
             self._report(finished, at, settled)
 
-    def add_note(self, note: str) -> None:
+    def add_note(self, note: Note) -> None:
         """Report a note about the run once."""
         with self.lock:
             self.notes += () if note in self.notes else (note,)

@@ -25,7 +25,8 @@ from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.store.jobs.control import fold
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import Advance, Fence, Job, JobProgress, JobStage, Worker
+from hybrid_core.types.jobs import CANCELLED, Advance, Fence, Job, JobProgress, JobStage, Worker
+from hybrid_core.types.notes import Note
 from indexers.formats.limits import plain_reason
 from indexers.jobs.turn import Turn
 from indexers.workers.pool import WorkerLimits, WorkerPool
@@ -366,7 +367,7 @@ class Runner:
             if turn.stop.reason != "cancelled":
                 self._queue.release(fence)
                 return
-            advance = Advance("cancelled", cause="The job was cancelled.")
+            advance = Advance("cancelled", cause=CANCELLED)
             self._queue.advance(fence, advance)
         except Exception as error:
             full = disk_full(error, self._place.folder)
@@ -376,13 +377,13 @@ class Runner:
                     if self._for_caller:
                         self._queue.release(fence)
                     else:
-                        self._queue.fail(fence, str(reported), passing=full is not None)
+                        self._queue.fail(fence, reported.note, passing=full is not None)
                 if self._for_caller:
                     if reported is error:
                         raise
                     raise reported from error
                 return
-            advance = Advance("failed", cause=f"The job failed: {plain_reason(error, turn.job.subject)}.")
+            advance = Advance("failed", cause=Note("job.failed", reason=plain_reason(error, turn.job.subject)))
             self._queue.advance(fence, advance)
         self._over(turn, advance)
 

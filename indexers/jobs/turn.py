@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hybrid_core.types.jobs import Job
+from hybrid_core.types.notes import Note
 from indexers.enrich.steps import Stage
 from indexers.files.private_copy import size
 from indexers.jobs.report import FileResult, FileStage, Tally
@@ -25,7 +26,7 @@ class Turn:
     def __init__(self, job: Job, source: Path, tally: Tally) -> None:
         self.job, self.source, self.tally = job, source, tally
         self.file, self.library = Path(job.subject), job.library
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Note, ...] = ()
         self.before = FileResult.from_json(job.result) if job.result and job.turn else None
         self.anew = bool(job.options.get(ANEW))
         self.stop = Stop()

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.system import POSIX, end_with_parent
+from hybrid_core.types.notes import Note
 
 EngineName = Literal["Tesseract", "RapidOCR"]
 
@@ -237,7 +238,7 @@ class Ocr:
 class NoOcr:
     """The reason why no OCR engine can be used, with advice."""
 
-    reason: str
+    reason: Note
 
 
 def some_ocr() -> bool:
@@ -245,7 +246,7 @@ def some_ocr() -> bool:
     return shutil.which("tesseract") is not None or find_spec("rapidocr") is not None
 
 
-OFF = NoOcr("OCR is switched off by the setting ocr")
+OFF = NoOcr(Note("ocr.off"))
 
 
 def find_ocr(wish: str, languages: str) -> Ocr | NoOcr:
@@ -267,7 +268,7 @@ def find_ocr(wish: str, languages: str) -> Ocr | NoOcr:
         tesseract = tesseract if tesseract.languages else None
     if tesseract is None and not rapid:
         lacks = engine if isinstance(engine, str) else "install its languages"
-        return NoOcr(f"{lacks}, or {INSTALL}, and index again to read them by OCR")
+        return NoOcr(Note("ocr.lacking", lacking=lacks, install=INSTALL))
     if tesseract is None and (unknown := sorted(set(languages.split("+")) - _RAPID)):
         raise DocumentError(
             f"RapidOCR does not read the language '{unknown[0]}'.",

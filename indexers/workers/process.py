@@ -16,10 +16,10 @@ from typing import BinaryIO, cast
 from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.system import POSIX, out_of_memory
-from hybrid_core.text.prose import counted
+from hybrid_core.text.prose import counted, ranges
 from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import ParsedPage
-from indexers.assembly.content import build_content, ranges
+from indexers.assembly.content import build_content
 from indexers.assembly.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
 from indexers.formats.limits import plain_reason
@@ -114,7 +114,7 @@ class _Worker:
             return format.show(task.path, task.password, task.pages, task.picture, task.limits)
         if isinstance(task, RegionTask) and format.regions is not None:
             return format.regions(task.path, task.password, task.page, task.lines, task.limits)
-        raise DocumentError(f"{task.path}: the format {format.title} has no page images.")
+        raise DocumentError(f"the format {format.title} has no page images.", file=task.path)
 
     def _read_scan(self, task: ScanTask) -> EngineAnswer:
         name = task.engine or task.ocr.first

@@ -287,10 +287,10 @@ def portable(error: PageIndexError, task: Task) -> PageIndexError:
 
     Its class and text are otherwise the same.
     """
-    message = error.message
+    message = error.problem
     path = getattr(task, "path", None)
     if path is not None:
-        message = message.removeprefix(f"{path}: ").replace(str(path), path.name)
+        message = message.replace(str(path), path.name)
     return type(error)(message, error.advice)
 
 

@@ -17,12 +17,13 @@ from typing import NamedTuple
 from hybrid_core.text import prose
 from hybrid_core.text import tokens as words
 from hybrid_core.types.answers import Calculation, Claim
+from hybrid_core.types.notes import NONE, Note
 
 _NUMBER = re.compile(
     r"(?<![^\W\u3040-\uffff])(?<!\d[.,])\d+(?:,\d{3})*(?:\.\d+)?(?![^\W\u3040-\uffff])"
 )  # not "3M", "Q2"
 _SHIFTS = (0, 3, -3, 6, -6, 9, -9, 2, -2)  # thousands, millions, billions; percent
-_TELLING_DIGITS = 3  # minimum digits of a number that may be on the page in another scale
+_TELLING_DIGITS = 3  # a number with fewer must stand there as it is
 
 
 def numbers(text: str) -> dict[str, None]:
@@ -62,8 +63,8 @@ _FUNCTIONS: dict[str, Callable[[list[float]], float]] = {
     "sum": math.fsum, "average": statistics.fmean, "avg": statistics.fmean, "mean": statistics.fmean,
     "median": statistics.median, "min": min, "max": max,
 }  # fmt: skip
-_LONGEST = 400  # maximum characters of an expression
-_PLAIN = 1000  # maximum integer in a calculation that need not be in a source ("/ 2", "365")
+_LONGEST = 400  # characters
+_PLAIN = 1000  # whole numbers up to it that divide, count or raise ("/ 2", "365") need not stand anywhere
 _SCALES = (0, 3, -3, 6, -6, 9, -9)  # a result in thousands, millions or billions
 
 
@@ -104,20 +105,21 @@ def _workings(answer: str, what: str) -> list[str]:
     return [match["said"].strip(" *_") for match in matches if match and match[1].lower() == what]
 
 
-def _wrong(left: str, result: str) -> str:
-    """Return the reason why a stated result is wrong, "" if it is right."""
+def _wrong(left: str, result: str) -> Note:
+    """Return why a calculation does not come out, ``NONE`` where it does."""
     value = _evaluate(left)
     stated = _RESULT.search(result)
     if value is None or stated is None:
-        return "it is not written in numbers and signs alone, so it was not done again"
+        return Note("claim.no-calculation")
     digits = stated[2].replace(",", "")
     stated_value = -float(digits) if stated[1] else float(digits)
     unit = 10.0 ** -len(digits.partition(".")[2])
     percent = "%" in result or "percent" in result.lower()
     scales = (2,) if percent else (0,) if not _UNIT.search(result) else _SCALES
     if any(math.isclose(value * 10.0**scale, stated_value, rel_tol=1e-9, abs_tol=unit) for scale in scales):
-        return ""
-    return f"it comes to {value * 100:.6g}%" if percent else f"it comes to {value:.6g}"
+        return NONE
+    comes_to = f"{value * 100:.6g}%" if percent else f"{value:.6g}"
+    return Note("claim.comes-to", result=comes_to)
 
 
 def _evaluate(expression: str) -> float | None:
@@ -152,16 +154,16 @@ def _evaluated(node: ast.expr) -> float:
 
 def _unknown_figures(
     left: str, source_numbers: Mapping[str, None], cited: Collection[int], pictured: Collection[int]
-) -> str:
+) -> Note:
     """Return the reason why the figures of a calculation cannot be found in its sources, "" if they are found."""
     if not cited:
-        return "the sentence cites no source"
+        return Note("claim.no-source")
     lost = [number for number in numbers(left) if not stands(number, source_numbers) and not _is_small_number(number)]
     if not lost:
-        return ""
-    why = f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not on the cited page"
+        return NONE
+    why = Note("claim.not-on-page", numbers=lost, count=len(lost))
     seen = any(number in pictured for number in cited)
-    return f"{why}; its picture, which was sent and counts, is not compared" if seen else why
+    return Note("claim.pictured", reason=why) if seen else why
 
 
 def _is_small_number(number: str) -> bool:
@@ -174,15 +176,13 @@ _CITATIONS = re.compile(rf"(?:\s*(?:{_CITED.pattern}))+[.!?。！？]?", re.IGNO
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s+|^\s*#+\s+")
 _WRAPPED = re.compile(r"(?<=[^\s.!?:。！？：\]])\n(?=[a-z])")
 _QUOTED = re.compile(r"[“\"«「『]([^“”\"«»「」『』]{8,}|[^\x00-\x7f]{4,}?)[”\"»」』]")
-_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")  # image in an answer, which an interface would fetch
+_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")  # of an answer, which would be fetched where it is shown
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://[^\s<>\"'\])}]+|\bwww\.[^\s<>\"'\])}]+|\bjavascript:\S+", re.IGNORECASE)
 _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 
 
 class Checked(NamedTuple):
-    """A checked answer: its text with standard citations, its claims, removed citations,
-    definition and calculations.
-    """
+    """A checked answer: its text with standard citations, its claims, removed citations, definition and calculations."""
 
     text: str
     claims: tuple[Claim, ...]
@@ -246,31 +246,31 @@ def _claim(sentence: str, pages: Mapping[int, str], allowed: set[str], pictured:
     cited = tuple(dict.fromkeys(int(match[1]) for match in re.finditer(r"\[\[source:(\d+)\]\]", sentence)))
     text = re.sub(r"\s+(?=[.,;:!?]|$)", "", _CITED.sub("", sentence))
     if not cited:
-        return Claim(text, (), supported=False, why="the sentence cites no source")
+        return Claim(text, (), supported=False, why=Note("claim.no-source"))
     why = _missing_numbers(text, "\n".join(pages[number] for number in cited), allowed)
     seen = bool(why) and any(number in pictured for number in cited)
     if seen:
-        why = f"{why}; its picture, which was sent and counts, is not compared"
+        why = Note("claim.pictured", reason=why)
     return Claim(text, cited, supported=not why, why=why, pictured=seen)
 
 
-def _missing_numbers(claim: str, page: str, allowed: set[str]) -> str:
+def _missing_numbers(claim: str, page: str, allowed: set[str]) -> Note:
     page_numbers = numbers(page)
     if lost := [n for n in numbers(claim) if n not in allowed and not stands(n, page_numbers)]:
-        return f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not on the cited page"
+        return Note("claim.not-on-page", numbers=lost, count=len(lost))
     for address in _ADDRESS.findall(claim):
         if address.rstrip(".,;:!?") not in page:
-            return f"the address {address} is not on the cited page"
+            return Note("claim.address-not-on-page", address=address)
     plain = _plain_text(page)
     for quoted in _QUOTED.findall(claim):
         if _plain_text(quoted) not in plain:
-            return f"'{quoted}' is not on the cited page"
+            return Note("claim.quote-not-on-page", quote=quoted)
     terms = {term for term in words.tokenise(claim) if not term[0].isdigit()}
     if len(terms) >= _LEAST_WORDS and not _other_script(claim, page):
         share = len(terms & set(words.tokenise(page))) / len(terms)
         if share < _LEAST_SHARE:
-            return "few of its words are on the cited page"
-    return ""
+            return Note("claim.few-words")
+    return NONE
 
 
 def _plain_text(text: str) -> str:

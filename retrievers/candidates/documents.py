@@ -23,6 +23,7 @@ from typing import TypeVar
 from hybrid_core.errors import Advice, NotFoundError, UsageError
 from hybrid_core.text.tokens import fold, plain_words
 from hybrid_core.types.documents import Document, Hit
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import DocumentScoring, ExpansionScoring
 from retrievers.candidates.library import LibraryView
@@ -160,7 +161,7 @@ class CandidateDocument:
     score: float
     doc_score: float
     routing: float
-    reason: str
+    reason: Note
     searched: bool = True
 
 
@@ -194,7 +195,7 @@ def candidate_documents(
         CandidateDocument(
             document, contents[document.content_id], scores.get(document.doc_id, 0.0),
             text_scores.get(document.doc_id, 0.0), routed.get(document.doc_id, 0.0),
-            routing.reasons.get(document.doc_id, ""), document.doc_id in searched,
+            routing.reasons.get(document.doc_id, NONE), document.doc_id in searched,
         )
         for document in documents
         if document.content_id in contents

@@ -14,6 +14,7 @@ from hybrid_core.store.mapped import MappedFile, MappedTable, write_tables
 from hybrid_core.text.names import short_paths
 from hybrid_core.text.tokens import plain_words, tokenise
 from hybrid_core.types.documents import Card, Document, unread_pages
+from hybrid_core.types.notes import read, stored
 from hybrid_core.types.results import UnreadDocument
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.layers import (
@@ -35,7 +36,7 @@ from retrievers.candidates.layers import (
 from retrievers.candidates.router import Router
 
 _SUBTITLE = re.compile(r":\s|\s[–—|-]\s")
-_SHORTEST = 6  # minimum characters of a title, including the spaces around it
+_SHORTEST = 6  # characters of a title with the spaces around it
 
 
 class LibraryView:
@@ -44,17 +45,17 @@ class LibraryView:
     Parts of the view ``before`` that changed documents do not affect are reused.
     """
 
-    # those of an empty library
+    # As of an empty library.
     documents: Mapping[str, Document] = Layered[Document]()
     contents: Layered[str] = Layered()
     pages: int = 0
-    _types: Layered[str] = Layered()  # type by document
+    _types: Layered[str] = Layered()  # by document
     _by_type: KeySets = KeySets()
-    _by_name: KeySets = KeySets()  # paths by file name
+    _by_name: KeySets = KeySets()  # paths by their last part
     _by_title: KeySets = KeySets()  # documents by the words of their titles
-    _titles: Tallies = Tallies()  # numbers of titles by their first word and number of words
-    _unread: Layered[int] = Layered()  # numbers of pages without text, by document
-    _naming: Counts = Counts()  # numbers of documents by term of their names
+    _titles: Tallies = Tallies()  # how many titles begin with a word, by how many they have
+    _unread: Layered[int] = Layered()  # how many pages without text documents have
+    _naming: Counts = Counts()  # documents by term of their names
 
     KINDS: ClassVar[Mapping[str, Kind]] = {
         "contents": PLAIN, "_types": PLAIN, "_by_type": SETS, "_by_name": SETS, "_by_title": SETS, "_titles": TALLIES,
@@ -111,7 +112,7 @@ class LibraryView:
 
     def _begin(self, position: int, documents: Mapping[str, Document], router: Router) -> None:
         self.position, self.documents, self.router = position, documents, router
-        self._short_paths: dict[str, Mapping[str, str]] = {}  # by file name, for files that were asked for
+        self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
 
     def short_path(self, path: str) -> str:
         """Return the shortest end of a document's path that distinguishes it from the others."""
@@ -262,21 +263,21 @@ class Documents(Layered[Document]):
 
 
 def _order(document: Document) -> str:
-    return f"{document.path}\0{document.doc_id}"  # documents of different libraries may have the same path
+    return f"{document.path}\0{document.doc_id}"  # of several libraries, some may have one path
 
 
 def _document_to_row(document: Document) -> list[Any]:
-    values = [getattr(document, name) for name in _FIELDS]
+    values = [stored(document.warnings) if name == "warnings" else getattr(document, name) for name in _FIELDS]
     return [*(dict(value) if isinstance(value, Mapping) else value for value in values), card_to_json(document.card)]
 
 
 def _document_from_row(row: list[Any]) -> Document:
     values = dict(zip(_FIELDS, row, strict=False))
-    values["warnings"] = tuple(values["warnings"])
+    values["warnings"] = read(values["warnings"])
     return Document(card=card_from_json(row[-1]), **values)
 
 
-VERSION = 3  # version of the file's contents: comparison of names, words of titles, stored fields
+VERSION = 4  # of what is made of cards: how names are compared, which words of titles count, what is kept
 
 
 def write_view(path: Path, head: Mapping[str, Any], view: LibraryView) -> None:

@@ -13,9 +13,11 @@ from functools import lru_cache
 from heapq import nlargest, nsmallest
 from typing import Any, ClassVar
 
+from hybrid_core.cards.document_types import type_note
 from hybrid_core.store.mapped import MappedTable
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.documents import Card
+from hybrid_core.types.notes import Note
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.cards import TitleIndex, newest, period_fit
 from retrievers.candidates.clusters import Cluster, Clusters, EntityLinks
@@ -34,7 +36,7 @@ from retrievers.candidates.layers import (
 )
 from retrievers.query.question import Question
 
-_REASON_DOCUMENTS = 20  # maximum documents with a reason
+_REASON_DOCUMENTS = 20  # best documents that get a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,12 @@ class Routing:
     """
 
     scores: Mapping[str, float] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    matched_terms: frozenset[str] = frozenset()  # terms of the question that name organisations, periods or types
-    organisations: tuple[str, ...] = ()  # named organisations, by their best names
-    named: tuple[str, ...] = ()  # documents of clearly named organisations and parties
-    names: tuple[str, ...] = ()  # clear names of organisations and parties, as in the question
-    tied: tuple[str, ...] = ()  # the best documents if several have equal scores
+    reasons: Mapping[str, Note] = field(default_factory=dict)
+    matched_terms: frozenset[str] = frozenset()  # question terms that name organisations, periods, types
+    organisations: tuple[str, ...] = ()  # those the question names, by their best name
+    named: tuple[str, ...] = ()  # the documents of organisations and parties that it surely names
+    names: tuple[str, ...] = ()  # sure names of organisations and parties as the question writes them
+    tied: tuple[str, ...] = ()  # the best documents, where the question does not tell two or more apart
 
 
 @dataclass(slots=True)
@@ -70,14 +72,14 @@ class Router:
     Parts of the router ``before`` that changed cards do not affect are reused.
     """
 
-    # those of an empty library
+    # As of an empty library.
     _cards: Mapping[str, Card] = Layered[Card]()
     _facts: Layered[str] = Layered()  # period and type, as text, by document
-    _alike: KeySets = KeySets()  # documents by facts
-    _by_year: KeySets = KeySets()  # facts by year
+    _alike: KeySets = KeySets()  # documents by these
+    _by_year: KeySets = KeySets()  # these by year
     _by_quarter: KeySets = KeySets()
     _by_type: KeySets = KeySets()
-    _typed: Counts = Counts()  # number of documents by type
+    _typed: Counts = Counts()  # documents by type
     _order: Mapping[str, Any]
     _aliases: Mapping[str, Sequence[str]]
     _clusters: Clusters
@@ -171,7 +173,7 @@ class Router:
         named = question.period_terms.union(
             *map(tokenise, matched.spans), *(question.type_terms[name] for name in types)
         )
-        # Words of a name count only as name: if some titles of a cluster lack them, they would decide within it.
+        # A name's own words count as a name only: where some of a cluster's titles lack them, they would decide.
         titles = self._titles.scores([term for term in question.terms if term not in named])
         query = _Query(question, matched, types, titles)
         scores = self._among(query, facts, cards)
@@ -272,18 +274,20 @@ class Router:
             last = nsmallest(count - len(better), last, self._order.__getitem__)
         return sorted((*better, *last), key=lambda doc_id: (-scores[doc_id], self._order[doc_id]))
 
-    def _reason(self, query: _Query, doc_id: str) -> str:
+    def _reason(self, query: _Query, doc_id: str) -> Note:
         card = self._facts_card(doc_id)
-        reasons = []
+        reasons: list[Note] = []
         if doc_id in query.matched.strengths:
-            reasons.append(f"organisation {query.matched.strengths[doc_id][1].name}")
+            reasons.append(Note("reason.organisation", name=query.matched.strengths[doc_id][1].name))
         if card.years and query.fits.get(self._facts[doc_id], 0.0) >= self._weights.unsaid:
-            reasons.append(f"year {card.years[0]}" + (f" Q{card.quarter}" if card.quarter else ""))
+            year = card.years[0]
+            of_quarter = Note("reason.quarter", year=year, quarter=card.quarter) if card.quarter else None
+            reasons.append(of_quarter or Note("reason.year", year=year))
         if card.type and (reasons or card.type in query.types):
-            reasons.append(card.type)
+            reasons.append(type_note(card.type))
         if doc_id in query.titles:
-            reasons.append("title")
-        return ", ".join(reasons)
+            reasons.append(Note("reason.title"))
+        return Note.joined(reasons, "list.commas")
 
 
 def facts_written(card: Card) -> str:

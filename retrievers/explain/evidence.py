@@ -17,6 +17,7 @@ from hybrid_core.text import bm25, tokens
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.names import has_cjk
 from hybrid_core.text.terms import Occurrences
+from hybrid_core.types.notes import Note
 from hybrid_core.types.results import Evidence
 from retrievers.candidates.router import Routing
 from retrievers.features.table import FeatureTable
@@ -39,10 +40,7 @@ _FRAME = 0.3  # weight of a filler word
 _SPANNING = 0.2  # weight of an unknown pair of characters, which may span two words
 
 
-HINT = (
-    "the question names no subject to search for: name one, in words that the pages would use "
-    "(earlier questions are not remembered)"
-)
+HINT = Note("evidence.unclear")
 
 
 @dataclass(frozen=True, slots=True)

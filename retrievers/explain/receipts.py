@@ -11,6 +11,7 @@ import numpy as np
 
 from hybrid_core.text.markup import lists_pages
 from hybrid_core.types.documents import Hit, PageText, place_of
+from hybrid_core.types.notes import Note
 from hybrid_core.types.results import (
     DocumentRanked,
     PageFound,
@@ -42,7 +43,7 @@ class PageFindings:
     because the other terms occur in its footer. ``addends`` are the contributions of the ranking model.
     """
 
-    verdicts: Mapping[Place, str]
+    verdicts: Mapping[Place, Note]
     spans: Mapping[Place, Span]
     terms: Mapping[Place, Collection[str]]
     addends: Mapping[Place, Mapping[str, float]]
@@ -115,9 +116,9 @@ class Explainer:
             year=next(iter(document.card.years), None),
         )  # fmt: skip
 
-    def _verdict(self, place: tuple[int, int], title: str, page_text: PageText) -> str:
-        verdict = self._findings.verdicts.get(place) or f"found by searching the section tree, in '{title}'"
-        return f"{verdict}; hidden text on this page" if page_text.hidden else verdict
+    def _verdict(self, place: tuple[int, int], title: str, page_text: PageText) -> Note:
+        verdict = self._findings.verdicts.get(place) or Note("verdict.tree", title=title)
+        return Note("verdict.hidden", verdict=verdict) if page_text.hidden else verdict
 
     def _short_path(self, doc: int) -> str:
         return self._path_of(self._scores[doc].candidate.document.path)

@@ -13,6 +13,7 @@ import numpy as np
 from hybrid_core.store.index.points import Query as IndexQuery
 from hybrid_core.text.tokens import cached_hash, plain_words, stem, term_hash
 from hybrid_core.types.documents import Hit
+from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import SearchRequest
 from retrievers.candidates.documents import (
     CandidateDocument,
@@ -66,8 +67,8 @@ def spelling_stage(
     if text == query.question.text:
         return query, candidates, outcome
     query, candidates = _read(replace(query.request, question=text), resources)
-    note = f"showing results for '{text}': the library does not contain the words as they are written"
-    return query, _with_hits(query, candidates, resources), outcome.noted(note)
+    outcome = outcome.noted(Note("search.spelled", question=text))
+    return query, _with_hits(query, candidates, resources), outcome
 
 
 @stage("routing")

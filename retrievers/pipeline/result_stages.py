@@ -10,6 +10,7 @@ from itertools import chain
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.text.bm25 import idf
 from hybrid_core.types.documents import PageText
+from hybrid_core.types.notes import Note
 from hybrid_core.types.results import Evidence, PageFound, Pointer
 from retrievers.explain.evidence import JUDGED, STRONG, by_probability, judged, probability, signals
 from retrievers.explain.passages import PassageTerms
@@ -41,14 +42,13 @@ from retrievers.ranking.model import addends_of
 from retrievers.ranking.selection import ResultSlot, grouped, multi_vector_gains, one_of_each, select_pages, shared_out
 from retrievers.ranking.walk import INSTRUCTION, beginnings, best_first, remaining_pages, walk
 from retrievers.reason.board import FoundAgain
-from retrievers.reason.document_choice import PICKED
 from retrievers.reason.reasoner import RankedPages, reason
 from retrievers.references.locations import pointers
 from retrievers.references.resolution import meant_places
 from retrievers.trees.content import Content
 from retrievers.trees.contents import PageTexts
 
-_MORE = 10  # pages ordered beyond the requested number
+_MORE = 10  # pages reached beyond what is asked for
 _MOST_WITHOUT_PLACE = STRONG - 0.01
 
 
@@ -95,7 +95,7 @@ def rerank_stage(
     except UsageError:
         raise
     except PageIndexError as error:
-        return ranking, outcome.noted(f"the embedder failed, so the results were not reranked: {error}")
+        return ranking, outcome.noted(Note("search.not-reranked", error=error.note))
     return ranking.plus("rerank", gains), outcome
 
 
@@ -173,9 +173,7 @@ def reasoning_stage(
 
 @stage("selection")
 def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outcome: Outcome) -> Outcome:
-    """Select the pages to return, without copies, with a share for each named document, and with
-    variety if requested.
-    """
+    """Select the pages to return, without copies, with a share for each named document, and with variety if requested."""
     request, scoring = query.request, query.request.scoring.selection
     visits, count = ranking.visits, request.top_k
     if request.group == "document":
@@ -184,7 +182,7 @@ def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outc
     elif asks_for_documents(query.question.text):
         visits = one_of_each(visits, ranking.pages, query.question.terms)
     else:
-        apart = () if ranking.quoted else candidates.apart  # a quotation names no document
+        apart = () if ranking.quoted else candidates.apart  # what is quoted names nothing
         visits = shared_out(visits, ranking.pages, apart, scoring)
     return replace(outcome, slots=select_pages(visits, ranking.pages, count, request.mmr, scoring))
 
@@ -215,9 +213,8 @@ def results_stage(
 
 def _meant_documents(candidates: Candidates, ranking: Ranking) -> list[int]:
     """Return the documents that different parts of the question name, and those that a model picked."""
-    picked = {doc_id for doc_id, why in candidates.routing.reasons.items() if PICKED in why}
     numbers = {scores.candidate.document.doc_id: doc for doc, scores in enumerate(ranking.pages)}
-    return [numbers[doc_id] for doc_id in (*candidates.apart, *picked) if doc_id in numbers]
+    return [numbers[doc_id] for doc_id in (*candidates.apart, *candidates.choice.picked) if doc_id in numbers]
 
 
 def _again(
@@ -285,8 +282,8 @@ def _pointers(result: PageFound, place: tuple[Content, int], texts: PageTexts) -
     return pointers(result.snippet, page, content, read)
 
 
-def _lacking(ranking: Ranking, missing: Sequence[str]) -> str:
+def _lacking(ranking: Ranking, missing: Sequence[str]) -> Note:
     """Return the note that a document has no parts with these names."""
     name = ranking.pages[ranking.visits[0].doc].candidate.document.name
-    places = ", ".join(f"'{place}'" for place in missing)
-    return f"{name} has no place called {places}"
+    places = [Note("search.quoted", name=place) for place in missing]
+    return Note("search.no-such-place", document=name, places=places)

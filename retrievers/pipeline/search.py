@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import SearchResult
 from retrievers.candidates.documents import CandidateDocument
@@ -79,30 +80,25 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
     )
 
 
-def _search_notes(state: SearchState) -> tuple[str, ...]:
+def _search_notes(state: SearchState) -> tuple[Note, ...]:
     query, gone = state.query, state.resources.contents.gone
     if query.scope is not None and not query.scope:
         filters = (*(query.request.documents or ()), *query.request.where)
-        return (f"no document matches the filters ({', '.join(filters)})",)
+        return (Note("search.no-document-matches", filters=filters),)
     notes = list(state.outcome.notes)
     if gone:
         view = state.resources.view
         names = sorted(view.documents[doc_id].name for doc_id, content in view.contents.entries() if content in gone)
-        notes.append(
-            "documents that were removed or indexed again during the search are missing from the results: "
-            f"{', '.join(names)}; search again"
-        )
+        notes.append(Note("search.gone", names=names))
     if state.candidates.routing.tied and not query.request.documents:
-        notes.append(
-            "several documents fit the question equally well; name a year, a type or a document to choose among them"
-        )
+        notes.append(Note("search.tied"))
     if not state.ranking.pages:
-        notes.append("no page shares a word with the question")
+        notes.append(Note("search.no-shared-word"))
     return tuple(notes)
 
 
-_GAIN = 0.1  # gain of a page that matches the question too, so that it ranks before equal pages
-_WHY = "an earlier answer rests on it"
+_GAIN = 0.1  # of a page that the question's words speak for too: beside equals it leads
+_WHY = Note("route.earlier")
 
 
 def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
@@ -152,7 +148,7 @@ class SectionScores:
     query: str
     document: Document
     sections: Mapping[str, tuple[float, tuple[int, ...]]]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def of_document(
@@ -166,10 +162,7 @@ def of_document(
     sections = of_documents(score(request), document)
     if sections:
         return sections[0]
-    note = (
-        f"a search of the library does not look into {document.name} for this question: "
-        "its sections are scored by a search of it alone"
-    )
+    note = Note("search.other-document", document=document.name)
     alone = of_documents(score(replace(request, documents=(document.doc_id,))), document)
     section_scores = alone[0] if alone else SectionScores(request.question, document, {})
     return replace(section_scores, notes=(note, *section_scores.notes))
@@ -184,12 +177,12 @@ def of_documents(state: SearchState, only: Document | None = None) -> list[Secti
     ]
 
 
-def _score_sections(query: str, pages: PageScores, notes: tuple[str, ...]) -> SectionScores:
+def _score_sections(query: str, pages: PageScores, notes: tuple[Note, ...]) -> SectionScores:
     document = pages.candidate.document
     scores = {
         section.node_id: (round(float(node), 4), best_pages(pages.values, section))
         for section, node in zip(pages.content.sections, pages.nodes, strict=True)
     }
     if not pages.nodes.any():
-        notes = (*notes, f"no page of {document.name} is among the best hits: all its sections score 0")
+        notes = (*notes, Note("search.no-page-of", document=document.name))
     return SectionScores(query, document, scores, notes)

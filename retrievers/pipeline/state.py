@@ -13,6 +13,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.index import WeightedIndex
 from hybrid_core.types.documents import Hit
+from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, PageFound, Reasoning, SectionRanked
 from hybrid_core.types.usage import Usage
@@ -26,7 +27,7 @@ from retrievers.ranking.model import RankingModel, shipped_model
 from retrievers.ranking.selection import ResultSlot
 from retrievers.ranking.walk import PageScores, PageVisit, Place, WalkTrace, gained
 from retrievers.reason.document_choice import DocumentChoice
-from retrievers.reason.reasoner import NO_MODEL, Reasoner
+from retrievers.reason.reasoner import NO_MODEL, REQUESTED, Reasoner
 from retrievers.references.locations import Span
 from retrievers.trees.contents import ContentCache, PageTexts
 
@@ -46,7 +47,7 @@ class SearchResources:
     embedding: QuestionEmbedding = QuestionEmbedding()
     ranking: RankingModel = field(default_factory=shipped_model)
     reasoner: Reasoner | None = None
-    embed: Callable[[str], QuestionEmbedding] = lambda _: QuestionEmbedding()  # embeds another question
+    embed: Callable[[str], QuestionEmbedding] = lambda _: QuestionEmbedding()  # of another question
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +56,7 @@ class Query:
 
     request: SearchRequest
     question: Question = Question("")
-    scope: frozenset[str] | None = None  # doc_ids that pass the filters, None without filters
+    scope: frozenset[str] | None = None  # doc_ids that filters leave, None without one
     expansion: ExpansionScope = ExpansionScope()
 
 
@@ -63,10 +64,10 @@ class Query:
 class Candidates:
     """The best hits in the library, and the documents chosen from them."""
 
-    hits: Sequence[Hit] = ()  # hits of the first stage for comparing documents
-    page_hits: Sequence[Hit] = ()  # hits of the first stage for comparing pages
+    hits: Sequence[Hit] = ()  # of the first stage, by which documents are compared
+    page_hits: Sequence[Hit] = ()  # the same, by which their pages are
     choice: DocumentChoice = DocumentChoice(Routing(), None)
-    apart: Sequence[str] = ()  # documents that different parts of the question name
+    apart: Sequence[str] = ()  # the documents that different parts of the question name
     documents: Sequence[CandidateDocument] = ()
 
     @property
@@ -78,18 +79,18 @@ class Candidates:
 class Ranking:
     """The pages of the candidate documents, scored and ordered. Higher scores are better."""
 
-    term_weights: Mapping[str, float] = field(default_factory=dict)  # terms of the question for scoring pages
-    expansions: Sequence[Expansion] = ()  # query expansion for each candidate document
-    pages: Sequence[PageScores] = ()  # scores of the pages of each candidate document
-    table: FeatureTable | None = None  # features of the candidate pages
-    quoted: Collection[Place] = ()  # pages that contain the question's quotation
-    visits: Sequence[PageVisit] = ()  # the pages in order, best first
+    term_weights: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
+    expansions: Sequence[Expansion] = ()  # what expands the question in each candidate document
+    pages: Sequence[PageScores] = ()  # of each candidate document
+    table: FeatureTable | None = None  # the candidate pages with their features
+    quoted: Collection[Place] = ()  # the pages that say what the question quotes
+    visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
-    reasons: Mapping[Place, str] = field(default_factory=dict)  # why a page was put first
-    spans: Mapping[Place, Span] = field(default_factory=dict)  # referenced part of a page, if not the whole
-    settled: bool = False  # whether the question asks only for these pages
-    page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)  # other terms for pages named by number
-    missing: Sequence[str] = ()  # named parts that the documents lack
+    reasons: Mapping[Place, Note] = field(default_factory=dict)  # why pages lead that the question means
+    spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
+    settled: bool = False  # those pages are all that the question asks for
+    page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)  # asked for of pages named by number
+    missing: Sequence[str] = ()  # the places that the question names and its documents lack
 
     def plus(self, name: str, gains: Mapping[Place, float]) -> Ranking:
         """Return the ranking with ``gains`` added under a stage's name, and pages sorted by their new values."""
@@ -104,9 +105,9 @@ class Outcome:
     """The results of a search, with evidence and notes for the user."""
 
     evidence: Evidence = Evidence("none", 0.0)
-    signals: Mapping[str, float] = field(default_factory=dict)  # inputs of the evidence level
-    sureness: float = 0.0  # probability that the first page answers, 0 to 1
-    verdicts: Mapping[Place, str] = field(default_factory=dict)  # verdicts of a model, by page
+    signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
+    sureness: float = 0.0  # the probability that the first page answers, 0 to 1
+    verdicts: Mapping[Place, Note] = field(default_factory=dict)  # of a model, by page
     reasoning: Reasoning | None = None
     effort: EffortUsed | None = None
     usage: Usage = Usage()
@@ -114,11 +115,11 @@ class Outcome:
     results: Sequence[PageFound] = ()
     sections: Sequence[SectionRanked] = ()
     documents: Sequence[DocumentRanked] = ()
-    notes: tuple[str, ...] = ()  # in the order of the stages
+    notes: tuple[Note, ...] = ()  # in the order of the stages
 
     def noted(self, *notes: str) -> Outcome:
-        """Return the outcome with these notes added, empty ones left out."""
-        added = tuple(note for note in notes if note)
+        """Return the outcome with these notes added, empty ones left out. Plain text becomes a note without a code."""
+        added = tuple(Note.of(note) for note in notes if note)
         return replace(self, notes=(*self.notes, *added)) if added else self
 
 
@@ -128,7 +129,7 @@ class SearchState:
 
     query: Query
     resources: SearchResources
-    texts: PageTexts  # each text is read once for all stages
+    texts: PageTexts  # each read once, whichever stages ask
     candidates: Candidates = Candidates()
     ranking: Ranking = Ranking()
     outcome: Outcome = Outcome()
@@ -142,7 +143,7 @@ class SearchState:
     def effort_used(self) -> EffortUsed:
         """Return the effort that the search used, with the reason."""
         effort = self.query.request.effort
-        return self.outcome.effort or EffortUsed(effort, "fast", "as requested" if effort == "fast" else NO_MODEL)
+        return self.outcome.effort or EffortUsed(effort, "fast", REQUESTED if effort == "fast" else NO_MODEL)
 
 
 Part = Query | Candidates | Ranking | Outcome

@@ -19,6 +19,7 @@ from hybrid_core.cards.document_types import TypeFinder, finder
 from hybrid_core.text.periods import find_periods
 from hybrid_core.text.tokens import STOP_WORDS, fold, identifier_pieces, stem, tokenise
 from hybrid_core.types.documents import Period
+from hybrid_core.types.notes import NONE, Note
 
 # All repetitions are bounded, so that the time is linear in the length of the text.
 _CURRENCY = r"(?:usd|us\$|us\s+dollars?|dollars?|eur|euros?|gbp|rmb|cny|\$)"
@@ -278,7 +279,7 @@ class QuestionEmbedding:
 
     share: float = 0.0
     vector: npt.NDArray[np.float32] | None = None
-    note: str = ""
+    note: Note = NONE
     learned: Mapping[int, float] = field(default_factory=dict)
     unembedded: Set[str] = frozenset()
     compare: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None = None

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hybrid_core.text.markup import table_rows
 from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import NONE, Note
 from retrievers.query.expert import NO_EXPANSION, Expansion
 from retrievers.ranking.walk import PageScores, PageVisit, Place
 
@@ -17,7 +18,7 @@ _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
 _HASH = re.compile(r"(?=[\w-]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _BEST_PAGES = 3
-_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # maximum characters
+_TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ class Board:
     reached: Sequence[Place]
     more: list[Expansion] = field(default_factory=list)
     _promises: dict[int, list[float]] = field(default_factory=dict)
-    _greatest: dict[int, float] = field(default_factory=dict)  # best value by number of documents
+    _greatest: dict[int, float] = field(default_factory=dict)  # value, by how many documents there are
 
     def document_line(self, doc: int) -> str:
         """Return one line about a document: its card, and a description if its type is unknown."""
@@ -197,9 +198,9 @@ def short(text: str, length: int) -> str:
     return (cut[:space] if space >= length // 2 else cut).rstrip() + "…"
 
 
-NAME = "reasoning"  # name of the gains by a verdict
-_STEP = 0.01  # difference between named pages, above the best value without a model
-_PAGES_OF_A_NODE = 3  # best pages that represent a section named without a page
+NAME = "reasoning"  # of what a verdict adds to a page
+_STEP = 0.01  # between the pages named, above the best value that the deterministic walk gave
+_PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,18 +217,18 @@ class Verdict:
 
 def reorder(
     verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int
-) -> tuple[list[PageVisit], list[PageScores], dict[Place, str]]:
+) -> tuple[list[PageVisit], list[PageScores], dict[Place, Note]]:
     """Put the chosen pages first, at most ``count``; the others keep their order.
 
     Return the visits, the page scores with these gains, and a sentence for each chosen page.
     """
-    reasons = dict.fromkeys(verdict.pages, "named by the model")
+    sections = dict.fromkeys(verdict.pages, "")  # by which pages are named, "" for pages named themselves
     for node in verdict.nodes:
         if not any(doc == node[0] and page in board.pages_of(node) for doc, page in verdict.pages):
             for page in board.best_pages(node, _PAGES_OF_A_NODE):
-                reasons.setdefault((node[0], page), f"in {board.name(node)}, which the model named")
-    reasons = dict(list(reasons.items())[:count])
-    order = list(reasons)
+                sections.setdefault((node[0], page), board.name(node))
+    sections = dict(list(sections.items())[:count])
+    order = list(sections)
     best = max((float(visit.values.max(initial=0.0)) for visit in scores), default=0.0)
     after = list(scores)
     for rank, (doc, page) in enumerate(order):
@@ -237,13 +238,22 @@ def reorder(
         )
     visited = {(visit.doc, visit.page): visit for visit in visits}
     first = [visited.get(place, PageVisit(*place)) for place in order]
-    rest = [visit for visit in visits if (visit.doc, visit.page) not in reasons]
+    rest = [visit for visit in visits if (visit.doc, visit.page) not in sections]
     why = _first_sentences(verdict.reasoning)
     sentences = {
-        place: f"{how}, {rank} of {len(order)}" + (f": {why}" if why else "")
-        for rank, (place, how) in enumerate(reasons.items(), 1)
+        place: _named(section, rank, len(order), why) for rank, (place, section) in enumerate(sections.items(), 1)
     }
     return [*first, *rest], after, sentences
+
+
+def _named(section: str, rank: int, count: int, why: str) -> Note:
+    if section and why:
+        return Note("verdict.in-named-because", section=section, rank=rank, count=count, reason=why)
+    if section:
+        return Note("verdict.in-named", section=section, rank=rank, count=count)
+    if why:
+        return Note("verdict.named-because", rank=rank, count=count, reason=why)
+    return Note("verdict.named", rank=rank, count=count)
 
 
 def unique(places: Iterable[Place]) -> tuple[Place, ...]:
@@ -261,12 +271,12 @@ _CAPTION = re.compile(
     r"|[图表]\s*\d{1,3})",
     re.IGNORECASE,
 )
-_CAPTION_PREFIXES = ("Figure: ", "Table: ")  # beginnings of lines in a description
-_ROWS = 4  # minimum rows of a table
-_CAPTIONS, _LENGTH = 2, 70  # maximum captions to show, and characters of each
+_CAPTION_PREFIXES = ("Figure: ", "Table: ")  # how a description's lines begin
+_ROWS = 4  # lines that make a table
+_CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
 _BARE_FIGURE = re.compile(r"[\s($€£¥+\-–−~≈<>]*\d[\d,.]*\s?(?:%|[kKmMbB]n?|x)?[)\s]*")
-_FIGURES = 5  # minimum lines with only a figure: those of a chart, whose labels are elsewhere
-_WORDS = 25  # words below which most of a page is a drawing
+_FIGURES = 5  # lines that are a figure alone: those of a chart, whose names stand elsewhere
+_WORDS = 25  # fewer leave most of a page to what is drawn
 
 
 class SeenPage(NamedTuple):
@@ -283,7 +293,7 @@ class Described:
     """
 
     document: Document
-    reason: str = ""
+    reason: Note = NONE
     best: Mapping[int, SeenPage] = field(default_factory=dict)
 
 

@@ -18,6 +18,7 @@ from hybrid_core.text.names import name_key
 from hybrid_core.text.periods import find_periods
 from hybrid_core.text.tokens import fold, tokenise
 from hybrid_core.types.documents import Document, Period
+from hybrid_core.types.notes import Note
 
 Kind = Literal["text", "number", "date"]
 
@@ -25,8 +26,8 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T.*)?")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format", "tag")
-LONGEST = 200  # maximum characters of a value
-_VALUE_CHARS = 80  # characters of a value that a model sees
+LONGEST = 200  # characters of a value that count
+_VALUE_CHARS = 80  # those that a model sees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +74,7 @@ def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
     for field, documents in sizes_by_field.items():
         count = len(field.values)
         if count == 1 and documents == max(sizes_by_field.values()):
-            continue  # every document has this value
+            continue  # true of every document
         head = f"{field.name} ({field.kind}, {count} value{'s'[: count != 1]}, {documents} documents):"
         order = sorted(field.values.items(), key=lambda item: (-_shared(item[0], terms), -len(item[1]), item[0]))
         shown[head] = [f" {json.dumps(value[:_VALUE_CHARS], ensure_ascii=False)} {len(ids)}" for value, ids in order]
@@ -125,10 +126,10 @@ def _size(text: str) -> int:
 
 Operator = Literal["is", "is not", "contains", "at least", "at most"]
 
-_LIKE = 0.8  # minimum ratio of difflib to a value of the library
-_FIRST = ("organisation", "symbol", "party")  # these conditions are applied first
+_LIKE = 0.8  # difflib's ratio from which a value means one that the library has
+_FIRST = ("organisation", "symbol", "party")  # whose documents: said before which of them
 _CONDITION_DATE = re.compile(r"[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?)?")
-_SHORTEST = 2  # minimum characters of a value for "contains"
+_SHORTEST = 2  # characters of what a value is to contain
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class FilterMatch:
 
     conditions: tuple[Condition, ...]
     documents: frozenset[str]
-    dropped: tuple[str, ...] = ()
+    dropped: tuple[Note, ...] = ()
 
 
 def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], documents: Collection[str]) -> FilterMatch:
@@ -165,11 +166,11 @@ def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], document
     symbol or party are applied first. Unusual values raise no error.
     """
     used: list[Condition] = []
-    dropped: list[str] = []
+    dropped: list[Note] = []
     documents_left = frozenset(documents)
     for condition in sorted(conditions, key=lambda condition: condition.field not in _FIRST):
         checked = check(fields, condition)
-        if isinstance(checked, str):
+        if isinstance(checked, Note):
             dropped.append(checked)
             continue
         left = documents_left & met(fields, checked, documents)
@@ -177,23 +178,23 @@ def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], document
             documents_left = left
             used.append(checked)
         else:
-            behind = " and ".join(map(str, used)) or "the filters"
-            dropped.append(f"no document of {behind} has {checked}")
+            others = " and ".join(map(str, used)) or Note("route.the-filters")
+            dropped.append(Note("route.no-document", others=others, condition=str(checked)))
     return FilterMatch(tuple(used), documents_left, tuple(dropped))
 
 
-def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:
+def check(fields: Mapping[str, Field], condition: Condition) -> Condition | Note:
     """Return the condition with values as the library writes them, or the reason why it cannot be used."""
     field = fields.get(fold(condition.field.strip()))
     if field is None:
-        return f"there is no field '{_shorten_text(condition.field)}'"
+        return Note("route.unknown-field", field=_shorten_text(condition.field))
     if condition.operator in ("at least", "at most") and field.kind == "text":
-        return f"the field '{field.name}' has no order"
+        return Note("route.no-order", field=field.name)
     written = [value.strip()[:LONGEST].strip() for value in condition.values]
     read = [_READERS[field.kind](field, condition.operator, value) for value in written if value]
     values = tuple(dict.fromkeys(value for matching in read for value in matching))
     if not values:
-        return f"the library has no {field.name} '{_shorten_text(' or '.join(written))}'"
+        return Note("route.unknown-value", field=field.name, value=_shorten_text(" or ".join(written)))
     return Condition(field.name, condition.operator, values)
 
 
@@ -219,7 +220,7 @@ def _relation(field: Field, condition: Condition) -> Callable[[str], bool]:
         if operator == "at most":
             return lambda value: float(value) <= max(numbers)
         return lambda value: float(value) in numbers
-    if field.kind == "date":  # ISO dates compare as texts; a shorter date stands for all that begin with it
+    if field.kind == "date":  # ISO dates compare as texts; a shorter one stands for all that begin so
         if operator == "at least":
             return lambda value: value >= min(values)
         if operator == "at most":

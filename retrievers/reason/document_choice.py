@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hybrid_core.errors import ChatError, EndpointFailure
 from hybrid_core.types.documents import Document, Effort, Hit, Route
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import ReasoningStep, RouteUsed
 from hybrid_core.types.scoring import DocumentScoring
 from hybrid_core.types.usage import Usage
@@ -16,37 +17,38 @@ from retrievers.candidates.router import Routing
 from retrievers.query.question import Question
 from retrievers.reason.board import Described, SeenPage
 from retrievers.reason.conditions import Condition, FilterMatch, apply, fields_of
-from retrievers.reason.reasoner import Reasoner
+from retrievers.reason.reasoner import REQUESTED, Reasoner
 
 if TYPE_CHECKING:
     from retrievers.reason.asker import QuestionSession
 
 
-BY_CARDS = "the documents' metadata and the words of their pages"
+BY_CARDS = Note("route.by-cards")
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
-_CLOSE = 24  # maximum documents to compare by their descriptions unless this is requested
+_CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 _WELL_READ_DOCUMENTS, _HITS_EACH = (
     4,
     3,
-)  # documents with several best pages to read, and pages of each; of other documents one page is read
-_TELLS = 0.4  # minimum card score from which the match is given as a reason
-PICKED = "picked by the model"
-_WHY = 200  # maximum characters of a model's reason
+)  # documents of which so many of the best pages are read; of the others the best one
+_TELLS = 0.4  # a card's score from which what matched is a reason
+_WHY = 200  # characters of what a model says of its choice
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChoice:
     """The chosen documents (``scope``, None for all), their weights (``routing``), and the model usage.
 
-    ``dead`` is True if the model cannot be reached, so that it should not be called again.
+    ``dead`` is True if the model cannot be reached, so that it should not be called again. ``picked`` are the documents
+    that the model chose.
     """
 
     routing: Routing
     scope: frozenset[str] | None
-    used: RouteUsed = RouteUsed("auto", "auto", "")
+    used: RouteUsed = RouteUsed("auto", "auto")
     usage: Usage = field(default_factory=Usage)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     dead: bool = False
+    picked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,10 @@ def choose_documents(route: Route, contenders: Contenders, effort: Effort, reaso
     """
     if route == "semantic":
         routing = replace(contenders.routing, scores={}, reasons={}, tied=())
-        return DocumentChoice(routing, contenders.scope, RouteUsed(route, route, "as requested"))
+        return DocumentChoice(routing, contenders.scope, RouteUsed(route, route, REQUESTED))
     if len(contenders.documents) < 2:
         return DocumentChoice(
-            contenders.routing, contenders.scope, RouteUsed(route, "auto", "fewer than two documents can be searched")
+            contenders.routing, contenders.scope, RouteUsed(route, "auto", Note("route.one-document"))
         )
     if route == "metadata":
         return _by_metadata(contenders, reasoner)
@@ -109,72 +111,70 @@ def _automatic(contenders: Contenders, effort: Effort, reasoner: Reasoner | None
     if (close := contenders.close()) < 2:
         return by_cards
     calls = _calls(reasoner, contenders)
-    why = f"{close} documents match about equally well"
     try:
-        if close > _CLOSE:  # too many for descriptions, so they are distinguished by their fields
-            return _preferring_filter(contenders, calls, why)
+        if close > _CLOSE:  # more than one would like to describe are told apart by their fields
+            return _preferring_filter(contenders, calls, close)
         shown = ranked(contenders.scores())[:_CLOSE]
-        return _picked("auto", contenders, calls, shown, f"{why}; the model chose by their descriptions")
+        return _picked("auto", contenders, calls, shown, Note("route.close-described", documents=close))
     except ChatError as error:
         return _failed("auto", contenders, calls, error)
 
 
-def _preferring_filter(contenders: Contenders, calls: QuestionSession, why: str) -> DocumentChoice:
+def _preferring_filter(contenders: Contenders, calls: QuestionSession, close: int) -> DocumentChoice:
     filtered = _filtered(contenders, calls)
     if not filtered.conditions:
-        return _nothing("auto", contenders, calls, f"{why}; the model named no field that distinguishes them", filtered)
+        return _nothing("auto", contenders, calls, Note("route.close-no-field", documents=close), filtered)
     reasons = dict.fromkeys(filtered.documents, _met(filtered))
     routing = preferred(contenders, [filtered.documents], reasons, contenders.weights.lead)
     conditions = tuple(map(str, filtered.conditions))
-    used = RouteUsed(
-        "auto", "metadata", f"{why}; documents that match the filter come first", conditions, tuple(calls.steps)
-    )
+    used = RouteUsed("auto", "metadata", Note("route.close-filtered", documents=close), conditions, tuple(calls.steps))
     return DocumentChoice(routing, contenders.scope, used, calls.usage, _dropped(filtered))
 
 
 def _by_metadata(contenders: Contenders, reasoner: Reasoner | None) -> DocumentChoice:
     filtered: FilterMatch | None = None
     steps: tuple[ReasoningStep, ...] = ()
-    failure, usage, dead = "", Usage(), False
+    failures: list[Note] = []
+    usage, dead = Usage(), False
     if reasoner is not None:
         calls = _calls(reasoner, contenders)
         try:
             filtered = _filtered(contenders, calls)
         except ChatError as error:
             calls.step("failed", str(error))
-            failure = f"the model failed ({error}), so the filter was read from the documents' cards"
+            failures.append(Note("route.failed-filter", error=error.note))
             dead = error.failure in DEAD
         steps, usage = tuple(calls.steps), calls.usage
     if filtered is None:
         filtered = _filtered(contenders, None)
-    notes = (*([failure] if failure else []), *_dropped(filtered))
+    notes = (*failures, *_dropped(filtered))
     if not filtered.conditions:
-        why = f"the question names no field to filter documents by, so {BY_CARDS} decided"
+        why = Note("route.no-field", decided=BY_CARDS)
         used = RouteUsed("metadata", "auto", why, (), steps)
         return DocumentChoice(contenders.routing, contenders.scope, used, usage, (*notes, why), dead)
     reasons = {
-        doc_id: _join_reasons(contenders.routing.reasons.get(doc_id, ""), _met(filtered))
+        doc_id: Note.joined((contenders.routing.reasons.get(doc_id, NONE), _met(filtered)))
         for doc_id in filtered.documents
     }
     routing = replace(contenders.routing, reasons=reasons)
-    used = RouteUsed("metadata", "metadata", "as requested", tuple(map(str, filtered.conditions)), steps)
+    used = RouteUsed("metadata", "metadata", REQUESTED, tuple(map(str, filtered.conditions)), steps)
     return DocumentChoice(routing, filtered.documents, used, usage, notes, dead)
 
 
 def _by_description(contenders: Contenders, reasoner: Reasoner | None) -> DocumentChoice:
     if reasoner is None:
-        why = f"no model is used, so {BY_CARDS} decided"
+        why = Note("route.no-model", decided=BY_CARDS)
         return DocumentChoice(contenders.routing, contenders.scope, RouteUsed("description", "auto", why), notes=(why,))
     calls = _calls(reasoner, contenders)
     scores = {**dict.fromkeys(contenders.documents, 0.0), **contenders.scores()}
     try:
-        return _picked("description", contenders, calls, ranked(scores), "as requested")
+        return _picked("description", contenders, calls, ranked(scores), REQUESTED)
     except ChatError as error:
         return _failed("description", contenders, calls, error)
 
 
 def _picked(
-    route: Route, contenders: Contenders, calls: QuestionSession, shown: Sequence[str], why: str
+    route: Route, contenders: Contenders, calls: QuestionSession, shown: Sequence[str], why: Note
 ) -> DocumentChoice:
     """Return a choice that ranks the documents first that a model picks from ``shown``.
 
@@ -184,13 +184,13 @@ def _picked(
 
     picked = document_prompts.pick(calls, _described(contenders, shown))
     if not picked.documents:
-        return _nothing(route, contenders, calls, f"the model chose no document, so {BY_CARDS} decided")
+        return _nothing(route, contenders, calls, Note("route.none-chosen", decided=BY_CARDS))
     calls.step("verdict", ", ".join(contenders.documents[doc_id].name for doc_id in picked.documents))
     lead = contenders.weights.lead * (2 if route == "description" else 1)
-    reasons = dict.fromkeys(picked.documents, _with_reason(PICKED, picked.reasoning))
+    reasons = dict.fromkeys(picked.documents, _with_reason(picked.reasoning))
     routing = preferred(contenders, [[doc_id] for doc_id in picked.documents], reasons, lead)
     used = RouteUsed(route, "description", why, (), tuple(calls.steps))
-    return DocumentChoice(routing, contenders.scope, used, calls.usage)
+    return DocumentChoice(routing, contenders.scope, used, calls.usage, picked=tuple(picked.documents))
 
 
 def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
@@ -211,7 +211,7 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
     return [
         Described(
             contenders.documents[doc_id],
-            routing.reasons.get(doc_id, "") if routing.scores.get(doc_id, 0.0) >= _TELLS else "",
+            routing.reasons.get(doc_id, NONE) if routing.scores.get(doc_id, 0.0) >= _TELLS else NONE,
             {page: seen[doc_id, page] for page in hits.get(doc_id, ()) if (doc_id, page) in seen},
         )
         for doc_id in shown
@@ -219,7 +219,7 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
 
 
 def preferred(
-    contenders: Contenders, groups: Sequence[Collection[str]], reasons: Mapping[str, str], lead: float
+    contenders: Contenders, groups: Sequence[Collection[str]], reasons: Mapping[str, Note], lead: float
 ) -> Routing:
     """Return the routing with preferred documents ranked higher.
 
@@ -238,7 +238,8 @@ def preferred(
     excess = max(0.0, max(lifted.values(), default=0.0) - 1.0)
     scores_left = {doc_id: score - excess for doc_id, score in lifted.items() if score > excess}
     reasons_by_id = {
-        doc_id: _join_reasons(contenders.routing.reasons.get(doc_id, ""), reason) for doc_id, reason in reasons.items()
+        doc_id: Note.joined((contenders.routing.reasons.get(doc_id, NONE), reason))
+        for doc_id, reason in reasons.items()
     }
     return replace(
         contenders.routing, scores=scores_left, reasons={**contenders.routing.reasons, **reasons_by_id}, tied=()
@@ -290,12 +291,12 @@ def _each(values: Iterable[str]) -> tuple[str, ...]:
 
 def _failed(route: Route, contenders: Contenders, calls: QuestionSession, error: ChatError) -> DocumentChoice:
     calls.step("failed", str(error))
-    routed = _nothing(route, contenders, calls, f"the model failed ({error}), so {BY_CARDS} decided")
+    routed = _nothing(route, contenders, calls, Note("route.failed", error=error.note, decided=BY_CARDS))
     return replace(routed, dead=error.failure in DEAD)
 
 
 def _nothing(
-    route: Route, contenders: Contenders, calls: QuestionSession, why: str, filtered: FilterMatch | None = None
+    route: Route, contenders: Contenders, calls: QuestionSession, why: Note, filtered: FilterMatch | None = None
 ) -> DocumentChoice:
     used = RouteUsed(route, "auto", why, (), tuple(calls.steps))
     notes = (why, *(() if filtered is None else _dropped(filtered)))
@@ -304,24 +305,20 @@ def _nothing(
 
 def _calls(reasoner: Reasoner, contenders: Contenders) -> QuestionSession:
     from retrievers.reason.asker import (
-        QuestionSession,  # imports pydantic, which a search without a model does not need
+        QuestionSession,  # with pydantic, which a search without a model does not wait for
     )
 
     return QuestionSession(reasoner.model, reasoner.scope, reasoner.on_step, {"question": contenders.question.text})
 
 
-def _dropped(filtered: FilterMatch) -> tuple[str, ...]:
-    return tuple(f"a condition was left out: {why}" for why in filtered.dropped)
+def _dropped(filtered: FilterMatch) -> tuple[Note, ...]:
+    return tuple(Note("route.condition-dropped", reason=why) for why in filtered.dropped)
 
 
-def _met(filtered: FilterMatch) -> str:
-    return "; ".join(map(str, filtered.conditions))
+def _met(filtered: FilterMatch) -> Note:
+    return Note.joined(map(str, filtered.conditions))
 
 
-def _join_reasons(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
-
-
-def _with_reason(what: str, why: str) -> str:
+def _with_reason(why: str) -> Note:
     short = why if len(why) <= _WHY else why[: _WHY - 1].rstrip() + "…"
-    return f"{what}: {short}" if short else what
+    return Note("route.picked-because", reason=short) if short else Note("route.picked")

@@ -1,4 +1,4 @@
-"""Prompts by which a model chooses documents: by conditions on their fields, or by their descriptions."""
+"""Prompts that let a model choose documents: conditions on their fields, or a few by their descriptions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from pydantic import BaseModel
 from hybrid_core.llm.budget import cut, estimate, shares
 from hybrid_core.text.tokens import plain_words
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import Note
 from retrievers.query.question import Question
 from retrievers.reason.asker import QuestionSession
 from retrievers.reason.board import Described, about, card, file_name, short
 from retrievers.reason.conditions import Condition, Field, Operator, table
 
-MOST = 72  # maximum documents to describe on request
-_REPLY = 600  # maximum tokens of a reply
-_PROMPT_SHARE = 0.5  # share of the question's tokens for this prompt; the rest is for finding pages
-_MAX_PICKS = 3  # maximum documents that a reply may name
-_LINE, _LEAST = 90, 24  # maximum tokens of a document's line, and the minimum that is informative
-_ABOUT, _PASSAGE = 50, 110  # maximum characters
-_PASSAGE_SHARE = 0.55  # share of a document's tokens for the passage of its best page
-_ALL = 1300  # tokens of all documents together
+MOST = 72  # documents described where somebody did
+_REPLY = 600  # tokens that a reply may have
+_PROMPT_SHARE = 0.5  # of the question's tokens, which stay for finding its pages
+_MAX_PICKS = 3  # documents that a reply may name
+_LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
+_ABOUT, _PASSAGE = 50, 110  # characters
+_PASSAGE_SHARE = 0.55  # of a document's tokens, for what its best page says
+_ALL = 1300  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20
 
@@ -51,14 +52,14 @@ class Picks(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DocumentPicks:
-    """The documents that a model picked (doc_ids, best first), and its reason."""
+    """doc_ids, the best first, and why."""
 
     documents: tuple[str, ...]
     reasoning: str
 
 
 def ask_conditions(session: QuestionSession, question: Question, fields: Mapping[str, Field]) -> list[Condition]:
-    """Return the conditions that a model finds in a question, not yet checked. Raise ChatError if the model fails."""
+    """Ask a model for the conditions that a question sets, not yet checked. Raises ChatError."""
     room = _room(session, "route-filter", Conditions, {"fields": ""})
     shown = table(fields.values(), question.terms, min(_FIELDS, room))
     conditions = session.ask("route-filter", Conditions, {"fields": shown}, tokens=_REPLY).conditions[:_CONDITIONS]
@@ -68,9 +69,9 @@ def ask_conditions(session: QuestionSession, question: Question, fields: Mapping
 
 
 def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPicks:
-    """Return the documents that a model picks from the first ones.
+    """Ask a model for the documents to look in, of the first ones.
 
-    The model is shown as many as the tokens allow, at most MOST. Raise ChatError if it fails.
+    It is shown as many as the tokens allow, MOST at most. Raises ChatError.
     """
     room = _room(session, "route-documents", Picks, {"documents": ""})
     shown = documents[: max(1, min(MOST, room // _LEAST))]
@@ -89,9 +90,9 @@ def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: 
 
 
 def document_lines(names: Iterable[str], documents: Sequence[Described], tokens: int) -> list[str]:
-    """Return for each document its description and the passage of its best page, in at most ``tokens`` together.
+    """Return what each document is and what its best page says, in at most ``tokens`` together.
 
-    If they do not fit, both are shortened; the passage keeps at least its share.
+    Where there is too little room for a document both are cut, the passage to no less than its share.
     """
     parts = [_describe_document(name, described) for name, described in zip(names, documents, strict=True)]
     sizes = [estimate(head) + estimate(passage) for head, passage in parts]
@@ -105,10 +106,7 @@ def document_lines(names: Iterable[str], documents: Sequence[Described], tokens:
 
 
 def _describe_document(name: str, described: Described) -> tuple[str, str]:
-    """Return the description of a document, and the passage of its best page.
-
-    The description contains the kind, page count, pages with figures, and subject.
-    """
+    """Return what it is, how long, on which of its best pages are figures, what it is about; and what the best says."""
     document = described.document
     pictures = f", {document.unread} of pictures without text" if document.unread else ""
     drawn = [str(page) for page, seen in sorted(described.best.items()) if seen.pictured]
@@ -123,8 +121,8 @@ def _describe_document(name: str, described: Described) -> tuple[str, str]:
     return line, f"page {page}: {short(best.passage, _PASSAGE)}" if best and best.passage else ""
 
 
-def _telling(reason: str, document: Document) -> str:
-    """Return those parts of a reason that the document's file name does not contain."""
+def _telling(reason: Note, document: Document) -> str:
+    """Return the parts of a reason that a document's file name does not say."""
     name = set(plain_words(document.name).split())
-    reasons = [part.strip() for part in reason.split(";")]
+    reasons = reason.parts
     return "; ".join(part for part in reasons if not set(plain_words(part).split()[1:]) <= name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Strategy
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import EffortUsed, Reasoning, ReasoningOutcome, ReasoningStep
 from hybrid_core.types.usage import Usage
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from retrievers.reason.asker import Asker
 
-NO_MODEL = "no language model is configured, so pages were ranked without a model"
+NO_MODEL = Note("effort.no-model")
+REQUESTED = Note("requested")
 
-_ONE_CALL = 0.7  # probability that one of the first pages answers, from which one call is enough
+_ONE_CALL = 0.7  # probability that one of the first pages answers, from which choosing among them takes one call
 
 
 def untold(_: ReasoningStep) -> None:
@@ -69,16 +71,16 @@ class Reasoner:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningResult:
-    """The pages in the model's order, or unchanged. ``note`` describes a failure, "" if there was none."""
+    """The pages after a model was asked, or unchanged. ``note`` describes a failure, ``NONE`` if there was none."""
 
     visits: Sequence[PageVisit]
     scores: Sequence[PageScores]
     effort: EffortUsed
-    verdicts: Mapping[Place, str] = field(default_factory=dict)
+    verdicts: Mapping[Place, Note] = field(default_factory=dict)
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
-    note: str = ""
-    expansions: Sequence[Expansion] = ()  # for documents from further searches, after those of the earlier documents
+    note: Note = NONE
+    expansions: Sequence[Expansion] = ()  # of the documents that other searches added, behind those that were there
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,54 +114,48 @@ def reason(
     """
     effort_asked, visits, scores, sure = request.effort, ranked.visits, ranked.scores, ranked.sure
 
-    def unchanged(why: str) -> ReasoningResult:
+    def unchanged(why: Note) -> ReasoningResult:
         return ReasoningResult(visits, scores, EffortUsed(effort_asked, "fast", why))
 
     if not visits and (effort_asked != "deep" or search is None or reasoner.strategy != "outline"):
-        return unchanged("the search found no pages that a model could choose from")
+        return unchanged(Note("effort.no-pages"))
     below = reasoner.limits.below
     if effort_asked == "auto" and sure >= below:
-        return unchanged(
-            f"the first page probably answers the question ({sure:.2f}, and a model is used only below {below:g})"
-        )
+        return unchanged(Note("effort.sure", sure=round(float(sure), 4), below=float(below)))
     if dead:
         gone = Reasoning(reasoner.strategy, reasoner.model.name, (), "failed")
-        why = "the model failed while choosing documents and was not called again"
-        return replace(unchanged(why), reasoning=gone)
-    from retrievers.reason.asker import Asker  # imports pydantic, which a search without a model does not need
+        return replace(unchanged(Note("effort.failed-before")), reasoning=gone)
+    from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
     board = Board(list(scores), [(visit.doc, visit.page) for visit in visits])
     expansion = together(ranked.expansions)
     asker = Asker(reasoner.model, reasoner.scope, reasoner.on_step, request.question, expansion, board, ranked.texts)
     page_count = pages_wanted(request.question, request.scoring.rerank.model_pages)
     roles = {doc: (*expanded.roles, *expanded.primary) for doc, expanded in enumerate(ranked.expansions)}
-    failure = ""
+    failure = NONE
     short = effort_asked == "auto" and ranked.likely >= _ONE_CALL
     try:
         verdict = _ask(reasoner, board, asker, roles, page_count, named, search, short)
         asker.verdict(verdict)
     except PageIndexError as error:
-        verdict, failure = Verdict(), str(error)
+        verdict, failure = Verdict(), error.note
         asker.step("failed", failure)
     invented = any(step.kind == "dropped" for step in asker.steps)
     outcome: ReasoningOutcome = "named" if verdict else "failed" if failure or invented else "nothing"
     reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps), outcome)
     if not verdict:
-        only = "only pages that do not exist" if invented else "no page"
-        failure_text = f"the model failed ({failure})" if failure else f"the model named {only}"
-        why = f"{failure_text}, so pages were ranked without a model"
+        named_none = Note("effort.named-unknown") if invented else Note("effort.named-none")
+        why = Note("effort.failed", error=failure) if failure else named_none
         return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
     order, after, verdicts = reorder(verdict, board, visits, board.scores, page_count)
-    why = (
-        "as requested"
-        if effort_asked == "deep"
-        else f"the first page may not answer the question ({sure:.2f}, below {below:g})"
-    )
+    why = REQUESTED
+    if effort_asked != "deep":
+        why = Note("effort.unsure", sure=round(float(sure), 4), below=float(below))
     if short:
-        why += f"; one call was enough, because one of the first pages probably does ({ranked.likely:.2f})"
+        why = Note("effort.one-call", reason=why, likely=round(float(ranked.likely), 4))
     effort = EffortUsed(effort_asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
-    note = f"the model's search ended early, with the pages named so far ({ended[-1]})" if ended else ""
+    note = Note("search.ended-early", error=ended[-1]) if ended else NONE
     return ReasoningResult(order, after, effort, verdicts, reasoning, asker.usage, note, tuple(board.more))
 
 

@@ -16,11 +16,12 @@ import numpy as np
 from hybrid_core.text.identifiers import adjacent_numbers, page_number, part_number
 from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.documents import Section
+from hybrid_core.types.notes import Note
 from hybrid_core.types.results import Pointer
 from retrievers.query.references import NUMBER, Reference, bare_line_starts, line_starts, references
 from retrievers.trees.content import Content
 
-# headings whose number has no word: "7. Warranties" is section 7, "G Error Cases" appendix G
+# Headings whose number stands by itself: "7. Warranties" is section 7, "G Error Cases" appendix G.
 _BARE = frozenset(("section", "chapter", "article", "clause", "note", "part", "appendix", "item"))
 _LEADING_NUMBER = re.compile(rf"\s*(?:[(\[]\s?)?(?P<number>{NUMBER})(?:[.:)\]]|\s[-–—:]|(?=\s))(?P<rest>.*)", re.DOTALL)
 _NOTES = re.compile(r"\W*(?:\d+\W+)?notes\b(?!\s*\d)", re.IGNORECASE)
@@ -67,8 +68,8 @@ def begins_caption(reference: Reference, line: str) -> bool:
     return _AFTER_CAPTION.match(caption.after) is not None
 
 
-_EDGE = 3  # lines at the top and bottom of a page that may contain its number
-_EDGE_LINE = 80  # maximum characters of such a line
+_EDGE = 3  # lines at the top and at the bottom of a page that may bear its number
+_EDGE_LINE = 80  # characters of such a line
 _SPLIT = re.compile(r"[\s|·•]+")
 
 
@@ -95,7 +96,7 @@ def printed(number: str, texts: Sequence[str]) -> list[int]:
     pages = [page for page in range(1, len(texts) + 1) if bears(page, number)]
     counted = {page: bears(page - 1, before) + bears(page + 1, after) for page in pages}
     best = max(counted.values(), default=0)
-    if not best and number.isdecimal():  # any figure may be at the edge of a page
+    if not best and number.isdecimal():  # any figure may stand at the edge of a page
         return []
     return [page for page in pages if counted[page] == best]
 
@@ -116,8 +117,8 @@ def _join_label(written: str) -> str:
     return re.sub(r"\s*([-–—])\s*", "-", written.strip()).strip("-[]() ")
 
 
-_LIST_LINES = 4  # lines of one page that begin like headings or captions, from which the page is a list of them
-_SECTION_PAGES = 60  # maximum pages of a section that are searched for the rest of the question
+_LIST_LINES = 4  # lines of one page that begin as headings or captions do: it is a list of them
+_SECTION_PAGES = 60  # pages of a section in which the rest of the question is looked for
 
 Span = tuple[int, int | None]
 Texts = Callable[[], Sequence[tuple[str, str]]]
@@ -133,7 +134,7 @@ class PlaceFound:
     """
 
     page: int
-    why: str
+    why: Note
     begins: bool = True
     span: Span | None = None
     whole: bool = True
@@ -159,16 +160,17 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
     number = reference.number
     read = texts()
     reasons = {
-        page: f"the file labels page {page} as {number}" for page in labelled(number, [label for label, _ in read])
+        page: Note("verdict.label", page=page, label=number) for page in labelled(number, [label for label, _ in read])
     }
     if number.isdecimal() and 1 <= int(number) <= pages:
-        reasons.setdefault(int(number), f"{reference.word} {number} of the file")
+        in_file = Note("verdict.file-slide", number=number) if reference.word == "slide" else None
+        reasons.setdefault(int(number), in_file or Note("verdict.file-page", number=number))
     if reference.word == "page":
         for page in printed(number, [text for _, text in read]):
             reasons[page] = (
-                f"{reasons[page]}, and the printed number is {number}"
+                Note("verdict.also-printed", verdict=reasons[page], number=number)
                 if page in reasons
-                else f"has the printed number {number}"
+                else Note("verdict.printed", number=number)
             )
     return [PlaceFound(page, why) for page, why in reasons.items()]
 
@@ -210,13 +212,13 @@ def _among_notes(numbered_sections: list[Section], sections: Sequence[Section]) 
 
 def _pages_of(section: Section) -> Iterator[PlaceFound]:
     last = min(section.end_page, section.start_page + _SECTION_PAGES - 1)
-    yield beginning(section, f"'{section.title}' begins on this page")
+    yield beginning(section, Note("verdict.section-begins", title=section.title))
     for page in range(section.start_page + 1, last + 1):
         span = (0, section.end_anchor) if page == section.end_page and section.end_anchor else None
-        yield PlaceFound(page, f"'{section.title}' continues on this page", False, span)
+        yield PlaceFound(page, Note("verdict.section-continues", title=section.title), False, span)
 
 
-def beginning(section: Section, why: str) -> PlaceFound:
+def beginning(section: Section, why: Note) -> PlaceFound:
     """Return the page on which a section begins, with the section's range of characters on it."""
     end = section.end_anchor if section.end_page == section.start_page else None
     return PlaceFound(section.start_page, why, span=(section.anchor, end))
@@ -240,7 +242,7 @@ def lines_that_begin(
             matches.append((len(lines), page, *named[0]))
     shown = [match_row for match_row in matches if match_row[0] < _LIST_LINES] or matches
     return [
-        PlaceFound(page, f"'{_shorten_line(line)}' is on this page", span=(at, None)) for _, page, line, at in shown
+        PlaceFound(page, Note("verdict.line", line=_shorten_line(line)), span=(at, None)) for _, page, line, at in shown
     ]
 
 
@@ -270,8 +272,8 @@ _SENDING = re.compile(
     re.IGNORECASE,
 )
 _MAYBE = ("see", "refer", " in ", "(", "consult", "siehe", "vgl", "voir", "véase", "见", "如")
-_BEFORE = 40  # characters before a reference in which "see" and similar words are searched
-_MOST, _PAGES_TO_READ = 3, 12  # maximum pointers of one text, and pages read for each
+_BEFORE = 40  # characters
+_MOST, _PAGES_TO_READ = 3, 12  # places of one text, pages that are read for each
 
 Read = Callable[[Sequence[int]], Sequence[str]]
 """The texts of pages, 1-based."""

@@ -13,6 +13,7 @@ import numpy as np
 from hybrid_core.text.names import has_cjk
 from hybrid_core.text.tokens import cached_hash, is_number, is_year, plain_words, tokenise
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import Note
 from hybrid_core.types.scoring import DocumentScoring
 from retrievers.candidates.router import Routing
 from retrievers.query.intent import (
@@ -93,7 +94,7 @@ class Leads:
 
     visits: Sequence[PageVisit]
     pages: Sequence[PageScores]
-    reasons: Mapping[Place, str]
+    reasons: Mapping[Place, Note]
     settled: bool = False
     spans: Mapping[Place, Span] = field(default_factory=dict)
     missing: Sequence[str] = ()
@@ -128,7 +129,7 @@ def lead(
     """
     best = max((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=0.0)
     gains: dict[Place, float] = {}
-    reasons: dict[Place, str] = {}
+    reasons: dict[Place, Note] = {}
     spans: dict[Place, Span] = {}
     for behind, doc in enumerate(docs):
         if one_document and gains:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hybrid_core.text.tokens import cached_hash, plain_words, tokenise
 from hybrid_core.types.documents import Document, Section
+from hybrid_core.types.notes import Note
 from retrievers.query.intent import Wanted
 from retrievers.query.words import is_frame
 from retrievers.references.locations import PlaceFound, beginning, numbered
@@ -28,12 +29,12 @@ _CHINESE_PARTS = ("章", "节", "部分")
 _PART_FIT, _TITLE_FIT = (
     0.6,
     0.85,
-)  # minimum Dice coefficient of title and question, if the question mentions a kind of part, and if not
+)  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
 _SEGMENT = re.compile(r"[,;:–—(|]")
-_SEGMENT_ONLY = 0.98  # factor on the match of a whole title if only its first segment matches
+_SEGMENT_ONLY = 0.98  # of the fit of a whole title
 _LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
-_LINE = 100  # maximum characters of a line that may be a title
-_PAIR = 2  # words that may stand together by accident
+_LINE = 100  # characters of a line that may be a title
+_PAIR = 2  # so many words stand together by accident too
 _MOST_SECTIONS, _READ = 4, 8
 
 
@@ -90,8 +91,8 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
     matches.sort(key=lambda match: match[0])
     places: dict[int, PlaceFound] = {}
     for _, section, verbatim in matches[:_MOST_SECTIONS]:
-        place = beginning(section, f"'{section.title}' begins on this page")
-        if not query.part and not verbatim:  # perhaps only a word of the title is asked about
+        place = beginning(section, Note("verdict.section-begins", title=section.title))
+        if not query.part and not verbatim:  # it may be that only a word of it is asked about
             place = replace(place, span=None)
         whole = verbatim > _PAIR or (query.needed or query.telling) <= _title_terms(section.title)
         places.setdefault(section.start_page, replace(place, whole=whole))
@@ -127,7 +128,7 @@ def titled_lines(
     for page, text in zip(best, texts(best), strict=True):
         lines = (line for line in map(str.strip, text.split("\n")) if _may_be_title(line))
         if line := next((line for line in lines if required <= _title_terms(line) <= query.terms), None):
-            places.append(PlaceFound(page, f"'{line}' is on this page"))
+            places.append(PlaceFound(page, Note("verdict.line", line=line)))
     return places[:_MOST_SECTIONS]
 
 
@@ -201,7 +202,7 @@ _WHOLE = (
     r"(?:the |this )?(?:study|report|paper|book|document|guide|manual|survey|agreement|company|chapters?|results"
     r"|findings|year|quarter|operations|business|\d{4})"
 )
-# titles of sections that summarise the whole document
+# What sections are called that speak for the whole.
 _ROLE_NAMES: Mapping[str, str] = {
     "abstract": r"abstract|zusammenfassung|r[ée]sum[ée]|resumen|摘要",
     "summary": rf"(?:[\w&]+ ){{0,2}}(?:summary|overview)(?: of {_WHOLE})?|at a glance|in brief|synopsis"
@@ -224,13 +225,13 @@ _ORDER: Mapping[Wanted, tuple[str, ...]] = {
     "conclusion": ("conclusion", "summary", "findings", "abstract", "titled", "front", "introduction"),
     "abstract": ("abstract", "summary", "titled", "front", "introduction", "conclusion"),
 }
-_COVERS = frozenset(("annual report", "quarterly report", "current report"))  # types whose first page is a form
-# shares of a document's pages: where the introduction ends, from where conclusions may begin (references and appendices
-# follow), and from where a summary at the end may begin
+_COVERS = frozenset(("annual report", "quarterly report", "current report"))  # their first page is a form
+# Of a document's pages: where it is introduced, from where it may conclude (references and appendices follow), and from
+# where a summary stands at its end.
 _BEGINNING, _CONCLUDES, _END = 0.25, 0.4, 0.67
-_SHORT = 16  # minimum pages of the beginning
-_WORDS = 40  # minimum terms of a first page with more than a title
-_SAME = 0.7  # minimum Dice coefficient of a section's title and the document's title
+_SHORT = 16  # pages of a beginning at least
+_WORDS = 40  # from which a first page says more than a title
+_SAME = 0.7  # Dice coefficient of a section's title and the document's
 _MOST_PAGES = 6
 
 
@@ -239,14 +240,14 @@ def overview(kind: Wanted, document: Document, content: Content) -> list[PlaceFo
     places: dict[int, PlaceFound] = {}
     for role in _ORDER[kind]:
         if section := _section(role, document, content):
-            place = beginning(section, f"'{section.title}' summarises the whole document")
+            place = beginning(section, Note("verdict.summary", title=section.title))
             places.setdefault(place.page, place)
         elif role == "front" and document.card.type not in _COVERS and content.body.lengths[0] >= _WORDS:
-            places.setdefault(1, PlaceFound(1, "the document begins on this page"))
+            places.setdefault(1, PlaceFound(1, Note("verdict.document-begins")))
     if document.card.type not in _COVERS:
-        places.setdefault(1, PlaceFound(1, "the document begins on this page"))
-    if not places and content.pages > 1:  # a form, of which no part summarises the document
-        places[2] = PlaceFound(2, "the page after the cover")
+        places.setdefault(1, PlaceFound(1, Note("verdict.document-begins")))
+    if not places and content.pages > 1:  # a form of which no part speaks for the whole
+        places[2] = PlaceFound(2, Note("verdict.after-cover"))
     return list(places.values())[:_MOST_PAGES]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import NotFoundError
+from hybrid_core.types.note_texts import TEMPLATES
 from hybrid_pageindex import Engine, run
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,10 @@ def test_no_general_advice_is_of_the_command_line() -> None:
                 if COMMAND_WORDS.search(text):
                     wrong.append(f"{place}: {text[:100]}")
     assert seen > 400 and not wrong
+
+
+def test_no_message_is_of_the_command_line() -> None:
+    assert [code for code, template in TEMPLATES.items() if COMMAND_WORDS.search(template)] == []
 
 
 def test_an_unknown_document_is_explained_in_the_words_of_the_interface(tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ from hybrid_core.types.documents import Card
 from hybrid_core.types.files import FileStamp
 from hybrid_core.types.jobs import Advance, Fence
 from hybrid_core.types.libraries import is_address
+from hybrid_core.types.notes import stored_form
 
 if TYPE_CHECKING:
     from hybrid_core.store.bucket import BucketAddress
@@ -265,11 +266,12 @@ class Catalog:
                 lock_job(connection, fence)
             new = {
                 "library": library, "path": path, "name": document_name(connection, library, path),
-                "content_id": None, "card": "{}", "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
+                "content_id": None, "card": "{}", "size": size, "mtime": 0.0, "indexed_at": now(),
+                "error": stored_form(error),
             }  # fmt: skip
             connection.execute(
                 insert_into(connection, schema.documents).values(doc_id=doc_id, **new).on_conflict_do_update(
-                    index_elements=["doc_id"], set_={"error": error}
+                    index_elements=["doc_id"], set_={"error": stored_form(error)}
                 )
             )  # fmt: skip
 

@@ -18,6 +18,7 @@ from hybrid_core.store.database import Decoding, parts, reread
 from hybrid_core.text.terms import TermCounts, TermOrder
 from hybrid_core.types.documents import Chunk, IndexedContent, Page, PageText, Section
 from hybrid_core.types.files import StoredVersion
+from hybrid_core.types.notes import read
 
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
@@ -83,7 +84,7 @@ class ContentSnapshot:
             sha256=row.sha256, format=row.format, metadata=json.loads(row.metadata), title=row.title,
             description=row.description, pages=tuple(self.pages(content_id)), sections=self.sections(content_id),
             chunks=tuple(self.chunks(content_id)), terms=counts.body, heading_terms=counts.headings,
-            warnings=tuple(json.loads(row.warnings)), models=json.loads(row.models),
+            warnings=read(json.loads(row.warnings)), models=json.loads(row.models),
         )  # fmt: skip
 
     def title_and_metadata(self, content_id: str) -> tuple[str, str]:

@@ -28,6 +28,7 @@ from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import ContentVersion, FileStamp
 from hybrid_core.types.jobs import Advance, Fence
 from hybrid_core.types.libraries import is_address, shown_name
+from hybrid_core.types.notes import Note
 
 if TYPE_CHECKING:
     from hybrid_core.store.leases import Transactions
@@ -333,6 +334,6 @@ def expect(catalog: Transactions, library: str, doc_id: str, path: str, correcti
             "doc_id": doc_id, "library": library, "path": path,
             "name": document_name(connection, library, path), "content_id": None, "card": "{}",
             "corrections": to_json(dict(corrections)), "size": 0, "mtime": 0.0, "indexed_at": now(),
-            "error": "The file waits to be indexed.",
+            "error": Note("job.file-waits").stored,
         }  # fmt: skip
         connection.execute(insert_into(connection, schema.documents).values(**values).on_conflict_do_nothing())

@@ -23,6 +23,7 @@ from hybrid_core.store.tables import insert_into, to_json
 from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import Document, DocumentRow, IndexedContent, Page, Places
 from hybrid_core.types.files import ContentVersion
+from hybrid_core.types.notes import Note, read, stored
 
 Values = Mapping[str, Any]
 _documents, _contents = schema.documents.c, schema.contents.c
@@ -109,8 +110,8 @@ def to_document(row: Row[Any]) -> Document:
         title=corrections.get("title") or row.title or "", description=row.description or "",
         metadata=json.loads(row.metadata) if published else {}, card=card,
         size=row.size, mtime=row.mtime, indexed_at=row.indexed_at,
-        warnings=tuple(json.loads(row.warnings)) if published else (),
-        models=json.loads(row.models) if published else {}, error=row.error, corrections=corrections,
+        warnings=read(json.loads(row.warnings)) if published else (),
+        models=json.loads(row.models) if published else {}, error=Note.read(row.error), corrections=corrections,
         outline="refined" if published and row.outline else "fast",
     )  # fmt: skip
 
@@ -146,7 +147,7 @@ class ContentRows:
             content={
                 **asdict(version), "pages": len(content.pages), "sections": len(content.sections),
                 "title": content.title, "description": content.description,
-                "metadata": to_json(dict(content.metadata)), "warnings": to_json(content.warnings),
+                "metadata": to_json(dict(content.metadata)), "warnings": to_json(stored(content.warnings)),
                 "models": to_json(dict(content.models)),
             },
             terms={"body": content.terms, "headings": content.heading_terms},
@@ -225,7 +226,7 @@ def _document_row(row: Row[Any]) -> DocumentRow:
         format=row.format or "", pages=row.pages or 0, size=row.size,
         organisation=(card.get("names") or [""])[0], year=(card.get("years") or [0])[0], type=card.get("type", ""),
         tags=tuple(card.get("tags", ())), warnings=0 if row.warnings in (None, "[]") else len(json.loads(row.warnings)),
-        error=row.error, indexed_at=row.indexed_at,
+        error=str(Note.read(row.error)) if row.error else "", indexed_at=row.indexed_at,
     )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ from hybrid_core.store.tables import CleanText as Text
 from hybrid_core.store.tables import metadata, partial_index
 from hybrid_core.types.files import ContentVersion
 
-SCHEMA_VERSION = 29
+SCHEMA_VERSION = 30
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 

@@ -18,6 +18,7 @@ from hybrid_core.store.database import Decoding
 from hybrid_core.store.tables import clean, to_json
 from hybrid_core.text.terms import TermCounts, title_terms
 from hybrid_core.types.documents import Section
+from hybrid_core.types.notes import read, stored
 
 _HEADER = struct.Struct("<4sIII")  # magic number, number of sections, bytes of all titles, bytes of all other texts
 _MAGIC = b"ST01"
@@ -114,14 +115,16 @@ class StoredSections(Sequence[Section]):
             node_id=node_id(at + 1), parent_id=node_id(parent) if parent else None, level=level,
             title=self._titles[at], start_page=start_page, end_page=end_page, anchor=anchor,
             end_anchor=None if end_anchor == _NO_END else end_anchor, anchor_y=self._anchor_heights[at], source=source,
-            synthetic=self._synthetic[at], summary=summary, flags=tuple(flags), gaps=tuple(gaps),
+            synthetic=self._synthetic[at], summary=summary, flags=tuple(flags), gaps=read(gaps),
         )  # fmt: skip
 
 
 def packed(sections: Sequence[Section]) -> tuple[bytes, bytes]:
     """Return the stored form of sections in preorder: their tree, and the terms of their titles."""
     titles = [clean(section.title) for section in sections]
-    rest = [to_json([section.source, section.summary, list(section.flags), list(section.gaps)]) for section in sections]
+    rest = [
+        to_json([section.source, section.summary, list(section.flags), stored(section.gaps)]) for section in sections
+    ]
     numbers = [
         (
             int(section.parent_id or 0), section.level, section.start_page, section.end_page, section.anchor,

@@ -17,9 +17,11 @@ from sqlalchemy.types import TypeEngine
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.trees import node_id, packed
 from hybrid_core.store.home import CACHE
-from hybrid_core.store.tables import CleanString
+from hybrid_core.store.tables import CleanString, to_json
+from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import HEADER, TermCounts, TermOrder
 from hybrid_core.types.documents import Section
+from hybrid_core.types.notes import Note, read
 
 Change = Callable[[Connection, Path], None]
 
@@ -36,7 +38,7 @@ def add_column(table: str, name: str, kind: type[TypeEngine[Any]], default: str 
     return change
 
 
-_AT_ONCE = 16 * 2**20  # bytes of the cache per transaction
+_AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
 
 
 def upgrade(connection: Connection, path: Path, current: int, version: int) -> None:
@@ -51,7 +53,7 @@ def upgrade(connection: Connection, path: Path, current: int, version: int) -> N
 
 def _move_cache(connection: Connection, path: Path) -> None:
     """Move the cached replies, which cost money, to the file beside the catalog."""
-    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # no limit: the next write to the cache deletes the excess
+    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # what is too much goes when it is written to next
     together: dict[str, bytes] = {}
     size = 0
     for key, value in connection.exec_driver_sql("SELECT key, value FROM cache ORDER BY used_at"):
@@ -119,8 +121,7 @@ def _read_versions(connection: Connection, _: Path) -> None:
 
 
 _PARSERS = {"pdf": "pdf-1", "markdown": "markdown-1"}
-# the version of the chunker was between these two
-_BUILD = "tree-1", "summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"
+_BUILD = "tree-1", "summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"  # chunks stood between them
 
 _VERSION = ("parser", "chunks", "build", "ocr", "ocr_pages", "llm", "vlm", "models_partly")
 
@@ -201,12 +202,38 @@ def fill_orders(connection: Connection) -> None:
             connection.execute(row, values)
 
 
+def _code_warnings(connection: Connection, _: Path) -> None:
+    """Give codes to the warnings that count pages without text; other texts stay as they are.
+
+    Such a warning is made again from the pages of its content, so its text is compared and never taken apart.
+    """
+    lacking = text(
+        "SELECT number, needs_ocr, ocr, text = '' AS empty FROM pages WHERE content_id = :content "
+        "AND (needs_ocr OR ocr) ORDER BY number"
+    )
+    row = text("UPDATE contents SET warnings = :warnings WHERE content_id = :content")
+    contents = text("SELECT content_id, pages, warnings FROM contents WHERE warnings <> '[]' ORDER BY content_id")
+    for content, count, written in connection.execute(contents).all():
+        pages = connection.execute(lacking, {"content": content}).all()
+        unread = [page.number for page in pages if page.needs_ocr]
+        empty = [page.number for page in pages if page.ocr and page.empty]
+        notes = (
+            Note(code, unread=len(numbers), pages=count, which=ranges(numbers))
+            for code, numbers in (("warning.unread", unread), ("warning.ocr-empty", empty))
+        )
+        coded = {str(note): note.stored for note in notes}
+        before = json.loads(written)
+        warnings = [coded.get(warning, warning) for warning in before]
+        if warnings != before:
+            connection.execute(row, {"content": content, "warnings": to_json(warnings)})
+
+
 def _section(row: Row[Any]) -> Section:
     return Section(
         node_id=node_id(row.position), parent_id=node_id(row.parent) if row.parent else None, level=row.level,
         title=row.title, start_page=row.start_page, end_page=row.end_page, anchor=row.anchor,
         end_anchor=row.end_anchor, anchor_y=row.anchor_y, source=row.source, synthetic=bool(row.synthetic),
-        summary=row.summary, flags=tuple(row.flags.split()), gaps=tuple(json.loads(row.gaps)),
+        summary=row.summary, flags=tuple(row.flags.split()), gaps=read(json.loads(row.gaps)),
     )  # fmt: skip
 
 
@@ -366,7 +393,7 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     ),
     19: (
         "ALTER TABLE embedded ADD COLUMN chunks BOOLEAN NOT NULL DEFAULT '0'",
-        "DELETE FROM embedded",  # the embedded text of pages changed; the vectors of chunks stay valid
+        "DELETE FROM embedded",  # another text stands for a page now; the vectors of chunks stay
     ),
     20: (
         "CREATE TABLE IF NOT EXISTS model_usage (day VARCHAR NOT NULL, model VARCHAR NOT NULL, library VARCHAR NOT "
@@ -375,7 +402,7 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "library, who))",
     ),
     21: (_count_frequencies,),
-    # From version 12 on catalogs may be in PostgreSQL, so later steps work on both databases.
+    # From here on catalogs are in PostgreSQL too: a step is of functions that work on both.
     22: (add_column("sources", "machine", CleanString, ""),),
     23: (_pack_trees,),
     24: (_widen_sizes,),
@@ -386,5 +413,6 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "WHERE status = 'waiting'",
     ),
     27: (_order_terms,),
-    28: (lambda connection, _: fill_orders(connection),),  # ordered terms now include stop words
+    28: (lambda connection, _: fill_orders(connection),),  # stop words are in the order too
+    29: (_code_warnings,),
 }

@@ -39,6 +39,7 @@ from hybrid_core.types.conversations import (
     MessageEventKind,
     TurnResult,
 )
+from hybrid_core.types.notes import Note, read, stored
 
 _Id = BigInteger().with_variant(Integer, "sqlite")
 
@@ -158,9 +159,15 @@ def to_message(row: Row[Any], text: str, siblings: Sequence[int], citations: Seq
 
 
 def to_result(shape: Mapping[str, Any]) -> TurnResult:
-    lists = {name: tuple(shape.get(name, ())) for name in ("unsupported", "notes")}
-    pairs = tuple((text, why) for text, why in lists["unsupported"])
-    return TurnResult(**{**shape, "unsupported": pairs, "notes": lists["notes"]})
+    pairs = tuple((text, Note.read(why)) for text, why in shape.get("unsupported", ()))
+    why, notes = Note.read(shape.get("why", "")), read(shape.get("notes", ()))
+    return TurnResult(**{**shape, "unsupported": pairs, "why": why, "notes": notes})
+
+
+def from_result(result: TurnResult) -> dict[str, Any]:
+    """Return what ``to_result`` reads."""
+    pairs = [(text, Note.of(why).stored) for text, why in result.unsupported]
+    return asdict(result) | {"unsupported": pairs, "why": Note.of(result.why).stored, "notes": stored(result.notes)}
 
 
 @Decoding("a citation")

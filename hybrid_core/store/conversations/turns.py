@@ -7,7 +7,6 @@ clock decides expiry. Every step is stored as an event before it is sent to list
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, insert, select, update
@@ -118,7 +117,7 @@ class Turns:
             _lock_turn(connection, fence)
             if sources is not None:
                 tables.write_citations(connection, fence.message, sources)
-            values = {"text": text, "result": to_json(asdict(result)), "cause": cause}
+            values = {"text": text, "result": to_json(tables.from_result(result)), "cause": cause}
             _end(connection, fence.conversation, fence.message, status, values)
             tables.fold(connection)
 

@@ -15,13 +15,15 @@ from hybrid_core.store.jobs.queue import take_turn
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.store.tables import insert_into, take
+from hybrid_core.types.jobs import CANCELLED
+from hybrid_core.types.notes import stored_form
 
 Scope = Literal["all", "library", "job"]
 FORGOTTEN = "forgotten jobs"
 """The counter of forgotten jobs. Nothing else tells listeners that jobs are gone."""
 
 _DAY = 86_400_000
-_AT_ONCE = 2_000  # rows per transaction, so that other processes can write in between
+_AT_ONCE = 2_000  # rows in one transaction: others write in between
 
 
 class JobControl:
@@ -58,7 +60,7 @@ class JobControl:
         *,
         library: str | None = None,
         subjects: Sequence[str] | None = None,
-        cause: str = "The job was cancelled.",
+        cause: str = CANCELLED,
     ) -> list[int]:
         """End waiting jobs, and request the end of running ones. Return the ids of both. Published documents stay."""
         with self._store.writing() as connection:
@@ -95,7 +97,7 @@ class JobControl:
                 query = query.where(jobs.c.library == library)
             rows = _select_rows(connection, query, ids)
             happened, revived = [], []
-            for row in {row.key: row for row in rows}.values():  # only the newest job of each key
+            for row in {row.key: row for row in rows}.values():  # of one key the newest
                 busy = connection.scalar(select(jobs.c.id).where(jobs.c.key == row.key, IS_ACTIVE))
                 if busy is not None:
                     continue
@@ -124,7 +126,7 @@ class JobControl:
 
 def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
     """Cancel active jobs, including requests to repeat them."""
-    happened = []
+    happened, cause = [], stored_form(cause)
     for row in rows:
         if row.status == "waiting":
             happened += _end_cancelled(connection, row, cause)

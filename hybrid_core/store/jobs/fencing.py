@@ -16,11 +16,12 @@ from hybrid_core.store.jobs.tables import IS_RUNNING, awaited_by, job_events, jo
 from hybrid_core.store.leases import LeasedRows, db_now
 from hybrid_core.store.tables import counters, take, to_json
 from hybrid_core.types.jobs import Advance, Fence, JobEvent, JobStatus
+from hybrid_core.types.notes import stored_form
 
 _COUNTER = "job events"
 _NOW, _INSERT = select(db_now()), insert(job_events)
 
-# Built once, since building takes longer than running.
+# Put together once: that takes longer than to run them.
 LEASED = LeasedRows(jobs, IS_RUNNING)
 _FORGET_PROGRESS = delete(job_events).where(job_events.c.job_id == bindparam("job"), job_events.c.kind == "progress")
 _FORGET_PAUSE = delete(pauses).where(pauses.c.scope == "job", pauses.c.id == bindparam("job"))
@@ -182,7 +183,11 @@ def _advance_row(connection: Connection, row: Row[Any], advance: Advance) -> lis
         _update_job(connection, row.id, values)
         return [Happening(row.id, row.library, "stage", {"stage": stage})] if "stage" in values else []
     if status == "waiting":
-        values |= waiting_values(not_before=0) | {"turn": row.turn + 1, "attempts": 0, "cause": advance.cause}
+        values |= waiting_values(not_before=0) | {
+            "turn": row.turn + 1,
+            "attempts": 0,
+            "cause": stored_form(advance.cause),
+        }
         _update_job(connection, row.id, values)
         return [Happening(row.id, row.library, "stage", {"stage": stage, "turn": row.turn + 1})]
     return end(connection, row, status, advance.cause, values)
@@ -197,7 +202,7 @@ def fail_job(
 
     A ``passing`` failure is caused by the machine and not by the job: it never uses up the last attempt.
     """
-    attempts = row.attempts + 1
+    attempts, cause = row.attempts + 1, stored_form(cause)
     if passing:
         attempts = min(attempts, max(retries.attempts - 1, row.attempts))
     if row.cancel_requested:
@@ -219,6 +224,7 @@ def end(
     again: bool = True,
 ) -> list[Happening]:
     """End a job, or restart it if it was requested again while it ran and ``again`` allows that. Return the events."""
+    cause = stored_form(cause)
     ending = Happening(row.id, row.library, status, {"cause": cause} if cause else {})
     connection.execute(_FORGET_PROGRESS, {"job": row.id})
     if row.again and again:

@@ -28,9 +28,10 @@ from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, job
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.store.tables import clean, insert_into, take, to_json
 from hybrid_core.types.jobs import ASKED, Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
+from hybrid_core.types.notes import Note, stored_form
 
 _TURN = "enqueue"
-_ROUNDS = 5  # maximum number of passes, since other transactions may end jobs with the same keys in between
+_ROUNDS = 5  # others may end jobs of the same keys between two statements
 
 LEASE_MS = 60_000
 
@@ -38,7 +39,7 @@ _LEASE_EXPIRED = LEASED.expired(bindparam("lease", type_=BigInteger))
 _LATE = select(jobs.c.id).where(IS_RUNNING, _LEASE_EXPIRED).limit(1)
 _LATE_ROWS = (
     select(jobs).where(IS_RUNNING, _LEASE_EXPIRED).with_for_update(skip_locked=True)
-)  # sorting would read all rows
+)  # if sorted, it would read all
 _LEASED_TO = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 
 
@@ -113,7 +114,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
 
 
 def _dedupe_key(request: JobRequest) -> str:
-    return clean(request.dedupe_key)  # in the form in which the database returns it
+    return clean(request.dedupe_key)  # as it comes back
 
 
 def _request_values(request: JobRequest) -> dict[str, Any]:
@@ -338,14 +339,14 @@ def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: J
     happened = []
     for row in sorted(rows, key=lambda row: row.id):
         happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
-        cause = f"The worker {row.worker} stopped responding while it ran this job."
+        cause = Note("job.worker-silent", worker=row.worker)
         happened += fail_job(connection, row, cause, retries, final=False)
     return happened
 
 
 def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
     """Return running jobs to the queue without counting an attempt. End those that were cancelled meanwhile."""
-    happened = []
+    happened, cause = [], stored_form(cause)
     for row in rows:
         if row.cancel_requested:
             happened += end(connection, row, "cancelled", row.cause)

@@ -31,6 +31,7 @@ from hybrid_core.store.tables import CleanString as String
 from hybrid_core.store.tables import CleanText as Text
 from hybrid_core.store.tables import metadata, partial_index
 from hybrid_core.types.jobs import Fence, Job, JobEvent, Lease, Worker
+from hybrid_core.types.notes import Note
 
 _Id = BigInteger().with_variant(Integer, "sqlite")
 
@@ -175,7 +176,7 @@ def to_job(row: Row[Any], paused: Paused) -> Job:
         status=row.status, stage=row.stage, done=row.done, total=row.total, attempts=row.attempts,
         not_before=row.not_before, worker=row.worker, claim=row.claim, lease_until=row.lease_until,
         heartbeat_at=row.heartbeat_at, cancel_requested=bool(row.cancel_requested), again=bool(row.again),
-        version=row.version, cause=row.cause, result=json.loads(row.result), created_at=row.created_at,
+        version=row.version, cause=Note.read(row.cause), result=json.loads(row.result), created_at=row.created_at,
         started_at=row.started_at, finished_at=row.finished_at, read_at=row.read_at,
         paused=not row.finished_at and paused.holds(row),
     )  # fmt: skip
@@ -187,7 +188,10 @@ def to_lease(row: Row[Any], paused: Paused) -> Lease:
 
 @Decoding("an event of a job")
 def to_event(row: Row[Any]) -> JobEvent:
-    return JobEvent(row.number, row.job_id, row.library, row.at, row.kind, json.loads(row.detail))
+    detail = json.loads(row.detail)
+    if "cause" in detail:
+        detail["cause"] = Note.read(detail["cause"])
+    return JobEvent(row.number, row.job_id, row.library, row.at, row.kind, detail)
 
 
 def to_worker(row: Row[Any]) -> Worker:

@@ -18,6 +18,7 @@ from hybrid_core.store.jobs.queue import LEASE_MS, JobQueue, release, retry_aban
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.types.jobs import Worker
+from hybrid_core.types.notes import Note
 
 SESSION = "password:"
 """Prefix of a need that only the process with the password meets."""
@@ -119,7 +120,7 @@ class Workers:
             word for text in connection.execute(select(workers.c.abilities)).scalars() for word in text.split()
         }
         rows = connection.execute(select(jobs).where(IS_WAITING, jobs.c.needs.contains(SESSION)).with_for_update())
-        cause = "The process that had its password is gone: give the password again."
+        cause = Note("job.password-gone")
         for row in rows.all():
             if any(word.startswith(SESSION) and word not in abilities for word in row.needs.split()):
                 log(connection, end(connection, row, "failed", cause))

@@ -14,6 +14,7 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.answers import Answer, AnswerStatus, Calculation, Claim, Source
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import PageFound, ReasoningStep, SearchResult, StepKind
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.engine.answers.pages import TOKENS, LibraryPages, outline
@@ -24,23 +25,21 @@ from retrievers.answer.sources import MOST, Showing, near, pictured, sources
 from retrievers.query.references import unnamed_document
 from retrievers.reason.board import unlabelled
 
-NO_MODEL = "no language model is configured: these are the best passages"
+NO_MODEL = Note("answer.no-model")
 _REFUSALS = {
-    "none": "Not in the library: none of the pages holds enough of what the question asks for",
-    "weak": "Not in the library: the best pages hold only part of what the question asks for",
+    "none": Note("answer.nothing-held"),
+    "weak": Note("answer.partly-held"),
 }
-_NO_PAGE_NAMED = (
-    "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
-)
+_NO_PAGE_NAMED = Note("answer.no-page-named")
 _ENOUGH = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
-_REPLY = 1500  # maximum tokens of an answer
-_READS = 2  # rounds in which the model may request more pages or searches
-_CONTINUED_PAGES = 2  # best pages whose next page is added if their passage continues there
-_NEW = 3  # pages that a further search may add
-_OUTLINE = 0.04  # share of the source tokens for the outlines of the documents
-_PICTURES = 0.5  # maximum share of the source tokens for pictures unless vision is "always"
-_LIKELY, _NAMED = 3, 0.4  # documents to suggest; routing score from which a document counts as named by the question
-_MANY = 5  # documents in a library from which "this document" is ambiguous
+_REPLY = 1500  # tokens that an answer may have
+_READS = 2  # rounds in which the model may ask for more
+_CONTINUED_PAGES = 2  # best pages whose next ones are brought where they break off
+_NEW = 3  # pages that another search adds
+_OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
+_PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
+_LIKELY, _NAMED = 3, 0.4  # documents that are offered; the routing score from which a question names one
+_MANY = 5  # documents of a library from which "this document" says nothing
 
 
 @dataclass(slots=True)
@@ -48,10 +47,10 @@ class _Draft:
     """The parts of an answer before its sources are known."""
 
     status: AnswerStatus
-    why: str = ""
+    why: Note = NONE
     text: str = ""
     claims: tuple[Claim, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     definition: str = ""
     calculations: tuple[Calculation, ...] = ()
 
@@ -95,16 +94,16 @@ class _AnswerRun:
         self, result: SearchResult, library: LibraryPages, model: ChatModel | None, options: AskOptions
     ) -> None:
         self.found, self._library, self._model, self._options = result, library, model, options
-        self.asked: ChatModel | None = None  # the model that answered
+        self.asked: ChatModel | None = None  # the one that answered
         self.usage = Usage()
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         self.steps: list[ReasoningStep] = []
         self.sources: list[Source] = []
         self._pages = list(near(result.results))
-        self._tried = {result.query, options.question}  # queries already searched
-        self._prompt: list[Message] = []  # the latest
-        self._whole: set[int] = set()  # numbers of sources to send in full
-        self._going_on: set[int] = set()  # numbers of sources that continue the page before them
+        self._tried = {result.query, options.question}  # what was searched for
+        self._prompt: list[Message] = []  # the last one
+        self._whole: set[int] = set()  # sources to be given whole
+        self._going_on: set[int] = set()  # sources that go on from another
         self._showing: dict[tuple[str, int], Showing | None] = {}
         self._deeper = options.deeper if result.reasoning is None and result.effort.asked == "auto" else None
         with charged(library=library.library(self._pages)):
@@ -131,7 +130,7 @@ class _AnswerRun:
                 draft = self._answered(reads=1)
         except ChatError as error:
             self.usage += self._scope.usage
-            return _Draft("model_failed", f"the model failed ({error}): these are the best passages")
+            return _Draft("model_failed", Note("answer.model-failed", error=error.note))
         self.usage += self._scope.usage
         return draft
 
@@ -144,20 +143,18 @@ class _AnswerRun:
         if self._options.on_sources is not None:
             self._options.on_sources(self.sources)
 
-    def _which(self) -> str:
-        """Return the question which document is meant, "" if the question names one or few documents exist."""
+    def _which(self) -> Note:
+        """Return a question back where any document could be meant, ``NONE`` where the question tells which."""
         count = self._options.documents
         if count is None or self._options.conversation or not unnamed_document(self.found.query):
-            return ""
+            return NONE
         ranked = self.found.documents
         if any(document.routing >= _NAMED for document in ranked) or (many := count()) < _MANY:
-            return ""
+            return NONE
         likely = list(dict.fromkeys(document.doc_name for document in ranked))[:_LIKELY]
-        offered = f"; the likeliest are {', '.join(likely)}" if likely else ""
-        return (
-            f"Which document is meant? The question names none of the {many} that were searched{offered}. "
-            "Name it in the question, or ask of it alone"
-        )
+        if likely:
+            return Note("answer.which-of", documents=many, names=likely)
+        return Note("answer.which-document", documents=many)
 
     def _search_deeper(self, why: str) -> bool:
         """Search once more through the section trees. Return whether this found new pages."""
@@ -211,30 +208,27 @@ class _AnswerRun:
         self._step("searched", f"{words}: {names}")
         return bool(new)
 
-    def _refusal(self) -> str:
-        """Return the reason to call no model for an answer, "" if a model is called.
+    def _refusal(self) -> Note:
+        """Return why no model is asked to answer, ``NONE`` where one is.
 
-        The evidence level decides only if no model looked for the pages. It does not decide for an unclear question
-        such as "what is this about?", or for pages that need their pictures.
+        The evidence of words decides only where no model looked for the pages. It does not decide for an unclear
+        question such as "what is this about?", or for pages that only their pictures explain.
         """
         result, options = self.found, self._options
         if not result.results:
-            unclear = f"Nothing was found: {result.evidence.hint}"
+            unclear = Note("answer.nothing-found", hint=result.evidence.hint)
             return unclear if result.evidence.level == "unclear" else _REFUSALS["none"]
         looked_in_vain = result.reasoning is not None and result.reasoning.outcome == "nothing"
         if result.evidence.level == "unclear":
-            return _NO_PAGE_NAMED if looked_in_vain and not options.force else ""
+            return _NO_PAGE_NAMED if looked_in_vain and not options.force else NONE
         if options.force or result.evidence.level in _ENOUGH[options.min_evidence] or self._chosen(self._pages):
-            return ""
+            return NONE
         if result.reasoning is None:
             return _REFUSALS[result.evidence.level]
-        return _NO_PAGE_NAMED if looked_in_vain else ""
+        return _NO_PAGE_NAMED if looked_in_vain else NONE
 
     def _answered(self, reads: int = _READS) -> _Draft:
-        """Return the model's checked answer, after at most ``reads`` rounds of further pages and searches.
-
-        Raise ChatError if the model fails.
-        """
+        """Raises ChatError."""
         self._bring_next_pages()
         for left in range(reads, -1, -1):
             text, finished, texts = self._ask_model(left)
@@ -242,26 +236,24 @@ class _AnswerRun:
                 break
         if text.strip().upper().startswith(NOT_THERE):
             reason = text.strip()[len(NOT_THERE) :].strip(" .:—–-\n")
-            why = "Not in the library: the model found no answer in the sources"
-            return _Draft("not_in_library", f"{why}: {reason}" if reason else why)
+            why = Note("answer.not-in-sources-because", reason=reason) if reason else Note("answer.not-in-sources")
+            return _Draft("not_in_library", why)
         if wishes(text) or searches(text):
-            return _Draft("not_in_library", "Not in the library: the model asked for more than it may read")
+            return _Draft("not_in_library", Note("answer.asked-too-much"))
         question = f"{self._options.question or self.found.query}\n{self.found.query}"
         seen = [source.number for source in self.sources if source.image]
         checked = citations.check(text, texts, question, seen)
-        notes = [] if finished else ["the answer was cut off at its longest length"]
+        notes = [] if finished else [Note("answer.cut-off")]
         if checked.dropped:
-            lost = ", ".join(checked.dropped)
-            notes.append(f"citations of sources that were not given were taken out: {lost}")
+            notes.append(Note("answer.citations-dropped", citations=list(checked.dropped)))
         cited = {number for claim in checked.claims for number in claim.sources}
         notes += [
-            f"the picture of source {source.number} ({source.doc_name}, page {source.page}) was not looked at, "
-            "and its text lacks what a chart or figure shows: open the page to compare"
+            Note("answer.picture-not-seen", source=source.number, document=source.doc_name, page=source.page)
             for source in self.sources
             if source.number in cited and not source.image and (source.figures or unlabelled(texts[source.number]))
         ]
         return _Draft(
-            "answered", "", checked.text, checked.claims, tuple(notes), checked.definition, checked.calculations
+            "answered", NONE, checked.text, checked.claims, tuple(notes), checked.definition, checked.calculations
         )
 
     def _bring_next_pages(self) -> None:
@@ -320,9 +312,7 @@ class _AnswerRun:
         passages, images, chosen = self._pictured(passages, chosen)
         shown = [source for source in passages if source.image or source.text or not source.cut]
         if missing := len(passages) - len(shown):
-            self.notes.append(
-                f"{missing} of {len(passages)} pages were not given to the model: answer_tokens has no room for them"
-            )
+            self.notes.append(Note("answer.no-room", missing=missing, pages=len(passages)))
         self._report_sources(passages)
         source_texts = {
             passage.number: texts[passage.number - 1] if passage.image else passage.text for passage in shown
@@ -382,7 +372,7 @@ class _AnswerRun:
         images: list[bytes] = []
         drawn: list[tuple[int, ...]] = []
         for numbers in chosen:
-            if pictures is None:  # always set if any picture is chosen
+            if pictures is None:  # then none is chosen
                 break
             pages = {number: self._pages[number - 1] for number in numbers}
             showing = self._shows(pages[numbers[0]]) if not always else None
@@ -390,8 +380,7 @@ class _AnswerRun:
                 images.append(pictures.draw(pages, clip=showing.clip if showing else None, whole_size=always))
                 drawn.append(numbers)
             except PageIndexError as error:
-                named = "source " + ", ".join(map(str, numbers))
-                self.notes.append(f"{named} was sent as text only: {error}")
+                self.notes.append(Note("answer.text-only", sources=list(numbers), error=error.note))
         seen = {number for numbers in drawn for number in numbers}
         with_images = []
         for source, page in zip(passages, self._pages, strict=True):

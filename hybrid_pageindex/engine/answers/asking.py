@@ -11,6 +11,7 @@ from functools import partial
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.types.answers import Answer, Source
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.settings import Settings
@@ -84,7 +85,7 @@ class Answerer:
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
         on_sources: Callable[[Sequence[Source]], None] | None = None,
-    ) -> tuple[Answer | None, str]:
+    ) -> tuple[Answer | None, Note]:
         """Answer a question that asks for a count or a complete list of mentions, by an exhaustive search without a
         model.
 
@@ -92,7 +93,7 @@ class Answerer:
         """
         counted = count_question(request.question)
         if counted is None:
-            return None, ""
+            return None, NONE
         parts = self._parts
         result = self._search(request, request.question)
         counting = Counting(parts, request, counted)
@@ -114,7 +115,7 @@ class Answerer:
         grep_request = GrepRequest(word, documents=named, where=tuple(request.where))
         return self._parts.grep.spellings(libraries_of(self._parts.catalog, request), grep_request, word)
 
-    def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[str, ...]]:
+    def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[Note, ...]]:
         """Return the vision model and notes. The model is None if none is configured or no pictures are requested."""
         chat = self._parts.chat
         if vision == "never" or (vision == "auto" and not chat.named("vlm")):
@@ -124,9 +125,9 @@ class Answerer:
         except PageIndexError as error:
             if vision == "always":
                 raise
-            return None, (f"the vision model cannot be used: {error}",)
+            return None, (Note("answer.vision-failed", error=error.note),)
         if model is None:
-            return None, ("no vision model is configured (vlm_model), so no pictures were sent",)
+            return None, (Note("answer.no-vision"),)
         return model, ()
 
     def _count(self, request: SearchRequest) -> int:

@@ -13,6 +13,7 @@ from hybrid_core.text.prose import counted
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.answers import Answer, Claim, Source
 from hybrid_core.types.documents import Document
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
@@ -24,8 +25,8 @@ from retrievers.candidates import documents as select
 from retrievers.query.counting import CountQuestion
 from retrievers.query.question import read_question
 
-LISTED = 40  # documents that an answer lists
-_PAGES = 5  # pages listed for each document
+LISTED = 40  # documents that an answer names
+_PAGES = 5  # of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ class Counting:
         self._looked = self._in_all = 0
         self._complete = True
         self.steps: list[ReasoningStep] = []
-        self.note = ""  # reason if nothing was counted
+        self.note = NONE  # why there is no count
 
     def answer(self, result: SearchResult, *, usable: bool) -> Answer | None:
         """Return the count with its list of documents or pages.
@@ -211,11 +212,11 @@ class Counting:
         try:
             sets = self._find_all(question)
             without = [self._find(words) for words in question.without]
-        except UsageError:  # words that no page can contain
+        except UsageError:  # words that no page can hold
             return None
         if not question.quoted and usable and not all(phrase.documents for phrase in sets):
             missing = ", ".join(phrase.forms[0] for phrase in sets if not phrase.documents)
-            self.note = f"no document holds the words “{missing}”, so pages that mean it in other words were looked for"
+            self.note = Note("answer.other-words", words=missing)
             return None
         ids = _combine_documents(sets, question.together)
         ids -= set().union(*(phrase.documents for phrase in without))
@@ -235,7 +236,7 @@ class Counting:
         searched = ", ".join(f"“{form}”" for phrase in (*sets, *without) for form in phrase.forms)
         self.steps.append(ReasoningStep("searched", f"all pages for {searched}: {len(inside)} documents"))
         return Answer(
-            query=result.query, library=result.library, status="answered", text=text.text(), why="", claims=(claim,),
+            query=result.query, library=result.library, status="answered", text=text.text(), why=NONE, claims=(claim,),
             sources=tuple(sources), evidence=result.evidence, effort=result.effort, model="",
             usage=result.usage + Usage(),
             notes=result.notes, timings_ms=result.timings_ms, steps=tuple(self.steps),
@@ -355,7 +356,7 @@ def _searched(snapshot: Snapshot, library: str, request: GrepRequest) -> Iterabl
     if request.documents is not None:
         try:
             documents = select.select_by_name(documents, request.documents)
-        except NotFoundError:  # the document belongs to another library
+        except NotFoundError:  # of another library
             return ()
     return select.select_where(documents, request.where)
 

@@ -12,6 +12,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.text.markup import visible
 from hybrid_core.types.documents import Document, Page, PageText, Section
 from hybrid_core.types.locators import Box, PageLayout
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from hybrid_pageindex.engine.documents.originals import PageWork, format_of_document
 from hybrid_pageindex.engine.documents.page_views import Layouts, Pictures
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _SNIPPET = 280  # characters
-_MAX_DOCUMENTS = 4  # documents whose outlines the model gets
+_MAX_DOCUMENTS = 4  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class LibraryPages:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
-    def texts(self, pages: Sequence[PageFound]) -> tuple[list[str], list[str]]:
+    def texts(self, pages: Sequence[PageFound]) -> tuple[list[str], list[Note]]:
         """Return the full text of each page, with the descriptions by vision models, and a list of remarks.
 
         For a page that was removed since the search, return its passage and a remark.
@@ -63,17 +64,12 @@ class LibraryPages:
         texts = [
             page_texts[at].whole if at in page_texts else page.snippet for at, page in zip(places, pages, strict=True)
         ]
-        gone = [
-            f"{p.doc_name}, page {p.page}" for place, p in zip(places, pages, strict=True) if place not in page_texts
-        ]
-        hidden = [
-            f"{p.doc_name}, page {p.page}"
-            for place, p in zip(places, pages, strict=True)
-            if _hides(page_texts.get(place))
-        ]
+        shown = [Note("answer.page", document=page.doc_name, page=page.page) for page in pages]
+        gone = [page for place, page in zip(places, shown, strict=True) if place not in page_texts]
+        hidden = [page for place, page in zip(places, shown, strict=True) if _hides(page_texts.get(place))]
         return texts, [
-            *(f"removed since it was found, so only the passage is left: {page}" for page in gone),
-            *(f"hidden text on this page, left out: {page}" for page in hidden),
+            *(Note("answer.page-gone", page=page) for page in gone),
+            *(Note("answer.page-hides", page=page) for page in hidden),
         ]
 
     def library(self, pages: Sequence[PageFound]) -> str:
@@ -139,7 +135,7 @@ class LibraryPages:
             section.node_id, section.title, path, section.start_page, section.end_page, 0.0
         ) if section else listed.like.section  # fmt: skip
         receipt = Receipt(
-            {}, None, None, 0.0, 0.0, 0.0, 0.0, 0.0, "", section_found.path, 0.0, "read as the model asked"
+            {}, None, None, 0.0, 0.0, 0.0, 0.0, 0.0, NONE, section_found.path, 0.0, Note("verdict.asked-by-model")
         )
         return replace(
             listed.like, page=number, label=page.label, score=0.0, snippet=_snippet(page), section=section_found,
@@ -202,9 +198,9 @@ def _snippet(page: Page) -> str:
     return " ".join(visible(page.text[: 4 * _SNIPPET]).split())[:_SNIPPET]
 
 
-SIDE = 1200  # maximum pixels of the longer side of a picture unless vision is "always"
-TOKENS = 1300  # maximum tokens of such a picture, by the highest count of any provider
-_EDGE = 0.08  # share of the page's height at the top and bottom, where logos stand
+SIDE = 1200  # pixels of the longer side of a picture that nobody asked for
+TOKENS = 1300  # that such a picture takes, by the count of those who count most
+_EDGE = 0.08  # of the page's height, where logos stand
 
 
 class PagePictures:
@@ -227,7 +223,7 @@ class PagePictures:
         try:
             layout = self._layouts.of(self._of(page), page.doc_id, page.page, None)
             marks = self._marks(document, page.page, layout)
-        except PageIndexError:  # the original has moved; drawing the page fails too and reports the reason
+        except PageIndexError:  # its original has moved: drawing it fails too, and says so
             return None
         return Showing(layout.width, layout.height, _figure_boxes(layout), _scanned(pages[0]), marks)
 

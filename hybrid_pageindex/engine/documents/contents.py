@@ -12,6 +12,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document, Page, Section, place_of
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.engine.documents import reading
 from hybrid_pageindex.engine.documents.reading import find_document, section_path
 from retrievers.pipeline.search import SectionScores
@@ -33,9 +34,6 @@ class OutlineNode:
     node_score: float | None = None
     best_pages: tuple[int, ...] = ()
     text: str | None = None
-
-
-_IMPROVING = "this outline is being improved in the background and may change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ def outline(
             nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, score, best, inside))
     query, notes = (None, ()) if scored is None else (scored.query, scored.notes)
     if JobReader(catalog).stage(document.library, document.path) == "refine":
-        notes = (*notes, _IMPROVING)
+        notes = (*notes, Note("outline.improving"))
     return Outline(document, query, tuple(nodes), notes)
 
 

@@ -60,15 +60,16 @@ class Originals:
         file = Path(document.path)
         if not os.access(at, os.R_OK):
             raise DocumentError(
-                f"{file}: the original file is missing or cannot be read, so its pages cannot be drawn.",
+                "the original file is missing or cannot be read, so its pages cannot be drawn.",
                 "Its text and outline remain available. Index the file again at its present path to see its pages.",
+                file=file,
             )
         copy = (self._cached_copy(document, at) if alone else None) or self._make_copy(document, file, at)
         try:
             yield copy.path
         except DocumentError as error:
-            error.message = error.message.replace(str(copy.path), str(file))
-            error.message = f"{file}: {error.message.removeprefix(f'{file}: ')}"
+            error.name_original(copy.path, file)
+            error.name_file(file)
             raise
         finally:
             self._given_back(copy, at, keep=alone)
@@ -156,7 +157,7 @@ class Originals:
 
 def _changed(file: Path) -> DocumentError:
     return DocumentError(
-        f"{file}: the file has changed since it was indexed.", "Index it again, or update its library."
+        "the file has changed since it was indexed.", "Index it again, or update its library.", file=file
     )
 
 
@@ -266,7 +267,7 @@ def original(catalog: Catalog, library: str, name: str) -> Path:
     file = catalog.locate(held_by, row.path)
     if not os.access(file, os.R_OK):
         advice = "Its text and outline remain available. Index the file again at its present path to see its pages."
-        raise DocumentError(f"{row.path}: the original file is missing or cannot be read.", advice)
+        raise DocumentError("the original file is missing or cannot be read.", advice, file=row.path)
     return file
 
 

@@ -21,10 +21,10 @@ from hybrid_core.errors import Advice, NotConfiguredError, NotFoundError, PageIn
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import RENEWED, check_name, create_library, new_id
 from hybrid_core.system import Reach
-from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import unread_pages
 from hybrid_core.types.jobs import WANTED
 from hybrid_core.types.libraries import library_called
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.context import Context
 from hybrid_pageindex.engine.libraries.libraries import empty_bin, mark_used
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from indexers.jobs.report import FileResult, IndexProgress, IndexReport
 
 
-_LOOK = 2.0  # seconds between two checks of the change logs
-_SHARE = 0.1  # maximum share of time for updates, because an index is opened for each, and searches use it in between
-_LAST = 2.0  # maximum seconds of the last update; searches apply the rest
+_LOOK = 2.0  # seconds between two looks at the logs
+_SHARE = 0.1  # of a worker's time at most: an index is opened for each turn, since others search with it between them
+_LAST = 2.0  # seconds that the last turn takes at most; searches do the rest
 _log = logging.getLogger(__name__)
 
 
-def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str, ...]:
+def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[Note, ...]:
     """Update the search index of a library with everything published.
 
     Return notes on failures; documents stay published.
@@ -54,9 +54,9 @@ def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str
     try:
         parts.indexes.follow(library, stopped)
     except NotFoundError:
-        return ()  # the library has no published document, or was removed
+        return ()  # nothing was published in it, or it was removed
     except PageIndexError as error:
-        return (f"the search index could not be updated; the next search tries again: {error}",)
+        return (Note("index.search-behind", error=error.note),)
     return ()
 
 
@@ -101,7 +101,7 @@ def _positions(parts: Parts) -> dict[str, int]:
         return {library: snapshot.position(library) for library in snapshot.libraries()}
 
 
-_JOB_SETTINGS = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that are stored with a job
+_JOB_SETTINGS = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that a job is asked with
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def index_paths(
     with catalog.snapshot() as snapshot:
         libraries, taken = snapshot.named_libraries(), snapshot.library_ids()
         same_name = library_called(library, libraries)
-        has_libraries = bool(libraries)  # notes on missing models appear once in a home, unless the caller chose models
+        has_libraries = bool(libraries)  # what is done without is said once in a home, unless it was asked for
     options = replace(
         options, password=call.password, prune=call.prune, check_hashes=call.check_hashes, anew=call.anew,
         notes=() if has_libraries and not call.wished else without, reach=parts.reach,
@@ -179,11 +179,11 @@ def index_paths(
     if same_name is None:
         check_name(library)
     library_id = same_name.id if same_name else new_id(library, taken)
-    if same_name is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be derived from its id
+    if same_name is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be told from its id
         library_id = create_library(catalog, library).id
     overrides = {name: getattr(settings, name) for name in _JOB_SETTINGS}
     overrides["models"] = dict(options.models.names) if options.models else {}
-    if parts.reach is not None:  # workers for this server follow the same limits
+    if parts.reach is not None:  # whoever works for this server reaches no further
         overrides["roots"] = list(map(str, parts.reach.roots))
     if same_name is not None and settings.own_machine:
         check_machine(catalog, library_id, map(os.path.abspath, local_paths(paths)), settings.own_machine)
@@ -217,7 +217,7 @@ def index_paths(
 
 def index_options(
     parts: Parts, settings: Settings, overrides: Mapping[str, Any] | None = None
-) -> tuple[IndexOptions, tuple[str, ...]]:
+) -> tuple[IndexOptions, tuple[Note, ...]]:
     """Return the index options for these settings, with a job's ``overrides``, and notes on missing models."""
     from hybrid_core.store.jobs.claims import JobLimits
     from indexers.assembly.chunks import ChunkSize
@@ -261,31 +261,31 @@ def _ocr_needs(settings: Settings) -> frozenset[str]:
     return frozenset(f"ocr:{language}" for language in settings.ocr_languages.split("+"))
 
 
-def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, ...]:
+def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[Note, ...]:
     """Return a one-line note on how the unread pages of these files could be read, () if there is nothing to say."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
-    counts = [unread_pages(file.note.split("; "))[0] for file in files]
+    counts = [unread_pages(file.note.parts)[0] for file in files]
     try:
         engine = find_ocr(settings.ocr, settings.ocr_languages) if any(counts) else None
     except PageIndexError:
-        return ()  # each file's note states this
+        return ()  # each file says it
     if not isinstance(engine, NoOcr):
         return ()
-    where = counted(sum(1 for count in counts if count), "file")
-    return (f"text that is only a picture, on {counted(sum(counts), 'page')} of {where}, is not read: {engine.reason}",)
+    files_unread = sum(1 for count in counts if count)
+    return (Note("index.pictures-unread", pages=sum(counts), files=files_unread, advice=engine.reason),)
 
 
 def _embedded(
     parts: Parts, library: str, report: IndexReport, settings: Settings, last: _Last, cancelled: threading.Event
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Embed new documents of a library that has vectors. Return a note if this cannot be done here."""
     if not any(file.status == "indexed" for file in report.files):
         return ()
     spec, waiting, published = _unembedded(parts, library)
     if not waiting:
         return ()
-    note = f"{waiting} of {published} documents are new or have changed and have no vectors yet: run embed"
+    note = Note("index.without-vectors", waiting=waiting, documents=published)
     if not spec:
         return (note,)
     try:
@@ -293,7 +293,7 @@ def _embedded(
     except PageIndexError as error:
         if cancelled.is_set():
             raise
-        return (f"{note} ({error})",)
+        return (Note("index.not-embedded", note=note, error=error.note),)
     return ()
 
 
@@ -347,7 +347,7 @@ def embed_documents(
             Advice("Name one, for example bge-m3.", "Name one, for example: embed --embedder bge-m3."),
         )
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
-    follow(parts, library_id, cancelled.is_set)  # if this fails, the next search reports why
+    follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
     return report
 
 

@@ -24,6 +24,7 @@ from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.system import Reach
 from hybrid_core.types.jobs import Job
 from hybrid_core.types.libraries import Library, library_called
+from hybrid_core.types.notes import Note
 from hybrid_core.types.sources import Source
 from indexers.files.discover import source_of
 from indexers.files.scan import mounts_of, scan
@@ -279,9 +280,7 @@ def watch_sources(
 
 def _remove(catalog: Catalog, library: str, gone: Mapping[str, str]) -> None:
     if gone:
-        JobControl(catalog).revoke(
-            library=library, subjects=list(gone.values()), cause="The file of the document was missing."
-        )
+        JobControl(catalog).revoke(library=library, subjects=list(gone.values()), cause=Note("job.file-missing"))
         catalog.remove(list(gone))
 
 

@@ -24,6 +24,7 @@ from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.system import content_digest
 from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import UPLOAD, WEB
+from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import several
 from hybrid_pageindex.config.settings import Settings
 from indexers.formats.format import own_name
@@ -31,7 +32,6 @@ from indexers.formats.registry import of_suffix
 
 if TYPE_CHECKING:
     from indexers.jobs.report import IndexReport
-
 
 _URL = re.compile(r"https?://", re.I)
 _LONGEST = 1000  # maximum characters of a name with its folders
@@ -117,7 +117,7 @@ def take_in(
             try:
                 paths.append(_fetched(catalog, library, url, settings))
             except DocumentError as error:
-                problems.append((url, str(error).removeprefix(f"{url}: ")))
+                problems.append((url, str(error.without_file)))
         else:
             paths.append(str(item))
     return paths, problems
@@ -173,7 +173,7 @@ class UploadedFile:
 class Uploaded:
     library: str
     files: tuple[UploadedFile, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
@@ -189,7 +189,7 @@ def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: 
         for job in reader.listed(library=entry.id, subjects=[path], limit=1):
             jobs[path] = job.id
     files = tuple(UploadedFile(path, jobs.get(path), unchanged.get(path)) for path in paths)
-    return Uploaded(entry.name, files, tuple(note for note in report.notes if "left to workers" not in note))
+    return Uploaded(entry.name, files, tuple(note for note in report.notes if note.code != "index.left-to-workers"))
 
 
 _REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
@@ -250,10 +250,10 @@ def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
                 at = urljoin(at, target)
                 continue
             if response.status != http.client.OK:
-                raise DocumentError(f"{url}: the server answered {response.status} {response.reason}.")
+                raise DocumentError(f"the server answered {response.status} {response.reason}.", file=url)
             name = _name_from_url(parts, response.getheader("Content-Type") or "", url)
             return Fetched(name, _body(response, url, limit, until))
-    raise DocumentError(f"{url}: the server redirects more than {_REDIRECTS} times.")
+    raise DocumentError(f"the server redirects more than {_REDIRECTS} times.", file=url)
 
 
 def _examined(at: str, url: str) -> SplitResult:
@@ -264,8 +264,9 @@ def _examined(at: str, url: str) -> SplitResult:
         fine = False
     if not fine:
         raise DocumentError(
-            f"{url}: this is not a web address that can be fetched.",
+            "this is not a web address that can be fetched.",
             "Use an http or https address without a user name in it.",
+            file=url,
         )
     return parts
 
@@ -288,7 +289,9 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
                 yield connection.getresponse()
     except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
         raise DocumentError(
-            f"{url}: the address cannot be fetched ({error}).", "Try again, or save the page to a file and index that."
+            f"the address cannot be fetched ({error}).",
+            "Try again, or save the page to a file and index that.",
+            file=url,
         ) from error
 
 
@@ -302,7 +305,7 @@ def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
     if refused or not addresses:
         leads = ", ".join(refused) or "no address"
         detail = f"{host} is" if leads == host else f"{host} leads to {leads}, which is"
-        raise DocumentError(f"{url}: {detail} not a public address.")
+        raise DocumentError(f"{detail} not a public address.", file=url)
     return addresses[0]
 
 
@@ -312,7 +315,7 @@ def _name_from_url(parts: SplitResult, media_type: str, url: str) -> str:
     suffix = path.suffix if kind in _GENERIC_TYPES else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""
     format = of_suffix(suffix)
     if format is None:
-        raise DocumentError(f"{url}: files of the type {kind or 'unknown'} are not supported.")
+        raise DocumentError(f"files of the type {kind or 'unknown'} are not supported.", file=url)
     if of_suffix(path.suffix) is not format:
         path = path.with_name(path.name + suffix)
     query = own_name(unquote(parts.query).replace("/", "_"))
@@ -325,10 +328,11 @@ def _body(response: http.client.HTTPResponse, url: str, limit: int, until: float
         data += piece
         if len(data) > limit:
             advice = "Raise the setting max_download_size to read it."
-            raise LimitError(f"{url}: the file has more than {limit:,} bytes.", advice)
+            raise LimitError(f"the file has more than {limit:,} bytes.", advice, file=url)
         if time.monotonic() > until:
             raise LimitError(
-                f"{url}: the download was not complete after {_TOGETHER:g} s.",
+                f"the download was not complete after {_TOGETHER:g} s.",
                 "Save the page to a file and index that.",
+                file=url,
             )
     return bytes(data)

@@ -18,6 +18,7 @@ from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import CACHE, COPIES, ORIGINALS, unwritable
 from hybrid_core.types.documents import Document, DocumentRow
 from hybrid_core.types.libraries import Library
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.engine.documents.reading import library_documents
 from hybrid_pageindex.engine.search.handles import index_folder
 from hybrid_pageindex.engine.search.indexes import Indexes
@@ -209,7 +210,7 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *
     removed = dict.fromkeys(catalog.with_members(named))
     by_id = {document.doc_id: document for document in documents}
     paths = [by_id[doc_id].path for doc_id in removed if doc_id in by_id]
-    JobControl(catalog).revoke(library=library_id, subjects=paths, cause="Its document was removed.")
+    JobControl(catalog).revoke(library=library_id, subjects=paths, cause=Note("job.document-removed"))
     entry = ""
     if for_good:
         catalog.remove(list(removed))
@@ -228,7 +229,7 @@ def bin_library(catalog: Catalog, name: str) -> Library:
     with catalog.snapshot() as snapshot:
         library = snapshot.library(name)
     jobs = JobControl(catalog)
-    jobs.revoke(library=library.id, cause="Its library was removed.")
+    jobs.revoke(library=library.id, cause=Note("job.library-removed"))
     put_library(catalog, library.id)
     jobs.erase(library.id)
     return library
@@ -301,6 +302,6 @@ def _remove_library(catalog: Catalog, library: str) -> None:
     from hybrid_core.store.jobs.control import JobControl
 
     jobs = JobControl(catalog)
-    jobs.revoke(library=library, cause="Its library was cleared.")
+    jobs.revoke(library=library, cause=Note("job.library-cleared"))
     catalog.remove_library(library)
     jobs.erase(library)

@@ -31,7 +31,7 @@ from hybrid_core.store.catalog.libraries import create_library
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.home import scratch_folder
 from hybrid_core.store.notes import FeedbackStore, NoteStore
-from hybrid_core.types.conversations import Feedback, Note
+from hybrid_core.types.conversations import Feedback, UserNote
 from hybrid_core.types.documents import Document, StoredEmbedder
 from hybrid_core.types.libraries import containers, is_upload, member_address
 from hybrid_pageindex.config.settings import Settings
@@ -302,12 +302,12 @@ def _fields(values: Mapping[str, Any]) -> dict[str, str]:
     return fields
 
 
-def _note(entry: Mapping[str, Any], library: str, places: _Places) -> Note:
+def _note(entry: Mapping[str, Any], library: str, places: _Places) -> UserNote:
     doc_id = places.doc_id(places.address(entry, _text_field(entry, "doc_id")))
     page = _number(entry, "page", 10**6) if doc_id else 0
     texts = (_text_field(entry, "author"), _text_field(entry, "title"), _text_field(entry, "text"))
     times = (_number(entry, "created_at", _LAST), _number(entry, "changed_at", _LAST))
-    return Note(secrets.token_hex(8), library, *texts, doc_id, page, *times)
+    return UserNote(secrets.token_hex(8), library, *texts, doc_id, page, *times)
 
 
 def _feedback(entry: Mapping[str, Any], library: str, places: _Places) -> Feedback:

@@ -18,6 +18,7 @@ from hybrid_core.errors import Advice, ModelError, PageIndexError, UsageError
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document, StoredEmbedder
+from hybrid_core.types.notes import NONE, Note
 from hybrid_pageindex.config.settings import Settings
 from retrievers.query.question import QuestionEmbedding
 
@@ -159,14 +160,12 @@ class Embedders:
             pages = searched_pages()
             lacking = sum(searched[doc_id].pages for doc_id in unembedded)
             covered, share = pages > lacking, (pages - lacking) / pages if pages else 0.0
-        note = ""
-        alone = (
-            "documents and pages are ranked by their words only" if covered else "pages are ranked by their words only"
-        )
+        note = NONE
+        ranking = Note("search.partly-by-words") if covered else Note("search.by-words")
         if missing := unembedded - vectors_of.unindexed:
-            note = f"{len(missing)} of {len(searched)} documents have no vectors, so {alone}; run embed"
+            note = Note("search.without-vectors", missing=len(missing), documents=len(searched), ranking=ranking)
         elif unembedded:
-            note = f"the vectors of {len(unembedded)} documents are not in the search index yet, so {alone}"
+            note = Note("search.vectors-behind", documents=len(unembedded), ranking=ranking)
         if not covered:
             return QuestionEmbedding(share, None, note)
         try:
@@ -186,9 +185,7 @@ class Embedders:
         except UsageError:
             raise
         except PageIndexError as error:
-            return QuestionEmbedding(
-                share, None, f"the embedder failed, so pages are ranked by their words only: {error}"
-            )
+            return QuestionEmbedding(share, None, Note("search.embedder-failed", error=error.note))
 
     def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
         """Return a function that scores texts token by token against a question, higher is better.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hybrid_core.errors import PageIndexError
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import Note
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.models.models import Chat
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 
 
 _MISSING_MODEL_NOTES = {
-    "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
-    "vlm": "no vision model is configured (vlm_model): pictures on pages are not described",
+    "llm": Note("model.no-language"),
+    "vlm": Note("model.no-vision"),
 }
-_OFF = "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not described"
-_VISION_OFF_NOTE = "vision is switched off (vision): pictures of pages are not described"
-_MODEL_LABELS = {"llm": "language model", "vlm": "vision model"}
+_OFF = Note("model.off")
+_VISION_OFF_NOTE = Note("model.vision-off")
 
 
-def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[str, ...]]:
+def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[Note, ...]]:
     """Return the configured models with their options, None if there are none, and notes on omitted improvements.
 
     The models are tested in the background, while files are read.
@@ -70,16 +69,13 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[s
     return ModelPlan(named, tried, options, estimate=settings.enrich == "estimate"), missing
 
 
-def estimated(chat: Chat, usage: Usage, pages: int) -> str:
+def estimated(chat: Chat, usage: Usage, pages: int) -> Note:
     """Return a one-line description of an estimate. ``pages`` is the number of pages that a vision model would see."""
-    cost = f"{usage.cost:.2f}" if priced(chat, usage) else "unknown (set model_prices)"
-    cached = f" and {usage.cached:,} are answered already" if usage.cached else ""
-    return (
-        f"an estimate, no model was asked: {counted(pages, 'page')} to be seen, "
-        f"{counted(usage.calls, 'call')}{cached}, "
-        f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, cost {cost}; more where headings are found "
-        "wrong or replies cannot be used"
-    )
+    cost = f"{usage.cost:.2f}" if priced(chat, usage) else Note("model.price-unknown")
+    counts = {"pages": pages, "calls": usage.calls, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
+    if usage.cached:
+        return Note("model.estimate-cached", cached=usage.cached, cost=cost, **counts)
+    return Note("model.estimate", cost=cost, **counts)
 
 
 def priced(chat: Chat, usage: Usage) -> bool:
@@ -93,16 +89,14 @@ def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:
     return frozenset(f"{kind}:{quote(name, safe='')}" for kind, name in named.items())
 
 
-def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
+def unseen(chat: Chat, settings: Settings) -> tuple[Note, ...]:
     """Return a note if the settings send every page to a vision model but no vision model is configured."""
     always = settings.vision == "always" and settings.enrich != "never"
     return (_MISSING_MODEL_NOTES["vlm"],) if always and not chat.named("vlm", every_page=True) else ()
 
 
-def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
-    """Return the names of the configured models by kind, and notes on the improvements that
-    missing models would make.
-    """
+def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[Note, ...]]:
+    """Return the names of the configured models by kind, and notes on the improvements that missing models would make."""
     named: dict[Kind, str] = {}
     missing = []
     for kind in _KINDS:
@@ -125,14 +119,15 @@ def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> Non
     """
     from indexers.enrich.options import EnrichModels
 
-    notes: list[str] = []
+    notes: list[Note] = []
     models: dict[Kind, ChatModel | None] = {"llm": None, "vlm": None}
     try:
         for kind in named:
             try:
                 models[kind] = chat.tried(kind)
             except PageIndexError as error:
-                notes.append(f"the {_MODEL_LABELS[kind]} does not work, so indexing continues without it: {error}")
+                broken = Note("model.vision-broken", error=error.note) if kind == "vlm" else None
+                notes.append(broken or Note("model.language-broken", error=error.note))
         tried.set_result(EnrichModels(models["llm"], models["vlm"], named, tuple(notes)))
-    except BaseException as error:  # noqa: BLE001 - raised in the threads that wait for the models
+    except BaseException as error:  # noqa: BLE001 - raised where the models are waited for
         tried.set_exception(error)

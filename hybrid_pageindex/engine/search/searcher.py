@@ -20,6 +20,7 @@ from hybrid_core.store.index.index import JoinedIndex, WeightedIndex
 from hybrid_core.store.index.points import OTHER_SETTINGS, PageIndex
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult, UnreadDocument
 from hybrid_core.types.scoring import CandidateFeatures, ScoringConfig
@@ -43,7 +44,7 @@ from retrievers.ranking.model import candidate_features
 from retrievers.reason.reasoner import Reasoner
 from retrievers.trees.contents import ContentCache
 
-_OTHER_EMBEDDERS = "the libraries have vectors of different models, so pages are ranked by their words only"
+_OTHER_EMBEDDERS = Note("search.other-embedders")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +70,7 @@ class Scope:
     view: LibraryView
     vectors: VectorsOf | None
     holders: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
@@ -111,7 +112,7 @@ class Scopes:
         ids = tuple(library.id for library in libraries)
         views = [
             opened_library.view for opened_library in opened
-        ]  # compare views, because a restored catalog may reach the same position with other contents
+        ]  # a position alone may be that of a catalog before it was put back
         cached = self._frequencies.get(ids)
         if cached is None or cached[0] != views:
             cached = self._frequencies[ids] = (views, Frequencies(self._catalog, ids))
@@ -179,20 +180,22 @@ def unread_documents(
     return tuple(document for document in chain(named, others) if searched is None or document.doc_id in searched)
 
 
-def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], str]) -> str:
-    """Return a sentence on documents with pages without text, "" if there are none.
+def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], Note]) -> Note:
+    """Return a note on documents with pages without text, ``NONE`` if there are none.
 
-    ``advice`` returns advice on how to make these pages readable.
+    ``advice`` returns how to make these pages readable.
     """
     if not unread:
-        return ""
-    which = ", ".join(
-        f"{document.doc_name}: {document.unread} of {document.pages}" for document in unread[:_MAX_DOCUMENTS_SHOWN]
-    )
-    more = ", …" if len(unread) > _MAX_DOCUMENTS_SHOWN else ""
-    holds = "documents hold" if len(unread) > 1 else "document holds"
-    of = f"{len(unread)} of {searched}" if searched > 1 else str(len(unread))
-    return f"{of} {holds} pages without text, which searches cannot find ({which}{more}); {advice()}"
+        return NONE
+    which = [
+        Note("search.unread-document", document=document.doc_name, unread=document.unread, pages=document.pages)
+        for document in unread[:_MAX_DOCUMENTS_SHOWN]
+    ]
+    if len(unread) > _MAX_DOCUMENTS_SHOWN:
+        which.append(Note("search.more"))
+    if searched > 1:
+        return Note("search.unread-of", documents=len(unread), searched=searched, which=which, advice=advice())
+    return Note("search.unread", documents=len(unread), which=which, advice=advice())
 
 
 def _mostly(document: UnreadDocument) -> bool:
@@ -212,7 +215,7 @@ class Searcher:
         indexes: Indexes,
         embedders: Embedders,
         chat: Chat,
-        reading: Callable[[], str],
+        reading: Callable[[], Note],
         stages: Stages,
     ) -> None:
         """Create a searcher. ``reading`` returns advice on how to read pages without text."""
@@ -282,7 +285,7 @@ class Searcher:
         try:
             with self._indexes.follower.searching():
                 return work()
-        except IndexDamagedError:  # opening the index again rebuilds it
+        except IndexDamagedError:  # opening it again rebuilds what is damaged
             self._views.forget()
             return work()
         except NotFoundError:
@@ -294,24 +297,22 @@ class Searcher:
         began = time.perf_counter()
         libraries = reread(partial(libraries_of, self._catalog, request))
         request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
-        # Only what a search reads is read again, here and in Contents, so that no model is called twice.
+        # Only what a search reads is read again, here and in Contents, so that no model is asked twice.
         resources, documents, timings, scope = reread(partial(self._opened, request, reasoner, libraries))
         with charged_to(libraries) if reasoner else nullcontext():
             result = search(request, resources, stages)
         timings |= {**result.timings_ms, "total": (time.perf_counter() - began) * 1000}
         rounded = {name: round(value, 3) for name, value in timings.items()}
         index = resources.index
-        amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # normal after embed or with a new version
-        rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
+        amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
+        rebuilt = (Note("search.index-rebuilt", reason=amiss),) if amiss else ()
         unread = unread_documents(
             result, None if documents is resources.view.documents else documents, resources.view.unread
         )
         unfound = unread_note(unread, len(documents), self._reading)
         notes = (*result.notes, *scope.notes, *((unfound,) if unfound else ()), *rebuilt)
         if self._catalog.read_only:
-            notes += (
-                f"this home cannot be written ({self._catalog.read_only}), so the time of this search is not recorded",
-            )
+            notes += (Note("search.home-read-only", reason=self._catalog.read_only),)
         results = result.results
         if scope.holders:
             results = tuple(replace(page, library=scope.holders[page.doc_id]) for page in results)
@@ -373,21 +374,20 @@ def charged_to(libraries: Sequence[Library]) -> AbstractContextManager[None]:
     return charged(library=libraries[0].id if len(libraries) == 1 else "")
 
 
-def _behind_note(index: SearchableIndex) -> str:
-    how = f"the index cannot be updated: {index.failure}" if index.failure else "the index is updated in the background"
-    return f"the search index lacks {index.pages} pages: searches find them by their words only, and {how}"
+def _behind_note(index: SearchableIndex) -> Note:
+    if index.failure:
+        return Note("search.index-stuck", pages=index.pages, error=index.failure)
+    return Note("search.index-behind", pages=index.pages)
 
 
-def unread_advice(settings: Settings) -> str:
+def unread_advice(settings: Settings) -> Note:
     """Return advice on how to make pages without text readable."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
     try:
         engine = find_ocr(settings.ocr, settings.ocr_languages)
     except PageIndexError as error:
-        return f"OCR cannot read them: {error}"
+        return Note("ocr.cannot-read", error=error.note)
     if isinstance(engine, NoOcr):
         return engine.reason
-    if settings.vlm_model:
-        return "index them again: OCR reads their text, and the vision model reads pages where OCR fails"
-    return "index them again to read them by OCR; a vision model (vlm_model) may read pages where OCR fails"
+    return Note("ocr.index-again-vision") if settings.vlm_model else Note("ocr.index-again")

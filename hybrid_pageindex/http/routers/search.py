@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.answers import Answer
-from hybrid_core.types.conversations import Feedback, Note
+from hybrid_core.types.conversations import Feedback, UserNote
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.engine.documents.comparison import Comparison
@@ -169,7 +169,7 @@ class NewFeedback(Body):
     answer: Annotated[Text, Field(max_length=20_000)] = ""
 
 
-@notes_router.get("/notes", response_model=list[Note])
+@notes_router.get("/notes", response_model=list[UserNote])
 async def list_notes(
     request: Request,
     server: ServerState,
@@ -181,7 +181,7 @@ async def list_notes(
     return tagged_response(request, await asyncio.to_thread(lambda: server.engine.notes.all(library.id, doc_id)))
 
 
-@notes_router.post("/notes", status_code=201, response_model=Note)
+@notes_router.post("/notes", status_code=201, response_model=UserNote)
 async def add_note(server: ServerState, library: WritableLibrary, caller: AnyCaller, body: NewNote) -> Response:
     doc_id = (await server.engine.documents.get(body.document, library=library.name)).doc_id if body.document else ""
     notes, page = server.engine.notes, body.page if doc_id else 0
@@ -190,7 +190,7 @@ async def add_note(server: ServerState, library: WritableLibrary, caller: AnyCal
     )
 
 
-@notes_router.put("/notes/{note}", response_model=Note)
+@notes_router.put("/notes/{note}", response_model=UserNote)
 async def change_note(server: ServerState, library: WritableLibrary, note: NoteId, body: NoteText) -> Response:
     return json_response(
         await asyncio.to_thread(lambda: server.engine.notes.change(library.id, note, body.title, body.text))

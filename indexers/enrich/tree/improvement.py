@@ -19,6 +19,7 @@ from hybrid_core.llm.client.chat_model import ChatModel, Session
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Page, ParsedPage, Section
+from hybrid_core.types.notes import Note
 from indexers.assembly import summaries
 from indexers.assembly.chunks import own_ranges
 from indexers.assembly.flags import FLAGS, find_flags
@@ -116,7 +117,7 @@ class TreeImprovement:
 
     sections: tuple[Section, ...]
     path: TreePath
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     failure: EndpointFailure | None = None
 
 
@@ -146,11 +147,11 @@ def improve_tree(
             work.split(sections)
     except ChatError as error:
         failure = error.failure
-        work.notes.append(f"tree: {error.message} The headings found before that stay.")
+        work.notes.append(Note("tree.failed", error=error.message))
     for key, verdict in work.verdicts.items():
         work.session.put(key, verdict)
     if not work.changed and judged.action == "rebuild":
-        work.notes.append(f"tree: {judged.reason}, and the model found no better ones")
+        work.notes.append(Note("tree.no-better", reason=judged.reason))
     if not work.changed:
         return TreeImprovement(tuple(sections), work.path, work.all_notes(), failure)
     tree = tree_of(work.marks, work.parsed, limits)
@@ -168,7 +169,7 @@ class _Work:
     marks: list[HeadingMark] = field(default_factory=list)
     path: TreePath = "kept"
     changed: bool = False
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
     verdicts: dict[str, str] = field(default_factory=dict)
 
@@ -176,7 +177,7 @@ class _Work:
     def parsed(self) -> list[ParsedPage]:
         return [page.page for page in self.doc.pages]
 
-    def all_notes(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[Note, ...]:
         return (*self.notes, *self.counts.notes())
 
     def verify(self) -> None:
@@ -210,7 +211,7 @@ class _Work:
                 self.path, self.changed = path, True
                 self._correct(marks, checked, look=path != "pages")
                 return True
-            self.notes.append(f"tree: {share:.0%} of a sample of the headings found by way of {path} were right")
+            self.notes.append(Note("tree.sample", share=round(share, 4), way=Note.of(path)))
         return False
 
     def _paths(self, reading: bool) -> Iterator[tuple[TreePath, list[HeadingMark]]]:
@@ -263,9 +264,7 @@ class _Work:
         verdicts: dict[str, str] = {}  # cached when the whole sample is answered
         checked = check(self.session, self.doc, marks, sorted({*samples[0], *samples[1], *lost, *also}), verdicts)
         if not checked.trusted:
-            self.notes.append(
-                "tree: the model accepted headings that were wrong on purpose, so it was not asked again."
-            )
+            self.notes.append(Note("tree.not-trusted"))
             return None
         right = dict(checked.right)
         for at_kind, (places, chosen) in enumerate(zip(kinds, samples, strict=True)):

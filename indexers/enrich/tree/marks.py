@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from hybrid_core.llm.budget import cut, estimate, shares
 from hybrid_core.types.documents import HeadingSource, Line, Page, ParsedPage, Section
+from hybrid_core.types.notes import Note
 from indexers.outline.heading import find_on_page
 from indexers.outline.numbering import bare, compact
 from indexers.outline.tree import HeadingMark
@@ -32,17 +33,15 @@ class Counts:
     dropped: int = 0  # headings of the old tree that were removed as wrong
     moved: int = 0
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         lost = self.elsewhere + self.missing
         lines = []
         if lost:
-            lines.append(
-                f"tree: {lost} of {self.named} headings that the model named are on none of the pages that it saw"
-            )
+            lines.append(Note("tree.headings-unknown", lost=lost, named=self.named))
         if self.unplaced:
-            lines.append(f"tree: {self.unplaced} entries of the printed contents were found on no page")
+            lines.append(Note("tree.entries-unplaced", entries=self.unplaced))
         if self.dropped or self.moved:
-            lines.append(f"tree: {self.dropped} headings were removed and {self.moved} moved on the model's advice")
+            lines.append(Note("tree.headings-changed", dropped=self.dropped, moved=self.moved))
         return lines
 
 

@@ -112,7 +112,7 @@ class FlowFile(MarkedFile):
                     _write_block(block, text)
                 text.end_part()
                 pages.cut(text, part, start)
-                limits.check("max_pages", len(pages.made), f"{path}: it has {len(pages.made):,} pages")
+                limits.check("max_pages", len(pages.made), f"it has {len(pages.made):,} pages", file=path)
         finally:
             flow.close()
         metadata = {

@@ -17,8 +17,7 @@ from lxml import etree
 from hybrid_core.errors import BrokenFileError, LimitError, PasswordError
 from indexers.formats.limits import ParseLimits
 
-# maximum characters of one entity, of all entities of a file, and maximum nesting
-_LONGEST, _MOST, _DEEPEST = 1_000, 1_000_000, 8
+_LONGEST, _MOST, _DEEPEST = 1_000, 1_000_000, 8  # characters of one, of all in a file, and one inside the other
 _SUBSET = re.compile(r"(<!DOCTYPE[^\[<>]{0,1000})\[(.{0,100000}?)\]\s{0,100}>", re.I | re.S)
 _DECLARED = re.compile(r"<!ENTITY\s{1,20}([\w:.-]{1,60})\s{1,20}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})')\s{0,20}>")
 _REFERENCE = re.compile(r"&([^\W\d][\w:.-]{0,60});")
@@ -47,7 +46,7 @@ class Entities:
             text = html.unescape(f"&{name};")
             return "" if text.startswith("&") and name != "amp" else text
         if name not in self._words:
-            self._words[name] = None  # also for references to itself
+            self._words[name] = None  # also for who asks from inside it
             self._words[name] = self._read(self._declared[name], deep)
         return self._words[name]
 
@@ -94,8 +93,8 @@ def put_in_text(source: str) -> str:
     return f"{source[: subset.start()]}{subset[1]}>{_REFERENCE.sub(named, source[subset.end() :])}"
 
 
-_RATIO = 200  # maximum ratio of expanded to compressed size of an entry; a higher ratio is only reached deliberately
-_SMALL = 16 * 2**20  # bytes up to which the ratio is ignored, since a blank sheet compresses well
+_RATIO = 200  # expanded to packed bytes of an entry; text that is far better packed is made to be so
+_SMALL = 16 * 2**20  # bytes below which the ratio does not matter: a blank sheet packs well
 _ENCRYPTED = 0x1
 
 
@@ -114,17 +113,18 @@ class Package:
             self._zip = zipfile.ZipFile(path if data is None else io.BytesIO(data))
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise BrokenFileError(
-                f"{path}: the package is damaged, so its entries cannot be listed ({error})."
+                f"the package is damaged, so its entries cannot be listed ({error}).", file=path
             ) from error
         entries = self._zip.infolist()
-        limits.check("max_entries", len(entries), f"{path}: it contains {len(entries):,} files")
+        limits.check("max_entries", len(entries), f"it contains {len(entries):,} files", file=path)
         size = sum(entry.file_size for entry in entries)
-        limits.check("max_expanded_bytes", size, f"{path}: unpacked it has {size:,} bytes")
+        limits.check("max_expanded_bytes", size, f"unpacked it has {size:,} bytes", file=path)
         for entry in entries:
             if entry.file_size > max(_SMALL, _RATIO * entry.compress_size):
                 raise LimitError(
-                    f"{path}: '{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
-                    f"{entry.compress_size:,}, as a file does that is made to fill the memory."
+                    f"'{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
+                    f"{entry.compress_size:,}, as a file does that is made to fill the memory.",
+                    file=path,
                 )
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}
         self._spellings = {_spelling(name): entry for name, entry in self._entries.items()}
@@ -158,7 +158,7 @@ class Package:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"{self._path}: the package is damaged, so '{name}' in it cannot be unpacked ({error})."
+                f"the package is damaged, so '{name}' in it cannot be unpacked ({error}).", file=self._path
             ) from error
 
     def stream(self, name: str) -> IO[bytes]:
@@ -168,16 +168,16 @@ class Package:
             return self._zip.open(entry)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"{self._path}: the package is damaged, so '{name}' in it cannot be unpacked ({error})."
+                f"the package is damaged, so '{name}' in it cannot be unpacked ({error}).", file=self._path
             ) from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         """Return an entry for reading. Raise DocumentError if it is missing, PasswordError if it is encrypted."""
         entry = self._find(name)
         if entry is None:
-            raise BrokenFileError(f"{self._path}: the package is damaged: '{name}' is missing in it.")
+            raise BrokenFileError(f"the package is damaged: '{name}' is missing in it.", file=self._path)
         if entry.flag_bits & _ENCRYPTED:
-            raise PasswordError(f"{self._path}: the file is encrypted.", "Save it without a password.")
+            raise PasswordError("the file is encrypted.", "Save it without a password.", file=self._path)
         return entry
 
     def xml(self, name: str) -> etree._Element:
@@ -185,7 +185,7 @@ class Package:
 
     def root(self, name: str, data: bytes) -> etree._Element:
         """Return the root element of an entry's XML text ``data``."""
-        root, whole = read_xml(data, f"{self._path}: the file is damaged: '{name}' in it")
+        root, whole = read_xml(data, f"the file is damaged: '{name}' in it", file=self._path)
         if not whole:
             self.warnings.append(f"'{name}' in the file is damaged or nested too deeply, and was read only in part")
         return root
@@ -203,7 +203,7 @@ def words_of(element: etree._Element) -> str:
     return "".join(map(str, element.itertext()))
 
 
-def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
+def read_xml(data: bytes, what: str, file: object = "") -> tuple[etree._Element, bool]:
     """Return the root element of an XML text, and whether all of it could be read. ``what`` begins the error message.
 
     Declared entities are replaced by their texts within limits; nothing is fetched. libxml2 limits the depth and the
@@ -218,9 +218,9 @@ def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
             root = etree.fromstring(data, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             if recover:
-                raise BrokenFileError(f"{what} is not valid XML ({error}).") from error
+                raise BrokenFileError(f"{what} is not valid XML ({error}).", file=file) from error
             continue
         if root is not None:
             put_in(root)
             return root, not recover
-    raise BrokenFileError(f"{what} is not valid XML.")
+    raise BrokenFileError(f"{what} is not valid XML.", file=file)

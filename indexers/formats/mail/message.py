@@ -44,10 +44,10 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
     """
     data = path.read_bytes()
     if not data.strip():
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     message = message_of(data)
     if not (message.keys() and (message["from"] or message["subject"] or message["date"] or message["mime-version"])):
-        raise BrokenFileError(f"{path}: not a mail (it has no sender, subject or date).")
+        raise BrokenFileError("not a mail (it has no sender, subject or date).", file=path)
     metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
     pictures = ShownPictures(lambda _: message_of(data))
     fields = {key: value for key, value in metadata.items() if value}
@@ -60,8 +60,8 @@ def read_mbox(path: Path, limits: ParseLimits) -> Flow:
     box = Mailbox(path)
     count = len(box)
     if not count:
-        raise DocumentError(f"{path}: it holds no messages.")
-    limits.check("max_pages", count, f"{path}: it has {count:,} messages")
+        raise DocumentError("it holds no messages.", file=path)
+    limits.check("max_pages", count, f"it has {count:,} messages", file=path)
     pictures = ShownPictures(lambda number: message_of(box.read(number)))
     messages = (message_of(box.read(number)) for number in range(1, count + 1))
     warnings: list[str] = []

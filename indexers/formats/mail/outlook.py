@@ -42,7 +42,7 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
             blocks = list(_message_blocks(file, path, pictures))
             subject, date = _string(file, "", _SUBJECT), _date(file)
     except _DAMAGED as error:
-        raise BrokenFileError(f"{path}: the file is damaged: it cannot be read as a message ({error}).") from error
+        raise BrokenFileError(f"the file is damaged: it cannot be read as a message ({error}).", file=path) from error
     metadata = {"title": subject, "date": date}
     return Flow(
         iter([Part(blocks, date[:10] or "message")]), {k: v for k, v in metadata.items() if v},
@@ -90,7 +90,7 @@ def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
                 if not _shown_as(file, folder):
                     yield Member(name or folder.rpartition("/")[2], partial(_file, file, stream))
     except _DAMAGED as error:
-        raise BrokenFileError(f"{path}: the file is damaged: it cannot be read as a message ({error}).") from error
+        raise BrokenFileError(f"the file is damaged: it cannot be read as a message ({error}).", file=path) from error
 
 
 def _file(file: Any, stream: str) -> list[bytes]:

@@ -119,7 +119,7 @@ class _Reader:
                 try:
                     roots.append(part(self._package, target))
                 except DocumentError as error:
-                    self.warnings.append(str(error).removeprefix(f"{self._path}: "))
+                    self.warnings.append(str(error.without_file))
         return roots
 
     def parts(self) -> Iterator[Part]:

@@ -25,7 +25,7 @@ def open_odf(path: Path, limits: ParseLimits) -> tuple[Package, bytes | None]:
     if head.startswith(b"PK") or b"<" not in head or zipfile.is_zipfile(path):
         return Package(path, limits), None
     limits.check_file(path)
-    root, whole = read_xml(path.read_bytes(), f"{path}: damaged, it")
+    root, whole = read_xml(path.read_bytes(), "damaged, it", file=path)
     etree.strip_elements(root, f"{_OFFICE}binary-data", with_tail=False)
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as entries:

@@ -42,8 +42,8 @@ class Heads(NamedTuple):
 class Grid:
     """The non-blank rows of a sheet in order. ``apart`` are blocks other than cells, each with its row."""
 
-    def __init__(self, limits: ParseLimits, what: str, merged: Sequence[Span] = ()) -> None:
-        self._limits, self._what = limits, what
+    def __init__(self, limits: ParseLimits, what: str, merged: Sequence[Span] = (), file: object = "") -> None:
+        self._limits, self._what, self._file = limits, what, file
         self.numbers: list[int] = []
         self._rows: list[str] = []
         self.first, self.last = 1 << 30, -1  # columns
@@ -62,7 +62,7 @@ class Grid:
         extent = (self.last + 1) * (bottom - top + 1)
         width = self.last - self.first + 1
         if width * (len(self) + 1) > self._limits.max_cells or (self.last > 255 and extent > self._limits.max_cells):
-            self._limits.check("max_cells", extent, f"{self._what} reaches over {extent:,} cells")
+            self._limits.check("max_cells", extent, f"{self._what} reaches over {extent:,} cells", self._file)
         row = [""] * (max(cells) + 1)
         for at, text in cells.items():
             row[at] = text.replace(_BETWEEN, " ")

@@ -54,7 +54,7 @@ def convert(program: str, path: Path, ending: str) -> bytes:
             _run(command, path)
         converted = Path(folder, f"{path.stem}.{ending}")
         if not converted.exists():
-            raise DocumentError(f"{path}: LibreOffice cannot open the file, because it is encrypted or damaged.")
+            raise DocumentError("LibreOffice cannot open the file, because it is encrypted or damaged.", file=path)
         return converted.read_bytes()
 
 
@@ -67,7 +67,7 @@ def _run(command: Sequence[str], path: Path) -> int:
     try:
         return process.wait(_SECONDS)
     except subprocess.TimeoutExpired as error:
-        raise DocumentError(f"{path}: LibreOffice took more than {_SECONDS:.0f} s to open it.") from error
+        raise DocumentError(f"LibreOffice took more than {_SECONDS:.0f} s to open it.", file=path) from error
     finally:
         if process.poll() is None:
             kill_tree(process)
@@ -82,8 +82,9 @@ def office_pdf(path: Path) -> bytes:
     program = find_libreoffice()
     if program is None:
         raise DocumentError(
-            f"{path}: the view 'printed' needs LibreOffice, which is not installed.",
+            "the view 'printed' needs LibreOffice, which is not installed.",
             "Install LibreOffice, or leave this view out.",
+            file=path,
         )
     return convert(program, path, "pdf")
 

@@ -33,7 +33,7 @@ def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
         with olefile.OleFileIO(str(path)) as file:
             return {name: file.openstream(name).read() for name in names if file.exists(name)}
     except (OSError, ValueError, IndexError) as error:
-        raise BrokenFileError(f"{path}: the file is damaged: its streams cannot be listed.") from error
+        raise BrokenFileError("the file is damaged: its streams cannot be listed.", file=path) from error
 
 
 _WORD_97, _WORD_6 = 0xA5EC, (0xA5DC, 0xA697, 0xA699)
@@ -68,20 +68,20 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
         magic, flags = unpack_from("<H8xH", data)
         if flags & _ENCRYPTED:
             kind = "XOR" if flags & _OBFUSCATED else "RC4"
-            raise PasswordError(f"{path}: the file is encrypted ({kind}).", "Save it without a password.")
+            raise PasswordError(f"the file is encrypted ({kind}).", "Save it without a password.", file=path)
         if magic in _WORD_6:
             first, end = unpack_from("<II", data, 0x18)
             return Flow(
                 iter([Part(list(_page_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True
             )
         if magic != _WORD_97:
-            raise BrokenFileError(f"{path}: the file is damaged, or it is not a Word 97 file.")
+            raise BrokenFileError("the file is damaged, or it is not a Word 97 file.", file=path)
         table = stored.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
         text, pieces = _read_text(data, table)
         looks = _looks(data, table)
         counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
     except (struct.error, IndexError, ValueError) as error:
-        raise BrokenFileError(f"{path}: the file is damaged: its text cannot be read.", "Save it as DOCX.") from error
+        raise BrokenFileError("the file is damaged: its text cannot be read.", "Save it as DOCX.", file=path) from error
     return Flow(_document_parts(text, counts, pieces, looks), clauses=True)
 
 
@@ -236,7 +236,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
     stored = streams(path, limits, "PowerPoint Document", "Current User", "EncryptedSummary")
     data, user = stored.get("PowerPoint Document", b""), stored.get("Current User", b"")
     if "EncryptedSummary" in stored or user[12:16] == _ENCRYPTED_USER.to_bytes(4, "little"):
-        raise PasswordError(f"{path}: the file is encrypted.", "Save it without a password.")
+        raise PasswordError("the file is encrypted.", "Save it without a password.", file=path)
     try:
         places, document = _directory(data, unpack_from("<I", user, 16)[0])
         lists: dict[int, list[tuple[int, int, list[tuple[int, str]]]]] = {}
@@ -250,7 +250,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
         ]
     except (struct.error, KeyError, IndexError, ValueError) as error:
         raise BrokenFileError(
-            f"{path}: the file is damaged: its slides cannot be listed.", "Save it as PPTX."
+            "the file is damaged: its slides cannot be listed.", "Save it as PPTX.", file=path
         ) from error
     return Flow(iter(parts))
 

@@ -64,7 +64,7 @@ def main_part(package: Package, path: object, default: str) -> str:
             return target
     if default in package:
         return default
-    raise BrokenFileError(f"{path}: the file is damaged: the main document is missing in it.")
+    raise BrokenFileError("the file is damaged: the main document is missing in it.", file=path)
 
 
 def properties(package: Package) -> dict[str, str]:

@@ -46,7 +46,7 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     """Read a text (ODT), a presentation (ODP) or a drawing (ODG). Raise PasswordError if it is encrypted."""
     package, data = open_odf(path, limits)
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise PasswordError(f"{path}: the file is encrypted.", "Save it without a password.")
+        raise PasswordError("the file is encrypted.", "Save it without a password.", file=path)
     root = package.xml("content.xml")
     styles = [package.xml("styles.xml")] if "styles.xml" in package else []
     metadata: dict[str, str] = {}
@@ -57,7 +57,7 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     body = root.find(f"{OFFICE}body")
     content = next((element for element in (body if body is not None else ()) if element.tag.startswith(OFFICE)), None)
     if content is None:
-        raise BrokenFileError(f"{path}: the file is damaged: it has no content.")
+        raise BrokenFileError("the file is damaged: it has no content.", file=path)
     reader = _Reader(package, [root, *styles])
     images = packed_pictures(path, limits, data)
     if content.tag in (f"{OFFICE}presentation", f"{OFFICE}drawing"):

@@ -44,7 +44,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
         count = len(slides)
     except Exception as error:
         raise BrokenFileError(
-            f"{path}: the file is damaged: its slides cannot be listed ({plain_reason(error, str(path))})."
+            f"the file is damaged: its slides cannot be listed ({plain_reason(error, str(path))}).", file=path
         ) from error
     finally:
         package.close()

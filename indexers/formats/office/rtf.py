@@ -62,12 +62,12 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
     data = path.read_bytes()
     start = data[:1024].find(_RTF)
     if start < 0:
-        raise DocumentError(f"{path}: not an RTF file (it does not begin with {{\\rtf).")
+        raise DocumentError("not an RTF file (it does not begin with {\\rtf).", file=path)
     try:
         text, warnings = _rtf_text(data[start:])
     except _UNREADABLE as error:
         raise BrokenFileError(
-            f"{path}: the file is damaged: it cannot be read as RTF ({plain_reason(error)})."
+            f"the file is damaged: it cannot be read as RTF ({plain_reason(error)}).", file=path
         ) from error
     return Flow(_rtf_pages(text), _rtf_info(data), warnings, clauses=True)
 

@@ -30,7 +30,7 @@ _DEEPEST = 30
 def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> Iterator[tuple[str, Grid]]:
     """Read the sheets of an OpenDocument file. Raise PasswordError if it is encrypted."""
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise PasswordError(f"{path}: the file is encrypted.", "Save it without a password.")
+        raise PasswordError("the file is encrypted.", "Save it without a password.", file=path)
     root = package.xml("content.xml")
     warnings += package.warnings
     raised = text_shifts(root)
@@ -63,7 +63,7 @@ def _ods_sheets(
     for table in root.iter(f"{_TABLE}table"):
         if any(str(node.tag) == f"{_TABLE}table" for node in table.iterancestors()):
             continue
-        grid = Grid(limits, f"{path}: a sheet")
+        grid = Grid(limits, "a sheet", file=path)
         number = hidden = 0
         name = table.get(f"{_TABLE}name") or "Sheet"
         for row in _row_elements(table, 0):
@@ -199,16 +199,16 @@ def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -
 def read_spreadsheetml(path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
     """Read the sheets of a workbook saved as XML by Excel 2003."""
     limits.check_file(path)
-    root, _ = read_xml(path.read_bytes(), f"{path}: the file is damaged: it")
+    root, _ = read_xml(path.read_bytes(), "the file is damaged: it", file=path)
     sheets = list(root.iter(f"{_SS}Worksheet"))
     if not sheets:
-        raise BrokenFileError(f"{path}: the file is damaged: it has no sheets.")
+        raise BrokenFileError("the file is damaged: it has no sheets.", file=path)
     return _xml_sheets(sheets, path, limits)
 
 
 def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
     for sheet in sheets:
-        grid = Grid(limits, f"{path}: a sheet")
+        grid = Grid(limits, "a sheet", file=path)
         number = 0
         for row in sheet.iter(f"{_SS}Row"):
             number = _int(row.get(f"{_SS}Index"), number + 1)

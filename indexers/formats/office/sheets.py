@@ -47,7 +47,7 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
     if hidden:
         warnings.append(f"{hidden} of its {book.nsheets} sheets are hidden; they were read, too")
     for at, name in enumerate(book.sheet_names()):
-        grid = Grid(limits, f"{path}: a sheet")
+        grid = Grid(limits, "a sheet", file=path)
         try:
             sheet = book.sheet_by_index(at)
             grid.merged += [Span(a + 1, c, b, d - 1) for a, b, c, d in sheet.merged_cells[:_MOST_MERGED]]
@@ -151,7 +151,7 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
     if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
         return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
     if _BEFORE_1993.match(head):
-        raise DocumentError(f"{path}: a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.")
+        raise DocumentError("a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.", file=path)
     if not head.startswith(_OLE):
         return read_table(path, limits)
     try:
@@ -171,11 +171,11 @@ def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[
             book = calamine.CalamineWorkbook.from_path(str(path))
     except calamine.PasswordError as error:
         raise PasswordError(
-            f"{path}: the file is encrypted{_encryption_kind(path)}.", "Save it without a password."
+            f"the file is encrypted{_encryption_kind(path)}.", "Save it without a password.", file=path
         ) from error
     except (calamine.CalamineError, OSError, ValueError) as error:
         why = plain_reason(error, str(path))
-        raise BrokenFileError(f"{path}: the file is damaged: it cannot be read as a workbook ({why}).") from error
+        raise BrokenFileError(f"the file is damaged: it cannot be read as a workbook ({why}).", file=path) from error
     return _sheets(book, calamine.CalamineError, warnings, limits)
 
 
@@ -298,14 +298,14 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
     """Read a CSV or TSV file with any delimiter."""
     text, warnings = read_text(path)
     cells = 0
-    grid = Grid(limits, f"{path}: it")
+    grid = Grid(limits, "it", file=path)
     try:
         for at, row in enumerate(table_rows(text), 1):
             cells += len(row)
-            limits.check("max_cells", cells, f"{path}: it has {cells:,} cells or more")
+            limits.check("max_cells", cells, f"it has {cells:,} cells or more", file=path)
             grid.add(at, {place: cell for place, cell in enumerate(row) if cell})
     except csv.Error as error:
-        raise DocumentError(f"{path}: its rows cannot be told apart ({error}).") from error
+        raise DocumentError(f"its rows cannot be told apart ({error}).", file=path) from error
     return Flow(sheet_parts(path.stem, grid), {}, warnings)
 
 

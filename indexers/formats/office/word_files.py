@@ -34,7 +34,7 @@ def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
     if head.startswith(b"PK") or b"<" not in head or zipfile.is_zipfile(path):
         return None
     limits.check_file(path)
-    root, _ = read_xml(path.read_bytes(), f"{path}: damaged, it")
+    root, _ = read_xml(path.read_bytes(), "damaged, it", file=path)
     parts: dict[str, bytes] = {}
     if root.tag == f"{_PACKAGE}package":
         for part in root.iter(f"{_PACKAGE}part"):

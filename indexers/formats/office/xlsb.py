@@ -25,7 +25,7 @@ _COMMENT, _COMMENT_TEXT = 635, 637
 _ERRORS = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A",
            43: "#GETTING_DATA"}  # fmt: skip
 _MOST_MERGED, _MOST_NOTES, _LONGEST_CELL, _MOST_COLUMNS = 20_000, 2_000, 32_767, 16_384
-_LEAST = {  # minimum bytes of a record
+_LEAST = {  # bytes of a record
     _ROW: 12, **dict.fromkeys((_RK, _SHARED, _STRING, _FORMULA_STRING), 12), _RICH: 13, _REAL: 16, _FORMULA_REAL: 16,
     **dict.fromkeys((_ERROR, _BOOLEAN, _FORMULA_BOOLEAN, _FORMULA_ERROR), 9), 1: 8, _MERGED: 16, _COLUMN: 18,
     _PROPERTIES: 4, _SHEET: 16, _ITEM: 5, _FORMAT: 6, _STYLE: 4, _COMMENT: 8, _COMMENT_TEXT: 5,
@@ -35,14 +35,14 @@ _UNREADABLE = (struct.error, IndexError, UnicodeDecodeError)
 
 
 class XlsbBook:
-    """An open XLSB workbook. Raises DocumentError if its list of sheets cannot be read."""
+    """An open workbook. Raises DocumentError where its list of sheets cannot be read."""
 
     def __init__(self, package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> None:
         self._package, self._path, self._limits, self._warnings = package, path, limits, warnings
         main = main_part(package, path, "xl/workbook.bin")
         related = relations(package, main)
         targets = dict(related.values())
-        self.sheets: list[tuple[str, str]] = []  # name and part of each sheet
+        self.sheets: list[tuple[str, str]] = []  # name and part
         self._since_1904 = False
         hidden = 0
         for kind, data in self._records(main, "its list of sheets"):
@@ -51,7 +51,7 @@ class XlsbBook:
             elif kind == _SHEET:
                 start = next(
                     (at for at in (8, 12) if _text(data, at)[0] in related), 8
-                )  # beta versions of Excel 2007 store it there
+                )  # as betas of Excel 2007 have it
                 relation, at = _text(data, start)
                 name, _ = _text(data, at)
                 _, target = related.get(relation, ("", ""))
@@ -59,7 +59,7 @@ class XlsbBook:
                     self.sheets.append((name or f"Sheet{len(self.sheets) + 1}", target))
                     hidden += unpack_from("<I", data)[0] in (1, 2)
         if not self.sheets:
-            raise BrokenFileError(f"{path}: damaged, it lists no sheets.")
+            raise BrokenFileError("damaged, it lists no sheets.", file=path)
         if hidden:
             warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
         strings = self._records(targets.get("sharedStrings", ""), "its list of strings")
@@ -68,7 +68,7 @@ class XlsbBook:
 
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
-        grid = Grid(self._limits, f"{self._path}: a sheet")
+        grid = Grid(self._limits, "a sheet", file=self._path)
         cells: dict[int, str] = {}
         number = rows = 0
         columns: list[tuple[int, int]] = []

@@ -39,7 +39,7 @@ _UNREADABLE = (etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError, O
 
 
 class XlsxBook:
-    """An open XLSX workbook. Raises DocumentError if its list of sheets cannot be read."""
+    """An open workbook. Raises DocumentError where its list of sheets cannot be read."""
 
     def __init__(self, package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> None:
         self._package, self._path, self._limits, self._warnings = package, path, limits, warnings
@@ -49,7 +49,7 @@ class XlsxBook:
         self._related = dict(related.values())
         first = next(root.iter("{*}workbookPr"), None)
         self._since_1904 = first is not None and first.get("date1904") in ("1", "true")
-        self.sheets: list[tuple[str, str]] = []  # name and part of each sheet
+        self.sheets: list[tuple[str, str]] = []  # name and part
         hidden = 0
         for sheet in root.iter("{*}sheet"):
             _, target = related.get(sheet.get(f"{R}id") or "", ("", ""))
@@ -61,12 +61,12 @@ class XlsxBook:
         if hidden:
             warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
         self._strings = self._shared()
-        self._struck: set[str] = set()  # cell styles with struck-out words
+        self._struck: set[str] = set()  # styles of cells whose words are struck out
         self._formats = self._styles()
 
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
-        grid = Grid(self._limits, f"{self._path}: a sheet", self._merged(target))
+        grid = Grid(self._limits, "a sheet", self._merged(target), file=self._path)
         rows = _Rows(self._strings, self._formats, self._since_1904, self._struck)
         try:
             for number, cells in rows.read(self._stream(target)):
@@ -100,7 +100,7 @@ class XlsxBook:
                         )
                     before = piece[-200:]
         except _UNREADABLE:
-            pass  # the reader of its rows reports it
+            pass  # the reader of its rows says so
         return list(spans)
 
     def _shared(self) -> list[str]:
@@ -198,10 +198,10 @@ class _Rows:
         self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, struck: Collection[str]
     ) -> None:
         self._strings, self._formats, self._since_1904, self._struck = strings, formats, since_1904, struck
-        self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas with row and column, by their index
-        self._place = 0, 0  # row and column of the present cell
+        self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas, row and column, by their index
+        self._place = 0, 0  # row and column of the cell that is read
         self._ranges: list[tuple[int, int]] = []  # hidden columns
-        self.hidden_columns: set[int] = set()  # hidden columns that have cells
+        self.hidden_columns: set[int] = set()  # those of them that hold anything
         self.uncomputed = self.hidden = 0
         self.heads: list[tuple[int, Block]] = []
 

@@ -105,35 +105,36 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
         with path.open("rb") as file:
             head = file.read(1024)
     except OSError as error:
-        raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise DocumentError(f"cannot be read ({error.strerror}).", file=path) from error
     if not head:
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     if b"%PDF-" not in head:
-        raise BrokenFileError(f"{path}: not a PDF (it does not begin with %PDF-).")
+        raise BrokenFileError("not a PDF (it does not begin with %PDF-).", file=path)
     try:
         document = PatientDocument(path, filetype="pdf")
         locked = bool(document.needs_pass and not document.authenticate(password or ""))
         pages = 0 if locked else document.page_count
     except Exception as error:  # MuPDF raises many types for damaged input
         if out_of_memory(error):
-            raise too_large(f"{path}: it") from error
+            raise too_large("it", file=path) from error
         if handler := _security_handler(path):
             raise _unopened(path, handler) from error
         reason = " ".join(str(error).replace(str(path), path.name).split())
-        raise BrokenFileError(f"{path}: the file is damaged: no PDF reader can open it ({reason}).") from error
+        raise BrokenFileError(f"the file is damaged: no PDF reader can open it ({reason}).", file=path) from error
     if locked:
         document.close()
         problem = "the password is wrong" if password else "encrypted"
         raise LockedError(
-            f"{path}: {problem}.",
+            f"{problem}.",
             Advice("Give its password, or save a copy without one.", "Give its password with --password."),
+            file=path,
         )
     if pages == 0:
         document.close()
-        raise BrokenFileError(f"{path}: it has no pages, or they are damaged beyond repair.")
+        raise BrokenFileError("it has no pages, or they are damaged beyond repair.", file=path)
     try:
-        limits.check("max_pages", pages, f"{path}: it has {pages:,} pages")
-        limits.check("max_objects", objects := document.xref_length(), f"{path}: it has {objects:,} objects")
+        limits.check("max_pages", pages, f"it has {pages:,} pages", file=path)
+        limits.check("max_objects", objects := document.xref_length(), f"it has {objects:,} objects", file=path)
     except LimitError:
         document.close()
         raise
@@ -146,7 +147,7 @@ def _security_handler(path: Path) -> str:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             reference = _ENCRYPT.search(data)
             start = data.find(b"%d %d obj" % (int(reference[1]), int(reference[2]))) if reference else -1
-            # the handler's name is in the object, or in the trailer itself
+            # the handler's name stands in the object, or in the trailer itself
             around = data[start : start + _ENCRYPT_BYTES] if start >= 0 else b""
             around = around or (
                 data[inline : inline + _ENCRYPT_BYTES] if (inline := data.find(b"/Encrypt")) >= 0 else b""
@@ -162,16 +163,16 @@ def _unopened(path: Path, handler: str) -> DocumentError:
         problem, what = "encrypted with a certificate, so a password cannot open it.", "the certificate"
     else:
         problem, what = f"encrypted by '{handler}', so only its own program can open it.", "that program"
-    return DocumentError(f"{path}: {problem}", f"Open it with {what}, save it without encryption, and index that copy.")
+    return DocumentError(problem, f"Open it with {what}, save it without encryption, and index that copy.", file=path)
 
 
-def too_large(what: str) -> LimitError:
+def too_large(what: str, file: object = "") -> LimitError:
     return LimitError(
-        f"{what} needs more memory than a worker may use.", "Raise the setting max_worker_memory to read it."
+        f"{what} needs more memory than a worker may use.", "Raise the setting max_worker_memory to read it.", file=file
     )
 
 
-_last: dict[tuple[object, ...], pymupdf.Document] = {}  # at most one, since its next page is likely to be requested
+_last: dict[tuple[object, ...], pymupdf.Document] = {}  # one at most: its next page is likely asked for
 
 
 @contextmanager
@@ -203,7 +204,7 @@ def _file_identity(path: Path) -> tuple[int, ...]:
 
 
 @contextmanager
-def drawing(what: str, setting: str) -> Iterator[None]:
+def drawing(what: str, setting: str, file: object = "") -> Iterator[None]:
     """Translate drawing errors: DocumentError if ``what`` cannot be drawn, LimitError if that takes too much memory.
 
     The LimitError advises to lower ``setting``.
@@ -215,13 +216,15 @@ def drawing(what: str, setting: str) -> Iterator[None]:
     except Exception as error:  # MuPDF raises many types
         if out_of_memory(error):
             raise LimitError(
-                f"{what} cannot be drawn in the memory that a worker may use.", f"Lower the setting {setting}."
+                f"{what} cannot be drawn in the memory that a worker may use.",
+                f"Lower the setting {setting}.",
+                file=file,
             ) from error
-        raise DocumentError(f"{what} cannot be drawn ({error}).") from error
+        raise DocumentError(f"{what} cannot be drawn ({error}).", file=file) from error
 
 
 _STREAM_REFERENCE = re.compile(r"(\d+) \d+ R")
-_NAMES = ("UF", "F", "DOS", "Unix", "Mac")  # keys of a file specification, in the order of preference
+_NAMES = ("UF", "F", "DOS", "Unix", "Mac")  # keys of a file specification, best first
 
 
 def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
@@ -236,7 +239,7 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
                     streams.add(stream)
                     names.add(name)
                     yield Member(_readable(name), partial(_read_embedded, partial(document.xref_stream, stream)))
-        for key in document.embfile_names():  # some file specifications are only in the name tree
+        for key in document.embfile_names():  # file specifications may stand within the tree of names
             info = document.embfile_info(key)
             name = info["ufilename"] or info["filename"] or key
             if name not in names:

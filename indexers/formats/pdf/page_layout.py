@@ -186,7 +186,7 @@ def pdf_layout(
     path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
 ) -> PageLayout:
     """Return the layout of a page (1-based). ``lines`` are the stored lines. Raise the errors of drawing the page."""
-    with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "max_page_characters"):
+    with viewing(path, password, limits) as document, drawing(f"page {number}", "max_page_characters", file=path):
         page = document[number - 1]
         glyphs, ink = _glyphs(page, lines), Ink(page)
         words = [
@@ -276,7 +276,7 @@ def page_regions(
     ModelError if the model cannot be loaded.
     """
     _model()
-    with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "max_page_characters"):
+    with viewing(path, password, limits) as document, drawing(f"page {number}", "max_page_characters", file=path):
         page = document[number - 1]
         if not lines:
             return (*(regions := _regions(page)), *_figure_regions(page, number, regions))

@@ -29,7 +29,7 @@ def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Pi
 
     Raise DocumentError if a page cannot be drawn, LimitError if that takes too much memory.
     """
-    with viewing(path, password, limits) as document, drawing(f"{path}: {_name_pages(pages)}", "image_dpi"):
+    with viewing(path, password, limits) as document, drawing(_name_pages(pages), "image_dpi", file=path):
         return _picture([(number, document[number - 1]) for number in pages], how)
 
 
@@ -127,7 +127,7 @@ def draw(path: Path, password: str | None, number: int, how: Drawing, limits: Pa
 
     Raise DocumentError if it cannot be drawn, LimitError if that takes too much memory.
     """
-    with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "image_max_side"):
+    with viewing(path, password, limits) as document, drawing(f"page {number}", "image_max_side", file=path):
         page = document[number - 1]
         width, height = float(page.rect.width), float(page.rect.height)
         dpi, across, down = layout(width, height, how)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hybrid_core.errors import BrokenFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import read_text
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part
 from indexers.formats.limits import ParseLimits
@@ -50,9 +51,9 @@ def _components(path: Path, limits: ParseLimits, title: str) -> tuple[Component,
     text, warnings = read_text(path)
     root, whole = read_components(text.removeprefix("\ufeff"))
     if not root.inner:
-        raise BrokenFileError(f"{path}: the file is damaged: it holds no {title} (no line BEGIN:).")
+        raise BrokenFileError(f"the file is damaged: it holds no {title} (no line BEGIN:).", file=path)
     if not whole:
-        warnings.append("it ends in the middle of a record")
+        warnings.append(Note("read.cut-record"))
     return root, warnings
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import BrokenFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import read_text
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part
 from indexers.formats.limits import ParseLimits
@@ -38,9 +39,9 @@ def read_citations(path: Path, limits: ParseLimits) -> Flow:
     is_ris = path.suffix.lower() == ".ris" or re.match(r"\s*TY {1,2}- ", text) is not None
     entries, outside, whole = read_ris(text) if is_ris else read_bibtex(text)
     if not entries:
-        raise BrokenFileError(f"{path}: the file is damaged: it holds no entry of a bibliography.")
+        raise BrokenFileError("the file is damaged: it holds no entry of a bibliography.", file=path)
     if not whole:
-        warnings.append("it ends in the middle of an entry")
+        warnings.append(Note("read.cut-entry"))
     blocks: list[Block] = [Paragraph("\n".join(outside), "entry 0")]
     for number, entry in enumerate(entries, 1):
         blocks += entry_blocks(entry, f"entry {number}")

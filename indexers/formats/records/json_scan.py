@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import BrokenFileError
+from hybrid_core.types.notes import NONE, Note
 
 DEEPEST = 60
 _TOKEN = re.compile(
@@ -49,8 +50,8 @@ class Scan:
 def scan_values(text: str) -> Scan:
     """Read as many values as possible. Return no value if the text does not begin like JSON."""
     scan = Scan()
-    stack: list[list[Any]] = []  # open containers
-    keys: list[str | None] = []  # for open objects, the name of the next value
+    stack: list[list[Any]] = []  # containers that are open
+    keys: list[str | None] = []  # of objects among them, the name whose value comes next
     extra, wrong, first = 0, 0, True
     for token in _TOKEN.finditer(text):
         if token["gap"] is not None:
@@ -64,7 +65,7 @@ def scan_values(text: str) -> Scan:
             scan.deep = scan.deep or extra > 0
             if extra > 1:
                 continue
-            value = Object() if sign == "{" and not extra else []  # the innermost list collects all deeper values
+            value = Object() if sign == "{" and not extra else []  # the last list takes all that lies deeper
         elif sign in ("]", "}"):
             extra = max(0, extra - 1)
             if stack and not extra:
@@ -151,21 +152,21 @@ def line_values(text: str, named: bool) -> tuple[list[Any], int] | None:
     return None if wrong > len(lines) / 2 or (not named and wrong) else (values, wrong)
 
 
-def whole_values(text: str, path: Path) -> tuple[list[Any], str]:
+def whole_values(text: str, path: Path) -> tuple[list[Any], Note]:
     """Return the values of a file, and a note if it is not strict JSON. Raise BrokenFileError if it has no value."""
     try:
-        return [_bounded(_loads(text), text)], ""
+        return [_bounded(_loads(text), text)], NONE
     except (ValueError, RecursionError):
         scanned = scan_values(text)
     if not scanned.values:
-        raise BrokenFileError(f"{path}: the file is damaged: it is not JSON (line {scanned.line or 1}).")
+        raise BrokenFileError(f"the file is damaged: it is not JSON (line {scanned.line or 1}).", file=path)
     if scanned.deep:
-        return scanned.values, f"it is nested too deeply: values below level {DEEPEST} were read without their levels"
+        return scanned.values, Note("read.deep-values", level=DEEPEST)
     if scanned.cut:
-        return scanned.values, "it ends in the middle of a value, and was read only in part"
+        return scanned.values, Note("read.cut-value")
     if scanned.line:
-        return scanned.values, f"it is not strict JSON, first in line {scanned.line:,}"
-    return scanned.values, ""
+        return scanned.values, Note("read.no-strict-json", line=scanned.line)
+    return scanned.values, NONE
 
 
 def _bounded(value: Any, text: str) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import read_text
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.limits import ParseLimits
@@ -39,8 +39,7 @@ def read_json(path: Path, limits: ParseLimits) -> Flow:
     if lines is not None:
         values, wrong = lines
         if wrong:
-            warnings.append(f"{counted(wrong, 'line')} of it {'is' if wrong == 1 else 'are'} not JSON, "
-                            "and read as written")  # fmt: skip
+            warnings.append(Note("read.lines-no-json", lines=wrong))
         blocks = writer.records(values, 1, "record")
     else:
         values, problem = whole_values(text, path)
@@ -54,12 +53,9 @@ def read_json(path: Path, limits: ParseLimits) -> Flow:
             blocks = writer.records(values, 1, "record")
     written = list(blocks)
     if writer.encoded:
-        what = counted(writer.encoded, "encoded value")
-        warnings.append(
-            f"{what} of it (pictures, keys or other data) {'was' if writer.encoded == 1 else 'were'} left out"
-        )
+        warnings.append(Note("read.encoded-left-out", values=writer.encoded))
     if writer.headings > _SECTIONS:
-        warnings.append(f"only its first {_SECTIONS:,} groups are sections of their own; the others were read, too")
+        warnings.append(Note("read.many-groups", groups=_SECTIONS))
     return Flow(iter([Part(written)]), writer.metadata, warnings)
 
 

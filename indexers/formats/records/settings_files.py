@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from hybrid_core.types.notes import NONE, Note
 from indexers.formats.decode import read_text
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Part
 from indexers.formats.limits import ParseLimits, plain_reason
 
 _SECTIONS = 2_000
 _LONGEST_NAME = 120
-_MOST_CHECKED = 5_000_000  # maximum characters of a file whose validity is checked
+_MOST_CHECKED = 5_000_000  # characters up to which it is checked whether a file is valid
 _KEY = re.compile(
     r"""("(?:[^"\\\n]|\\.){1,200}"|'[^'\n]{1,200}'|[^\s\#&*!|>'"%@`,\[\]{}?-][^\n\#]{0,200}?)\s*:(?:\s+(.*))?"""
 )
@@ -42,7 +43,7 @@ def read_toml(path: Path, limits: ParseLimits) -> Flow:
             tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else plain_reason(error)
-            warnings.append(f"it is not valid TOML ({reason}), and was read as text")
+            warnings.append(Note("read.no-toml", reason=reason))
     lines = text.split("\n")
     return _flow(lines, list(_toml_sections(lines)), "toml", warnings)
 
@@ -53,20 +54,21 @@ def _text_of(path: Path, limits: ParseLimits) -> tuple[str, list[str]]:
     return text.removeprefix("\ufeff"), warnings
 
 
-def _yaml_fault(text: str) -> str:
+def _yaml_fault(text: str) -> Note:
     """Return a warning if a text is not valid YAML, else ""."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        for _ in yaml.parse(text, Loader=loader):  # only events: no values are built, so aliases stay small
+        for _ in yaml.parse(text, Loader=loader):  # events: nothing is built, so aliases stay small
             pass
     except yaml.MarkedYAMLError as error:
-        at = f" (line {error.problem_mark.line + 1:,}: {error.problem})" if error.problem_mark else ""
-        return f"it is not valid YAML{at}, and was read as text"
+        if error.problem_mark:
+            return Note("read.no-yaml-at", line=error.problem_mark.line + 1, reason=str(error.problem))
+        return Note("read.no-yaml")
     except (yaml.YAMLError, ValueError, RecursionError):
-        return "it is not valid YAML, and was read as text"
-    return ""
+        return Note("read.no-yaml")
+    return NONE
 
 
 Sections = Sequence[tuple[int, str, int]]  # line (from 0), name, level
@@ -98,7 +100,7 @@ def _toml_sections(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
 
 def _flow(lines: Sequence[str], sections: Sections, language: str, warnings: list[str]) -> Flow:
     if len(sections) > _SECTIONS:
-        warnings.append(f"only its first {_SECTIONS:,} groups are sections of their own; the others were read, too")
+        warnings.append(Note("read.many-groups", groups=_SECTIONS))
     return Flow(iter([Part(list(_blocks(lines, sections[:_SECTIONS], language)))]), {}, warnings)
 
 

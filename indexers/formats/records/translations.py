@@ -10,6 +10,7 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, EmptyFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.limits import ParseLimits
@@ -42,14 +43,14 @@ def read_po(path: Path, limits: ParseLimits) -> Flow:
     limits.check_file(path)
     data = path.read_bytes()
     if not data:
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     label = _CHARSET.search(data[:4096])
     text, warnings = decode(data, path, label[1].decode() if label and label[1] != b"CHARSET" else "")
     entries, whole = _entries(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if not any(entry.parts for entry in entries):
-        raise BrokenFileError(f"{path}: the file is damaged: it holds no translation (no line with msgid).")
+        raise BrokenFileError("the file is damaged: it holds no translation (no line with msgid).", file=path)
     if not whole:
-        warnings.append("it ends in the middle of an entry")
+        warnings.append(Note("read.cut-entry"))
     blocks: list[Block] = []
     head = next((entry for entry in entries if entry.parts.get("msgid") == "" and "msgstr" in entry.parts), None)
     if head is not None:

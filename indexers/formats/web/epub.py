@@ -60,7 +60,7 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
         contents, printed = _navigation(package, name, items, root)
     except DocumentError as error:
         contents, printed = [], []
-        warnings.append(str(error).removeprefix(f"{path}: "))
+        warnings.append(str(error.without_file))
     marks: dict[str, str] = {}
     return Flow(
         _book_parts(package, path, files, contents, printed, marks, warnings), _metadata(root), warnings, marks,
@@ -109,7 +109,7 @@ def _book(package: Package, path: Path) -> str:
     for name in package.names:
         if name.endswith(".opf"):
             return name
-    raise BrokenFileError(f"{path}: the file is damaged: no file in it lists the book's chapters.")
+    raise BrokenFileError("the file is damaged: no file in it lists the book's chapters.", file=path)
 
 
 def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:
@@ -119,7 +119,7 @@ def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:
         method = next((element.get("Algorithm", "") for element in data.iter("{*}EncryptionMethod")), "")
         named = {unquote(element.get("URI", "")) for element in data.iter("{*}CipherReference")}
         if method not in _FONTS and named & texts:
-            raise PasswordError(f"{path}: protected against copying (DRM), so it cannot be read.", "")
+            raise PasswordError("protected against copying (DRM), so it cannot be read.", "", file=path)
 
 
 def _book_parts(
@@ -152,7 +152,7 @@ def _book_parts(
         except PasswordError:
             raise
         except DocumentError as error:
-            warnings.append(str(error).removeprefix(f"{path}: "))
+            warnings.append(str(error.without_file))
             continue
         ids = dict(reversed(page.ids))
         entries = [(ids.get(entry.id, 0), entry) for entry in contents if entry.name == name]

@@ -111,7 +111,7 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
     the page.
     """
     if not data:
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     text, warnings = decode(data, path, declared_label(data))
     text = put_in_text(text)
     return (_as_html(text) if _XML.search(text[:2_000]) else text), warnings

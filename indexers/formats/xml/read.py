@@ -9,7 +9,7 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, EmptyFileError
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Paragraph, Part
 from indexers.formats.flow.safety import read_xml
@@ -63,28 +63,27 @@ def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str
     limits.check_file(path)
     data = path.read_bytes()
     if not data:
-        raise EmptyFileError(f"{path}: the file is empty.")
+        raise EmptyFileError("the file is empty.", file=path)
     text, warnings = decode(data, path, declared_label(data))
     del data
     text = _DECLARATION.sub("", text.lstrip("\ufeff \t\r\n"), count=1).lstrip()
     text, controls = _CONTROLS.subn("", text)
     if controls:
-        warnings.append(f"{controls:,} control characters in the file were left out")
+        warnings.append(Note("read.controls-left-out", characters=controls))
     if re.search(r"<[^\W\d]", text) is None:
-        raise BrokenFileError(f"{path}: the file is damaged: it holds no XML element.")
-    what = f"{path}: the file is damaged: it"
-    root, whole = read_xml(text.encode(), what)
+        raise BrokenFileError("the file is damaged: it holds no XML element.", file=path)
+    what = "the file is damaged: it"
+    root, whole = read_xml(text.encode(), what, file=path)
     if not whole:
         mended, signs = _AMPERSAND.subn(lambda sign: sign[1] or "&amp;", text)
         if signs:
-            root, whole = read_xml(mended.encode(), what)
+            root, whole = read_xml(mended.encode(), what, file=path)
         if whole:
-            warnings.append("it is not well-formed: some signs & in it are not written as &amp;")
+            warnings.append(Note("read.unescaped"))
         else:
-            warnings.append("it is damaged or nested too deeply, and was read only in part")
+            warnings.append(Note("read.partly"))
     if parts := _parts_outside(root, text[:_HEAD], text):
-        warnings.append(f"{counted(parts, 'part')} of it {'lies' if parts == 1 else 'lie'} in other files; "
-                        "index these, too")  # fmt: skip
+        warnings.append(Note("read.parts-elsewhere", parts=parts))
     return root, warnings
 
 

@@ -292,28 +292,30 @@ def test_it_fits_a_small_screen_in_chinese(library: Serving, window: Any) -> Non
     assert "「Cranes」从此处开始" in page.locator(".receipt").first.inner_text()
     said = reasons(library)
     assert len(said) > 6
+    assert all(code is not None for _, code in said), said
     shown = page.evaluate(
-        "async (said) => said.map((await import('/web/bundle/views.js')).modules['translation.js'].told)", said
+        "async (said) => (await import('/web/bundle/views.js')).modules['translation.js']"
+        ".noteTexts(said.map(([text]) => text), said.map(([, code]) => code))",
+        said,
     )
-    assert all(re.search("[\u4e00-\u9fff]", one) for one in shown), shown
+    assert all(re.search("[\u4e00-\u9fff]", text) for text in shown), shown
     page.close()
 
 
-def reasons(library: Serving) -> list[str]:
-    """What the engine says of some searches, in its own language."""
-    said = []
+def reasons(library: Serving) -> list[tuple[str, Any]]:
+    """Return what the engine says of some searches, each English text with its code."""
+    said: dict[str, Any] = {}
     with library.client() as client:
         for question in ("How many tonnes does the crane lift?", "What does Table 9 of the harbour say of pilots?",
                          "capital expenditure in fiscal 2025", "zzzz qqqq"):  # fmt: skip
             asked = {"question": question, "libraries": ["ports", "reports"], "effort": "fast"}
             found = client.post("/search", json=asked).raise_for_status().json()
-            said += [*found["notes"], found["effort"]["why"], found["route"]["why"], found["evidence"]["hint"]]
-            said += [
-                part
-                for one in found["results"]
-                for part in (one["receipt"]["verdict"], one["receipt"]["routing_reason"])
-            ]
-    return sorted({one for one in said if one})
+            said |= dict(zip(found["notes"], found.get("note_codes", [None] * len(found["notes"])), strict=True))
+            places = [(found["effort"], "why"), (found["route"], "why"), (found["evidence"], "hint")]
+            for result in found["results"]:
+                places += [(result["receipt"], "verdict"), (result["receipt"], "routing_reason")]
+            said |= {holder[name]: holder.get(f"{name}_code") for holder, name in places if holder[name]}
+    return sorted(said.items())
 
 
 @pytest.mark.parametrize("locks", [True, False], ids=["locks", "no-locks"])

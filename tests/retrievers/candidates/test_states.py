@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid_core.store.mapped import MappedFile
-from hybrid_core.types.documents import Card, Document
+from hybrid_core.types.documents import Card, Document, unread_warning
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.library import Documents, LibraryView, read_view, write_view
 from retrievers.candidates.router import Router
@@ -80,7 +80,7 @@ steps = st.lists(st.lists(changes, min_size=1, max_size=5), min_size=1, max_size
 
 
 def published(number: int, card: Card, folder: str) -> Document:
-    unread = ("1 of 9 pages has no readable text (scanned?): 4",) if number % 3 == 0 else ()
+    unread = (unread_warning(1, 9, "4"),) if number % 3 == 0 else ()
     made = replace(document(f"d{number}"), card=card, path=f"/{folder}/{number % 7}.pdf", warnings=unread)
     return made if number > 6 else replace(made, path=f"/{folder}/{number}/{number % 7}.pdf")
 

@@ -17,6 +17,7 @@ from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Document, Hit, Route, unread_warning
+from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import DocumentScoring
 from hybrid_pageindex import Engine, Settings, run
@@ -244,7 +245,7 @@ def test_a_line_says_how_long_a_document_is_what_only_pictures_show_and_its_best
     """A word that is shared by chance is no reason."""
     scan = replace(document("scan"), warnings=(unread_warning(4, 9, "1-4"),))
     many = held(document("a"), scan)
-    routing = Routing({"a": 0.2, "scan": 0.9}, {"a": "title: student", "scan": "type: poll"})
+    routing = Routing({"a": 0.2, "scan": 0.9}, {"a": Note.of("title: student"), "scan": Note.of("type: poll")})
     hits = [Hit("a", "c", 3, 5.0), Hit("a", "c", 7, 4.95), Hit("scan", "c", 2, 4.9), Hit("a", "c", 5, 4.0)]
     pages = {
         ("a", 3): SeenPage("Students chose the plum."),
@@ -334,7 +335,7 @@ def test_a_line_keeps_room_for_what_its_best_page_says(library: Engine, name: st
     title = OPAQUE[name]
     opaque = replace(known, name=name, title=title, description=f"{title} (9 pages): {parts}", pages=9)
     passage = "The deposit is returned nine weeks after the keys, less what was damaged, says the landlord's own rule."
-    described = [Described(opaque, "", {3: SeenPage(passage)})] * 24
+    described = [Described(opaque, NONE, {3: SeenPage(passage)})] * 24
     lines = document_prompts.document_lines([f"d{number}" for number in range(1, 25)], described, 1300)
     assert estimate("\n".join(lines)) <= 1300 and len(lines) == 24
     for line in lines:

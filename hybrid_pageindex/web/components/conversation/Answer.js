@@ -1,6 +1,6 @@
 import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
-import { told } from "../../translation.js";
+import { noteText } from "../../translation.js";
 import { link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
@@ -51,10 +51,10 @@ function Remarks({ answer, onAgain }) {
     ${status === "interrupted" && html`<p class="remark warn">${t("conversation.interrupted")} ${again}</p>`}
     ${status === "failed" && html`<p class="remark bad" role="alert">${t("conversation.failed")}: ${answer.cause} ${again}</p>`}
     ${status === "complete" && without && html`<p class="remark">${t("conversation.no_model")} <a href=${link(["settings"])}>${t("conversation.set_model")}</a></p>`}
-    ${status === "complete" && !without && result.outcome !== "answered" && html`<p class="remark">${told(result.why) || t("conversation.no_answer")}</p>`}
+    ${status === "complete" && !without && result.outcome !== "answered" && html`<p class="remark">${noteText(result.why, result.why_code) || t("conversation.no_answer")}</p>`}
     ${status === "complete" && ["weak", "none"].includes(result.evidence) && html`<p class="remark warn">${t(result.evidence === "none" ? "conversation.none" : "conversation.weak")}</p>`}
     ${result.unsupported?.length > 0 && html`<details class="remark warn"><summary>${t("conversation.unsupported")} (${result.unsupported.length})</summary>
-      <ul>${result.unsupported.map(([text, why]) => html`<li>${text} <em>${told(why)}</em></li>`)}</ul></details>`}`;
+      <ul>${result.unsupported.map(([text, why], at) => html`<li>${text} <em>${noteText(why, result.unsupported_codes?.[at]?.[1])}</em></li>`)}</ul></details>`}`;
 }
 
 /** @param {any} props */

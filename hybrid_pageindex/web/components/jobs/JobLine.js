@@ -1,5 +1,6 @@
 // One job: its file, what it does, how far it is, why it failed, and what can be done about it.
 import { t } from "../../i18n.js";
+import { noteText } from "../../translation.js";
 import { html } from "../../ui.js";
 import { Failure } from "./Failure.js";
 import { fileOf, working } from "./words.js";
@@ -20,10 +21,10 @@ export function JobLine({ job, decide, may = true, held = false, mend = {} }) {
   return html`<li class=${`work-line ${job.status}`}>
     <span class="work-name">${name}</span>
     <span class="work-state">${job.status === "running" && !job.paused && html`<${Progress} done=${job.done} total=${job.total} name=${name} />`}
-      <span title=${job.state}>${working(job)}</span></span>
-    ${job.status === "failed" ? html`<div class="work-why"><${Failure} reason=${job.reason} cause=${job.cause} name=${name}
+      <span title=${noteText(job.state, job.state_code)}>${working(job)}</span></span>
+    ${job.status === "failed" ? html`<div class="work-why"><${Failure} reason=${job.reason} cause=${noteText(job.cause, job.cause_code)} name=${name}
         remove=${may ? mend.remove : undefined} unlock=${may ? mend.unlock : undefined} /></div>`
-      : job.cause && job.status !== "running" && html`<span class=${`work-why ${job.status === "failed" ? "bad" : "muted"}`}>${job.cause}</span>`}
+      : job.cause && job.status !== "running" && html`<span class=${`work-why ${job.status === "failed" ? "bad" : "muted"}`}>${noteText(job.cause, job.cause_code)}</span>`}
     ${may && html`<span class="work-actions">${actions(job, held).map((one) => html`<button type="button" class="quiet" key=${one}
       aria-label=${`${t(`jobs.${one}`)}: ${name}`} onClick=${() => decide(one, job)}>${t(`jobs.${one}`)}</button>`)}</span>`}
   </li>`;

@@ -3,6 +3,7 @@ import { useAnswer } from "../../answers.js";
 import { change, post, send } from "../../api.js";
 import { ago, bytes, number, t } from "../../i18n.js";
 import { docLink } from "../../router.js";
+import { noteText, noteTexts } from "../../translation.js";
 import { html, useEffect, useRef, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
 import { address, documentPath } from "../viewer/addresses.js";
@@ -58,9 +59,9 @@ export function Details({ library, doc, row, may, jobs, close, changed }) {
       </div>
       <p class="small" role="status">${said}</p>
       ${one.error && html`<div class="notice bad"><p>${one.published ? t("details.older") : t("details.failed")}</p>
-        <${Failure} reason=${reason} cause=${one.error} name=${one.name} retry=${may ? rebuild : undefined} unlock=${may ? unlock : undefined} /></div>`}
+        <${Failure} reason=${reason} cause=${noteText(one.error, one.error_code)} name=${one.name} retry=${may ? rebuild : undefined} unlock=${may ? unlock : undefined} /></div>`}
       ${one.published && one.unread > 0 && html`<div class="notice warn"><${Failure} reason="unread" cause=${number(one.unread)} name=${one.name} retry=${may ? rebuild : undefined} /></div>`}
-      ${one.warnings.length > 0 && html`<div class="notice warn"><ul>${one.warnings.map((/** @type {string} */ warning) => html`<li key=${warning}>${warning}</li>`)}</ul></div>`}
+      ${one.warnings.length > 0 && html`<div class="notice warn"><ul>${noteTexts(one.warnings, one.warning_codes).map((/** @type {string} */ warning) => html`<li key=${warning}>${warning}</li>`)}</ul></div>`}
       ${one.description && html`<p>${one.description}</p>`}
       ${one.published && html`<${Briefing} library=${library} doc=${doc} />`}
       <${Facts} one=${one} />

@@ -2,6 +2,7 @@
 import { ApiError, at, refusal } from "../../api.js";
 import { t } from "../../i18n.js";
 import { remember, remembered } from "../../storage.js";
+import { noteTexts } from "../../translation.js";
 import { fileOf } from "../jobs/words.js";
 import { address } from "../viewer/addresses.js";
 import { useEffect, useReducer } from "../../ui.js";
@@ -123,7 +124,7 @@ class UploadQueue {
     this.#change(ids, { state: "sending", sent: 0 });
     try {
       const done = await request(this.library, batch, stop.signal, (sent) => this.#progress(batch, sent));
-      this.notes = [...new Set([...this.notes, ...done.notes])];
+      this.notes = [...new Set([...this.notes, ...noteTexts(done.notes, done.note_codes)])];
       this.same = [...this.same, ...done.files.filter((file) => file.job === null).map((file) => fileOf(file.path))];
       this.items = this.items.filter((one) => !ids.includes(one.id));
     } catch (error) {
@@ -159,7 +160,7 @@ class UploadQueue {
 
 /**
  * @param {string} library @param {Sending[]} batch @param {AbortSignal} signal @param {(sent: number) => void} progress
- * @returns {Promise<{ files: { path: string, job: number | null }[], notes: string[] }>}
+ * @returns {Promise<{ files: { path: string, job: number | null }[], notes: string[], note_codes?: import("../../translation.js").Code[] }>}
  */
 function request(library, batch, signal, progress) {
   const form = new FormData();

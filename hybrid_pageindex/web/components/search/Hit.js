@@ -1,6 +1,6 @@
 import { post } from "../../api.js";
 import { language, t } from "../../i18n.js";
-import { told } from "../../translation.js";
+import { noteText } from "../../translation.js";
 import { pageLink } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
@@ -24,7 +24,7 @@ function why(hit) {
   if (language === "en") return hit.why;
   const { section, receipt } = hit, { title } = section, said = hit.mark || hit.snippet;
   const words = [...new Set(places(said, receipt.terms).map((one) => said.slice(one.from, one.to)))].slice(0, 3).join(t("search.and"));
-  const fits = receipt.routing_reason ? t("search.why_document", { reason: told(receipt.routing_reason) }) : "";
+  const fits = receipt.routing_reason ? t("search.why_document", { reason: noteText(receipt.routing_reason, receipt.routing_reason_code) }) : "";
   return t(words ? "search.why_words" : "search.why_meaning", { words, title }) + (receipt.reasoning === null ? "" : t("search.why_model")) + fits;
 }
 
@@ -32,7 +32,7 @@ function why(hit) {
 export function Hit({ hit, library, question, say }) {
   const [saved, setSaved] = useState(false), [rated, setRated] = useState(/** @type {boolean | null} */ (null));
   const href = pageLink(library, hit.doc_id, hit.page, (hit.mark || hit.snippet).slice(0, 300)), base = documentPath(library, hit.doc_id);
-  const printed = hit.label && hit.label !== String(hit.page) ? t("search.printed", { label: told(hit.label) }) : "";
+  const printed = hit.label && hit.label !== String(hit.page) ? t("search.printed", { label: noteText(hit.label, hit.label_code) }) : "";
   const fail = (/** @type {any} */ error) => say(`${error.message} ${error.advice ?? ""}`);
   const save = () => post(at("libraries", library, "notes"), { title: question.slice(0, 200), text: `${hit.snippet}\n\n${hit.doc_name}, ${t("conversation.page_of", { page: hit.page })}`, document: hit.doc_id, page: hit.page })
     .then(() => { setSaved(true); say(t("conversation.saved")); }, fail);
@@ -46,7 +46,7 @@ export function Hit({ hit, library, question, say }) {
       <${Passage} text=${hit.snippet} mark=${hit.mark} terms=${hit.receipt.terms} />
       <details class="why"><summary>${why(hit)}</summary><${Receipt} hit=${hit} /></details>
       ${hit.section.hints.length > 0 && html`<p class="hints small">${t("search.hints")} ${hit.section.hints.map((/** @type {any} */ one) => html`<a key=${one.node_id} href=${pageLink(library, hit.doc_id, one.start_page)}>${one.title}</a>`)}</p>`}
-      ${hit.see?.length > 0 && html`<p class="hints small">${t("search.see")} ${hit.see.map((/** @type {any} */ one) => html`<a key=${one.written} href=${pageLink(library, hit.doc_id, one.page)} title=${told(one.why)}>${one.written}</a>`)}</p>`}
+      ${hit.see?.length > 0 && html`<p class="hints small">${t("search.see")} ${hit.see.map((/** @type {any} */ one) => html`<a key=${one.written} href=${pageLink(library, hit.doc_id, one.page)} title=${noteText(one.why, one.why_code)}>${one.written}</a>`)}</p>`}
     </div>
     <div class="hit-acts">
       <${IconButton} icon="note" label=${t("conversation.save")} pressed=${saved} disabled=${saved} onClick=${save} />

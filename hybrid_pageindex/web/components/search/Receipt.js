@@ -1,5 +1,5 @@
 import { t } from "../../i18n.js";
-import { told } from "../../translation.js";
+import { noteText, noteTexts } from "../../translation.js";
 import { html } from "../../ui.js";
 
 const PARTS = ["page", "document", "structure", "rerank", "reasoning"];
@@ -21,9 +21,9 @@ export function Receipt({ hit }) {
       <div><dt>${t("search.node_score")}</dt><dd>${score(section.node_score)} <span class="muted">${section.title}</span></dd></div>
       ${terms.length > 0 && html`<div><dt>${t("search.terms")}</dt><dd class="row">${terms.map(([term, value]) => html`<span class="term" key=${term}>${term} <small>${score(value)}</small></span>`)}</dd></div>`}
       ${receipt.dense !== null && html`<div><dt>${t("search.meaning")}</dt><dd>${score(receipt.dense)}</dd></div>`}
-      ${receipt.routing_reason && html`<div><dt>${t("search.document_because")}</dt><dd>${told(receipt.routing_reason)}</dd></div>`}
-      <div><dt>${t("search.way")}</dt><dd>${told(receipt.verdict)}</dd></div>
-      ${section.gaps.length > 0 && html`<div><dt>${t("search.gaps")}</dt><dd>${section.gaps.map(told).join("; ")}</dd></div>`}
+      ${receipt.routing_reason && html`<div><dt>${t("search.document_because")}</dt><dd>${noteText(receipt.routing_reason, receipt.routing_reason_code)}</dd></div>`}
+      <div><dt>${t("search.way")}</dt><dd>${noteText(receipt.verdict, receipt.verdict_code)}</dd></div>
+      ${section.gaps.length > 0 && html`<div><dt>${t("search.gaps")}</dt><dd>${noteTexts(section.gaps, section.gap_codes).join("; ")}</dd></div>`}
       ${hit.also_in.length > 0 && html`<div><dt>${t("search.also_in")}</dt><dd>${hit.also_in.join("; ")}</dd></div>`}
       ${hit.near && html`<div><dt>${t("search.near")}</dt><dd>${hit.near}</dd></div>`}
     </dl>

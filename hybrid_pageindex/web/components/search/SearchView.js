@@ -4,6 +4,7 @@ import { useChanges, useLibraries } from "../../libraries.js";
 import { go, link } from "../../router.js";
 import { useScrollPlace } from "../../scrolling.js";
 import { remember } from "../../storage.js";
+import { noteText } from "../../translation.js";
 import { html, useEffect, useMemo, useState } from "../../ui.js";
 import { Beginning } from "../briefing/Briefing.js";
 import { Box } from "./Box.js";
@@ -70,7 +71,7 @@ export function SearchView({ given }) {
         <${Steps} steps=${busy ? steps : found?.reasoning?.steps ?? []} live=${busy} />
         ${found && !(busy && steps.length) && html`<${Understood} found=${found} one=${one} onEffort=${(/** @type {string} */ effort) => change({ effort })} />`}
         ${!found && busy && html`<${Coming} />`}
-        ${found && !found.results.length && html`<div class="nothing"><h2>${t("search.nothing")}</h2><p class="muted">${found.evidence.hint || t("search.nothing_more")}</p>
+        ${found && !found.results.length && html`<div class="nothing"><h2>${t("search.nothing")}</h2><p class="muted">${noteText(found.evidence.hint, found.evidence.hint_code) || t("search.nothing_more")}</p>
           ${(one.library || one.documents.length > 0) && html`<button type="button" onClick=${() => change({ library: "", documents: [] })}>${t("search.everywhere_do")}</button>`}</div>`}
         ${documents.map((doc) => html`<article key=${doc.library + doc.doc_id} class="found-document">
           <h2><span>${doc.doc_title || doc.doc_name}${doc.doc_title && doc.doc_title !== doc.doc_name && html`<small class="muted">${doc.doc_name}</small>`}</span>${libraries.length > 1 && !one.library ? html` <a class="small" href=${link(["library", doc.library])}>${doc.library}</a>` : null}</h2>

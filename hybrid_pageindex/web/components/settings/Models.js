@@ -3,6 +3,7 @@ import { useAnswer } from "../../answers.js";
 import { get, post } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { link } from "../../router.js";
+import { noteTexts } from "../../translation.js";
 import { html, useState } from "../../ui.js";
 import { Fields } from "./Fields.js";
 
@@ -120,5 +121,5 @@ function Usage({ usage }) {
   if (!models.size) return html`<p class="muted">${t("settings.nothing_used")}</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${t("settings.costs")}><table class="plain"><thead><tr><th scope="col">${t("settings.model")}</th><th scope="col">${t("settings.calls")}</th><th scope="col">${t("settings.tokens_used")}</th><th scope="col">${t("settings.cost")}</th></tr></thead>
     <tbody>${[...models].map(([name, one]) => html`<tr key=${name}><td>${name}</td><td>${number(one.calls)}</td><td>${number(one.tokens)}</td><td>${one.unpriced ? t("settings.unpriced") : number(Number(one.cost.toFixed(4)))}</td></tr>`)}</tbody></table></div>
-    ${usage.notes.map((/** @type {string} */ note) => html`<p class="warn small" key=${note}>${note}</p>`)}`;
+    ${noteTexts(usage.notes, usage.note_codes).map((/** @type {string} */ note) => html`<p class="warn small" key=${note}>${note}</p>`)}`;
 }

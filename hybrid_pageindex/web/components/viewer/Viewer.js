@@ -2,7 +2,7 @@ import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
 import { go, isAtDoc, pageLink } from "../../router.js";
 import { remember, remembered } from "../../storage.js";
-import { told as toldOf } from "../../translation.js";
+import { noteText } from "../../translation.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../ui.js";
 import { address, documentPath } from "./addresses.js";
 import { Contents } from "./Contents.js";
@@ -233,7 +233,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
   return html`<section class=${`viewer${embedded ? " embedded" : ""}`} ref=${root} aria-label=${t("viewer.name", { name: info.name })}>
     <header class="heading">
       <div class="title"><h1 title=${info.path}>${info.title || info.name}</h1>
-        <p class="path">${path || info.name}${read?.label && read.label !== String(number) ? html` <span class="label">${t("viewer.label", { label: toldOf(read.label) })}</span>` : null}</p></div>
+        <p class="path">${path || info.name}${read?.label && read.label !== String(number) ? html` <span class="label">${t("viewer.label", { label: noteText(read.label, read.label_code) })}</span>` : null}</p></div>
       ${!embedded && highlight && remembered("results", "session") && html`<a class="small" href=${remembered("results", "session")}>← ${t("viewer.results")}</a>`}
       ${onClose && html`<${IconButton} icon="close" label=${t("viewer.close")} keys="Esc" onClick=${onClose} />`}
     </header>

@@ -1,0 +1,322 @@
+"""The English templates of all messages, by their codes.
+
+``{name}`` stands for a parameter, ``{share:.2f}`` for one in a format, ``{parts:; }`` for a list with a separator, and
+``{pages|page|pages}`` for the noun of a number. Codes are stable: interfaces in other languages have their own
+templates of them, and stored messages refer to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_JOINED: Mapping[str, str] = {
+    "text": "{text}",
+    "list.commas": "{parts:, }",
+    "list.semicolons": "{parts:; }",
+    "list.sentences": "{parts: }",
+}
+_SEARCH: Mapping[str, str] = {
+    "search.no-shared-word": "no page shares a word with the question",
+    "search.no-document-matches": "no document matches the filters ({filters})",
+    "search.tied": "several documents fit the question equally well; name a year, a type or a document to choose "
+    "among them",
+    "search.gone": "documents that were removed or indexed again during the search are missing from the results: "
+    "{names}; search again",
+    "search.spelled": "showing results for '{question}': the library does not contain the words as they are written",
+    "search.no-such-place": "{document} has no place called {places}",
+    "search.quoted": "'{name}'",
+    "search.not-reranked": "the embedder failed, so the results were not reranked: {error}",
+    "search.embedder-failed": "the embedder failed, so pages are ranked by their words only: {error}",
+    "search.without-vectors": "{missing} of {documents} documents have no vectors, so {ranking}; run embed",
+    "search.vectors-behind": "the vectors of {documents} documents are not in the search index yet, so {ranking}",
+    "search.by-words": "pages are ranked by their words only",
+    "search.partly-by-words": "documents and pages are ranked by their words only",
+    "search.other-embedders": "the libraries have vectors of different models, so pages are ranked by their words only",
+    "search.index-behind": "the search index lacks {pages} pages: searches find them by their words only, and the "
+    "index is updated in the background",
+    "search.index-stuck": "the search index lacks {pages} pages: searches find them by their words only, and the index "
+    "cannot be updated: {error}",
+    "search.index-rebuilt": "the vector index was rebuilt from the catalog ({reason})",
+    "search.home-read-only": "this home cannot be written ({reason}), so the time of this search is not recorded",
+    "search.ended-early": "the model's search ended early, with the pages named so far ({error})",
+    "search.unread": "{documents} {documents|document holds|documents hold} pages without text, which searches cannot "
+    "find ({which}); {advice}",
+    "search.unread-of": "{documents} of {searched} {documents|document holds|documents hold} pages without text, which "
+    "searches cannot find ({which}); {advice}",
+    "search.unread-document": "{document}: {unread} of {pages}",
+    "search.more": "…",
+    "search.other-document": "a search of the library does not look into {document} for this question: its sections "
+    "are scored by a search of it alone",
+    "search.no-page-of": "no page of {document} is among the best hits: all its sections score 0",
+    "outline.improving": "this outline is being improved in the background and may change",
+    "evidence.unclear": "the question names no subject to search for: name one, in words that the pages would use "
+    "(earlier questions are not remembered)",
+    "ocr.cannot-read": "OCR cannot read them: {error}",
+    "ocr.off": "OCR is switched off by the setting ocr",
+    "ocr.lacking": "{lacking}, or {install}, and index again to read them by OCR",
+    "ocr.index-again": "index them again to read them by OCR; a vision model (vlm_model) may read pages where OCR "
+    "fails",
+    "ocr.index-again-vision": "index them again: OCR reads their text, and the vision model reads pages where OCR "
+    "fails",
+}
+_EFFORT: Mapping[str, str] = {
+    "requested": "as requested",
+    "effort.no-model": "no language model is configured, so pages were ranked without a model",
+    "effort.no-pages": "the search found no pages that a model could choose from",
+    "effort.sure": "the first page probably answers the question ({sure:.2f}, and a model is used only below {below})",
+    "effort.unsure": "the first page may not answer the question ({sure:.2f}, below {below})",
+    "effort.one-call": "{reason}; one call was enough, because one of the first pages probably does ({likely:.2f})",
+    "effort.failed-before": "the model failed while choosing documents and was not called again",
+    "effort.failed": "the model failed ({error}), so pages were ranked without a model",
+    "effort.named-none": "the model named no page, so pages were ranked without a model",
+    "effort.named-unknown": "the model named only pages that do not exist, so pages were ranked without a model",
+}
+_ROUTE: Mapping[str, str] = {
+    "route.by-cards": "the documents' metadata and the words of their pages",
+    "route.one-document": "fewer than two documents can be searched",
+    "route.close-described": "{documents} documents match about equally well; the model chose by their descriptions",
+    "route.close-no-field": "{documents} documents match about equally well; the model named no field that "
+    "distinguishes them",
+    "route.close-filtered": "{documents} documents match about equally well; documents that match the filter come "
+    "first",
+    "route.no-field": "the question names no field to filter documents by, so {decided} decided",
+    "route.no-model": "no model is used, so {decided} decided",
+    "route.none-chosen": "the model chose no document, so {decided} decided",
+    "route.failed": "the model failed ({error}), so {decided} decided",
+    "route.failed-filter": "the model failed ({error}), so the filter was read from the documents' cards",
+    "route.condition-dropped": "a condition was left out: {reason}",
+    "route.unknown-field": "there is no field '{field}'",
+    "route.no-order": "the field '{field}' has no order",
+    "route.unknown-value": "the library has no {field} '{value}'",
+    "route.no-document": "no document of {others} has {condition}",
+    "route.the-filters": "the filters",
+    "route.picked": "picked by the model",
+    "route.picked-because": "picked by the model: {reason}",
+    "route.earlier": "an earlier answer rests on it",
+}
+_REASONS: Mapping[str, str] = {
+    "reason.organisation": "organisation {name}",
+    "reason.year": "year {year}",
+    "reason.quarter": "year {year} Q{quarter}",
+    "reason.title": "title",
+    "verdict.asked-by-model": "read as the model asked",
+    "verdict.tree": "found by searching the section tree, in '{title}'",
+    "verdict.hidden": "{verdict}; hidden text on this page",
+    "verdict.section-begins": "'{title}' begins on this page",
+    "verdict.section-continues": "'{title}' continues on this page",
+    "verdict.line": "'{line}' is on this page",
+    "verdict.summary": "'{title}' summarises the whole document",
+    "verdict.document-begins": "the document begins on this page",
+    "verdict.after-cover": "the page after the cover",
+    "verdict.file-page": "page {number} of the file",
+    "verdict.file-slide": "slide {number} of the file",
+    "verdict.label": "the file labels page {page} as {label}",
+    "verdict.printed": "has the printed number {number}",
+    "verdict.also-printed": "{verdict}, and the printed number is {number}",
+    "verdict.named": "named by the model, {rank} of {count}",
+    "verdict.named-because": "named by the model, {rank} of {count}: {reason}",
+    "verdict.in-named": "in {section}, which the model named, {rank} of {count}",
+    "verdict.in-named-because": "in {section}, which the model named, {rank} of {count}: {reason}",
+}
+_ANSWERS: Mapping[str, str] = {
+    "answer.no-model": "no language model is configured: these are the best passages",
+    "answer.model-failed": "the model failed ({error}): these are the best passages",
+    "answer.nothing-held": "Not in the library: none of the pages holds enough of what the question asks for",
+    "answer.partly-held": "Not in the library: the best pages hold only part of what the question asks for",
+    "answer.no-page-named": "Not in the library: the model that looked named no page, and the best ones hold too "
+    "little of the question",
+    "answer.not-in-sources": "Not in the library: the model found no answer in the sources",
+    "answer.not-in-sources-because": "Not in the library: the model found no answer in the sources: {reason}",
+    "answer.asked-too-much": "Not in the library: the model asked for more than it may read",
+    "answer.nothing-found": "Nothing was found: {hint}",
+    "answer.which-document": "Which document is meant? The question names none of the {documents} that were searched. "
+    "Name it in the question, or ask of it alone",
+    "answer.which-of": "Which document is meant? The question names none of the {documents} that were searched; the "
+    "likeliest are {names}. Name it in the question, or ask of it alone",
+    "answer.cut-off": "the answer was cut off at its longest length",
+    "answer.citations-dropped": "citations of sources that were not given were taken out: {citations}",
+    "answer.picture-not-seen": "the picture of source {source} ({document}, page {page}) was not looked at, and its "
+    "text lacks what a chart or figure shows: open the page to compare",
+    "answer.no-room": "{missing} of {pages} pages were not given to the model: answer_tokens has no room for them",
+    "answer.text-only": "source {sources} was sent as text only: {error}",
+    "answer.page-gone": "removed since it was found, so only the passage is left: {page}",
+    "answer.page-hides": "hidden text on this page, left out: {page}",
+    "answer.page": "{document}, page {page}",
+    "answer.vision-failed": "the vision model cannot be used: {error}",
+    "answer.no-vision": "no vision model is configured (vlm_model), so no pictures were sent",
+    "answer.other-words": "no document holds the words “{words}”, so pages that mean it in other words were looked for",
+    "claim.no-source": "the sentence cites no source",
+    "claim.not-on-page": "{numbers} {count|is|are} not on the cited page",
+    "claim.address-not-on-page": "the address {address} is not on the cited page",
+    "claim.quote-not-on-page": "'{quote}' is not on the cited page",
+    "claim.comes-to": "it comes to {result}",
+    "claim.no-calculation": "it is not written in numbers and signs alone, so it was not done again",
+    "claim.few-words": "few of its words are on the cited page",
+    "claim.pictured": "{reason}; its picture, which was sent and counts, is not compared",
+}
+_TURNS: Mapping[str, str] = {
+    "turn.words-added": "the model that completes a follow-up question failed ({error}), so the words of the previous "
+    "question were added",
+    "turn.no-question": "the model returned no complete question",
+    "turn.no-model": "the language model cannot be used: {error}",
+    "turn.documents-gone": "{documents} {documents|document|documents} of this conversation cannot be searched any "
+    "more, because of changes to the library",
+}
+_GAPS: Mapping[str, str] = {
+    "gap.to-fill-in": "to be filled in: '{quote}', page {page}",
+    "gap.left-out": "text left out: '{quote}', page {page}",
+    "gap.no-text": "'{title}' has no text, page {page}",
+    "gap.part": "{part}, to which page {page} refers, is not in this file",
+    "gap.caption": "{caption}, to which page {page} refers, does not exist",
+    "gap.table": "page {page} announces a table that does not follow",
+}
+_FILES: Mapping[str, str] = {
+    "file.same-content": "same content as a file indexed before",
+    "file.changed-since": "the file has changed since it was read: index it again",
+    "file.changed-while-refined": "the document was changed or removed while the layout model read its pages",
+    "file.not-refined": "its section tree was made by rules, without the layout model: {reason}",
+    "file.not-improved": "not improved by models: {reason}",
+    "file.improved-before": "models have already improved a document with the same bytes",
+    "file.changed-while-improved": "the document was changed or removed while models worked on it",
+    "file.earlier-models-stay": "results of earlier models stay",
+    "file.removed-while-read": "the document was removed while OCR read its pages",
+    "file.moved": "moved from {path}",
+    "file.members-not-read": "its files were not read: {reason}",
+    "file.member-not-read": "{name} in it could not be read: {reason}",
+    "file.members-more": "{count} more in it could not be read",
+    "file.members-left-out": "in it, {left_out}",
+    "file.paused": "paused: it continues when its job is resumed",
+    "file.rest-cancelled": "the remaining work on this file was cancelled",
+}
+_JOBS: Mapping[str, str] = {
+    "job.cancelled": "The job was cancelled.",
+    "job.worker-silent": "The worker {worker} stopped responding while it ran this job.",
+    "job.password-gone": "The process that had its password is gone: give the password again.",
+    "job.file-missing": "The file of the document was missing.",
+    "job.document-removed": "Its document was removed.",
+    "job.library-removed": "Its library was removed.",
+    "job.library-cleared": "Its library was cleared.",
+    "job.failed": "The job failed: {reason}.",
+    "job.no-result": "the job of this file ended without a result.",
+    "job.file-waits": "The file waits to be indexed.",
+    "job-state.because": "{state}: {cause}",
+    "job-state.done": "done",
+    "job-state.failed": "failed",
+    "job-state.cancelled": "cancelled",
+    "job-state.paused": "paused",
+    "job-state.retry": "tried again in {seconds} s, after {attempts} {attempts|failure|failures}: {cause}",
+    "job-state.no-worker": "waiting for a worker, but none is running",
+    "job-state.no-able-worker": "waiting for a worker that has {lacks}",
+    "job-state.behind": "waiting behind {others} {others|other|others}",
+    "job-state.next": "next",
+    "job-state.ending": "ending, because it was cancelled",
+    "job-state.stalled": "stalled: its worker has not responded for {seconds} s; another worker takes it over",
+    "job-state.texts": "{stage}, text {done:,} of {total:,}",
+    "job-state.pages": "{stage}, page {done:,} of {total:,}",
+    "job-state.pausing": "{state}, pausing after its current pages",
+}
+_INDEXING: Mapping[str, str] = {
+    "index.files-missing": "{documents} {documents|document|documents} whose file is missing: pruning removes them",
+    "index.left-to-workers": "{files} {files|file|files} left to workers",
+    "index.search-behind": "the search index could not be updated; the next search tries again: {error}",
+    "index.pictures-unread": "text that is only a picture, on {pages} {pages|page|pages} of {files} "
+    "{files|file|files}, is not read: {advice}",
+    "index.without-vectors": "{waiting} of {documents} documents are new or have changed and have no vectors yet: run "
+    "embed",
+    "index.not-embedded": "{note} ({error})",
+    "index.formats": "the supported formats are {formats}: convert other files, for example to PDF",
+    "index.ending": "{files} {ending}",
+    "index.no-ending": "{files} without an ending",
+    "index.other-kinds": "{kinds} other {kinds|kind|kinds}",
+    "index.left-out": "{files} {files|file was|files were} left out, because their formats are not supported ({kinds})",
+    "index.out-of-reach": "{documents} {documents|document|documents} unreachable ({folder}), because a disk is not "
+    "mounted or has changed; they stay indexed",
+    "index.out-of-reach-in": "{documents} {documents|document|documents} unreachable ({folder} and {others} other "
+    "{others|folder|folders}), because a disk is not mounted or has changed; they stay indexed",
+    "refine.page-failed": "page {page} could not be read by the layout model: {reason}",
+    "refine.pages-failed": "{pages} more pages could not be read by the layout model",
+    "refine.no-package": "section trees are made by rules, without the layout model: the package onnxruntime, which "
+    "the model needs, is not installed",
+    "refine.no-model": "section trees are made by rules, without the layout model: this version of PyMuPDF has none, "
+    "and a newer one has it",
+    "refine.not-loaded": "section trees are made by rules, without the layout model: {reason}",
+    "model.no-language": "no language model is configured (llm_model): section trees by rules, extractive summaries",
+    "model.no-vision": "no vision model is configured (vlm_model): pictures on pages are not described",
+    "model.off": "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not "
+    "described",
+    "model.vision-off": "vision is switched off (vision): pictures of pages are not described",
+    "model.language-broken": "the language model does not work, so indexing continues without it: {error}",
+    "model.vision-broken": "the vision model does not work, so indexing continues without it: {error}",
+    "model.given-up": "{model} was not called any more, so the rest was made without a model: {reason}",
+    "model.checked-on-sheets": "checked only on contact sheets, because their pictures add nothing to their text: "
+    "pages {which}",
+    "model.scans-corrected": "text of scans was corrected from their pictures: pages {which}",
+    "model.down": "the model was not called any more in this run: {reason}",
+    "model.step-failed": "{step}: not done: {reason}",
+    "model.other-reasons": "and {count} other reasons",
+    "model.undescribed": "{pages} {pages|page was|pages were} not described ({which}): {reasons:; }",
+    "model.refused-pages": "{pages} {pages|page was|pages were} not described ({which}), and the model is not "
+    "asked again until the pages, the model or its prompt change: {reasons:; }",
+    "model.summaries-lost": "section summaries: {count} were made without the language model: {reason}",
+    "model.description-failed": "description: {error} The description made without a model stays",
+    "model.price-unknown": "unknown (set model_prices)",
+    "model.estimate": "an estimate, no model was asked: {pages} {pages|page|pages} to be seen, {calls} "
+    "{calls|call|calls}, {tokens_in:,} tokens in and {tokens_out:,} out, cost {cost}; more where headings are found "
+    "wrong or replies cannot be used",
+    "model.estimate-cached": "an estimate, no model was asked: {pages} {pages|page|pages} to be seen, {calls} "
+    "{calls|call|calls} and {cached:,} are answered already, {tokens_in:,} tokens in and {tokens_out:,} out, cost "
+    "{cost}; more where headings are found wrong or replies cannot be used",
+    "tree.failed": "tree: {error} The headings found before that stay",
+    "tree.no-better": "tree: {reason}, and the model found no better ones",
+    "tree.sample": "tree: {share:.0%} of a sample of the headings found by way of {way} were right",
+    "tree.not-trusted": "tree: the model accepted headings that were wrong on purpose, so it was not asked again",
+    "tree.headings-unknown": "tree: {lost} of {named} headings that the model named are on none of the pages that it "
+    "saw",
+    "tree.entries-unplaced": "tree: {entries} entries of the printed contents were found on no page",
+    "tree.headings-changed": "tree: {dropped} headings were removed and {moved} moved on the model's advice",
+}
+_WARNINGS: Mapping[str, str] = {
+    "warning.ocr-failed": "page {page} could not be read by OCR: {reason}",
+    "warning.ocr-failed-more": "{pages} more pages could not be read by OCR",
+    "warning.ocr-pending": "{pages} pages are not read by OCR yet: indexing continues with them",
+    "warning.unread": "{unread} of {pages} {pages|page has|pages have} no readable text (scanned?): {which}",
+    "warning.ocr-empty": "{unread} of {pages} {pages|page shows|pages show} no text that OCR could read: {which}",
+    "warning.read-by-ocr": "{read} of {pages} {pages|page was|pages were} read by OCR: {which}",
+    "warning.pictures-read-by-ocr": "pictures on {read} of {pages} {pages|page was|pages were} read by OCR: {which}",
+    "warning.read-by-vision": "{read} of {pages} {pages|page was|pages were} read by the vision model {model}: {which}",
+    "warning.no-text": "no page of this document has text",
+    "warning.left-open": "left open: {gaps:; }",
+    "warning.left-open-more": "left open: {gaps:; } and {more} more",
+}
+_READING: Mapping[str, str] = {
+    "read.controls-left-out": "{characters:,} control characters in the file were left out",
+    "read.unescaped": "it is not well-formed: some signs & in it are not written as &amp;",
+    "read.partly": "it is damaged or nested too deeply, and was read only in part",
+    "read.parts-elsewhere": "{parts} {parts|part of it lies|parts of it lie} in other files; index these, too",
+    "read.lines-no-json": "{lines} {lines|line of it is|lines of it are} not JSON, and read as written",
+    "read.encoded-left-out": "{values} {values|encoded value|encoded values} of it (pictures, keys or other data) "
+    "{values|was|were} left out",
+    "read.many-groups": "only its first {groups:,} groups are sections of their own; the others were read, too",
+    "read.no-toml": "it is not valid TOML ({reason}), and was read as text",
+    "read.no-yaml": "it is not valid YAML, and was read as text",
+    "read.no-yaml-at": "it is not valid YAML (line {line:,}: {reason}), and was read as text",
+    "read.deep-values": "it is nested too deeply: values below level {level} were read without their levels",
+    "read.cut-value": "it ends in the middle of a value, and was read only in part",
+    "read.no-strict-json": "it is not strict JSON, first in line {line:,}",
+    "read.cut-entry": "it ends in the middle of an entry",
+    "read.cut-record": "it ends in the middle of a record",
+}
+_DOCUMENT_TYPES: Mapping[str, str] = {
+    f"document-type.{name.replace(' ', '-')}": name
+    for name in (
+        "annual report", "quarterly report", "current report", "earnings release", "earnings call", "proxy statement",
+        "prospectus", "press release", "financial statements", "sustainability report", "agreement", "policy",
+        "procedure", "manual", "statute", "standard", "judgment", "article", "thesis", "slides", "minutes", "invoice",
+        "resume", "book", "letter", "brochure",
+    )
+}  # fmt: skip
+
+TEMPLATES: Mapping[str, str] = {
+    **_JOINED, **_SEARCH, **_EFFORT, **_ROUTE, **_REASONS, **_ANSWERS, **_TURNS, **_GAPS, **_FILES, **_JOBS,
+    **_INDEXING, **_WARNINGS, **_READING, **_DOCUMENT_TYPES,
+}  # fmt: skip
