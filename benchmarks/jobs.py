@@ -25,7 +25,7 @@ from hybrid_core.store.jobs.control import Keep, fold
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.tables import jobs
-from hybrid_core.types.jobs import Advance, JobRequest
+from hybrid_core.types.jobs import JobRequest, JobUpdate
 
 _ROUNDS = 500
 _TOGETHER = 10_000
@@ -40,7 +40,7 @@ def work(path: Path, name: str) -> int:
     catalog, done = Catalog(path), 0
     queue = JobQueue(catalog)
     while taken := queue.claim(name, []):
-        queue.advance(taken[0].fence, Advance("done"))
+        queue.advance(taken[0].fence, JobUpdate("done"))
         done += 1
     catalog.close()
     return done
@@ -74,7 +74,7 @@ def claims(queue: JobQueue) -> tuple[list[float], list[float]]:
         [taken] = queue.claim("w", [])
         times.append(1e3 * (time.perf_counter() - begun))
         used.append(1e3 * (time.process_time() - cpu))
-        queue.advance(taken.fence, Advance("done"))
+        queue.advance(taken.fence, JobUpdate("done"))
     return times, used
 
 

@@ -22,7 +22,7 @@ from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, Usa
 from hybrid_core.store.catalog.schema import meta
 from hybrid_core.store.home import COPIES, ORIGINALS, advice_of, make_folder
 from hybrid_core.store.leases import Transactions
-from hybrid_core.store.objects import Copies, DerivedKind, Distant, Folder, Objects, Used
+from hybrid_core.store.objects import Copies, DerivedKind, Distant, FolderStore, ObjectStore, Used
 from hybrid_core.system import require
 
 _FILES, _ASIDE, _OWNER = "originals", "aside", "catalog"
@@ -62,7 +62,7 @@ class Bucket:
         """
         self._obstore = require("obstore", "s3")
         # files from before the home had a bucket; the bucket may not contain them
-        self._originals = Folder(home / ORIGINALS)
+        self._originals = FolderStore(home / ORIGINALS)
         self._copies, self._url = Copies(home / COPIES, address.room), address.url
         self._store = self._open_store(address)
         self._paused = 0.0  # time at which the pause ends
@@ -219,7 +219,7 @@ class Bucket:
         with suppress(FileNotFoundError):  # another process has already deleted them
             self._obstore.delete(self._store, keys)
 
-    def _folder_of(self, name: str) -> Folder:
+    def _folder_of(self, name: str) -> FolderStore:
         return self._originals if os.access(self._originals.place(name), os.R_OK) else self._copies
 
     def _unless_unreachable(self, work: Callable[[], _T]) -> _T | None:
@@ -308,7 +308,7 @@ def _derived_key(kind: DerivedKind, key: str) -> str:
     return f"{kind}/{hashlib.sha256(key.encode()).hexdigest()}"
 
 
-def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> Objects:
+def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> ObjectStore:
     """Open the storage of a catalog's original files. The catalog records which one, so that all machines use the same.
 
     Raise UsageError if the files are in a bucket that is not configured, or in another catalog's bucket. Raise
@@ -323,7 +323,7 @@ def open_objects(catalog: Transactions, home: Path, address: BucketAddress | Non
                 "This catalog keeps its original files in a bucket, but no bucket is configured.",
                 "Set PAGEINDEX_OBJECTS_URL to the address of that bucket.",
             )
-        return Folder(home / ORIGINALS)
+        return FolderStore(home / ORIGINALS)
     if mark is None:
         with catalog.writing() as connection:
             mark = connection.scalar(query)

@@ -33,7 +33,7 @@ class Distant:
     part: Callable[[int, int], Iterator[bytes] | None]
 
 
-class Objects(Protocol):
+class ObjectStore(Protocol):
     """Storage of original files. Safe for several threads and processes.
 
     A file is stored in three steps: ``upload``, ``keep`` in the transaction that makes the catalog use it, ``confirm``.
@@ -101,7 +101,7 @@ class Objects(Protocol):
         ...
 
 
-class Folder:
+class FolderStore:
     """Storage of original files in a folder of the home."""
 
     def __init__(self, folder: Path) -> None:
@@ -151,7 +151,7 @@ class Folder:
 _COPY_SECONDS = 600.0  # minimum time in seconds that a copy stays after its last use, even if the space is exceeded
 
 
-class Copies(Folder):
+class Copies(FolderStore):
     """Local copies of files from a bucket, in a separate folder."""
 
     def __init__(self, folder: Path, room: int) -> None:

@@ -127,7 +127,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Advance:
+class JobUpdate:
     """The next state of a running job, written in one transaction with the results of its stage.
 
     ``running`` continues the job. ``waiting`` returns it to the queue for its next ``stage``, one turn after other

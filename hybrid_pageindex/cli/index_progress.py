@@ -1,4 +1,4 @@
-"""Measure the progress of indexing and show it on stderr: a live table on a terminal, otherwise lines or JSON events."""
+"""Measure the progress of indexing and show it on stderr: a live table on a terminal, else lines or JSON events."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from hybrid_pageindex.engine.engine import Engine
 
 if TYPE_CHECKING:
     from hybrid_core.store.catalog.bin import BinEntry
-    from hybrid_pageindex.engine.admin import UsageReport
+    from hybrid_pageindex.engine.accounts import UsageReport
     from hybrid_pageindex.engine.health import Health
-    from hybrid_pageindex.engine.jobs import JobHistory, JobList
+    from hybrid_pageindex.engine.job_views import JobHistory, JobList
     from hybrid_pageindex.engine.libraries.libraries import HomeSize, LibrarySize
     from hybrid_pageindex.engine.libraries.migration import CatalogCopy, Migration
 

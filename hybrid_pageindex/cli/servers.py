@@ -23,7 +23,7 @@ from hybrid_core.types.access import EVERYWHERE, Token
 from hybrid_pageindex.cli.console import console, escape, tables, wants_json_output
 from hybrid_pageindex.cli.output import dump, visible
 from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.jobs import at
+from hybrid_pageindex.engine.job_views import at
 from hybrid_pageindex.mcp.access import Access
 
 NAME = "hybrid-pageindex"

@@ -1,209 +1,166 @@
-"""Tokens, users and browser sessions of a home, and the recorded usage of models."""
+"""Maintenance of a home: check, repair and move it, change its settings, and read the records of its server."""
 
 from __future__ import annotations
 
-import datetime
-import logging
-import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hybrid_core.errors import ChatError, StoreError, UsageError
-from hybrid_core.llm.budget import Charge
-from hybrid_core.store.access import TokenStore
-from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.usage import UsageStore
-from hybrid_core.types.access import EVERYWHERE, Caller, Role, Token
-from hybrid_core.types.requests import one_of
-from hybrid_core.types.usage import ModelUse, Usage
-from hybrid_pageindex.config.settings import Settings
+from hybrid_core.store.access import AuditLog, ReplyStore
+from hybrid_core.store.catalog.maintenance import HomeState, read_state
+from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+from hybrid_pageindex.config.changes import SettingView, changed, shown
+from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.context import SubEngine
+from hybrid_pageindex.engine.health import Health, health, missing
+from hybrid_pageindex.engine.health_checks import check_contents
+from hybrid_pageindex.engine.index.reindexing import RecoveryReport, recover
+from hybrid_pageindex.engine.libraries.migration import CatalogCopy, Migration, copied, migrate, upload_originals
+from hybrid_pageindex.engine.search.handles import Backend
 
-_LONGEST = 100  # maximum characters of a name
-SESSION_SECONDS = 30 * 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class NewToken:
-    """A created token. Its ``secret`` cannot be read again later; it is "" for a user whom a proxy authenticates."""
-
-    token: Token
-    secret: str
+if TYPE_CHECKING:
+    from indexers.jobs.report import IndexProgress
 
 
-class Tokens:
-    """Tokens, users and browser sessions in the catalog. All methods block on the database: call them in a thread."""
+class AdminEngine(SubEngine, subject="admin"):
+    """Health checks, repair, migration and settings of a home."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog, self._store = catalog, TokenStore(catalog)
+    async def doctor(
+        self, *, deep: bool = False, mend: bool = False, on_progress: Callable[[int, int], None] | None = None
+    ) -> Health:
+        """Check every component of the engine, and give advice for each that fails.
 
-    def create(
-        self, name: str, role: Role = "read", libraries: Sequence[str] = (), *, days: float = 0, user: bool = False
-    ) -> NewToken:
-        """Create a token and return it with its secret.
-
-        ``libraries`` are the names of the libraries to which the token gives access with ``role``, () for all;
-        ``NAME=ROLE`` sets another role for one library. With ``user`` the entry has no secret: a trusted proxy
-        authenticates the user of this name. The token expires after ``days``; 0 means never.
-
-        Raise UsageError for an invalid name or role, NotFoundError for an unknown library.
+        Compare the index of each library with the catalog, document by document. ``deep`` also reads every file again
+        and compares its pages with the stored ones. ``mend`` includes ``deep``, and indexes files again that differ.
+        ``on_progress`` receives the number of compared documents and their total, from a worker thread.
         """
-        if not name.strip() or len(name) > _LONGEST or not name.isprintable():
-            raise UsageError(f"'{name[:_LONGEST]}' cannot be a token's name.", f"Use 1 to {_LONGEST} characters.")
-        if days < 0 or days > 36_500:
-            raise UsageError(f"{days} days is not a valid period.", "Choose 0 (valid until it is revoked) or more.")
-        roles: dict[str, Role] = {}
-        with self._catalog.snapshot() as snapshot:
-            for grant in libraries:
-                library, _, role_name = grant.partition("=")
-                roles[snapshot.library(library).id] = _role(role_name or role)
-        granted = roles or {EVERYWHERE: _role(role)}
-        token, secret = self._store.create(name, granted, "user" if user else "token", seconds=days * 86_400)
-        return NewToken(self._named(token, self._names()), "" if user else secret)
-
-    def all(self) -> list[Token]:
-        """Return all tokens and sessions, with the names of libraries instead of their ids."""
-        names = self._names()
-        return [self._named(token, names) for token in self._store.all()]
-
-    def revoke(self, name: str) -> Token:
-        """Revoke a token, given by name or id, and close its browser sessions. Raise NotFoundError if it does not
-        exist.
-        """
-        return self._named(self._store.revoke(name), self._names())
-
-    def open_session(self, name: str, grants: Mapping[str, Role], parent: str) -> str:
-        """Open a browser session with these grants and return its secret.
-
-        ``parent`` is the id of the token used to log in.
-        """
-        return self._store.create(name, grants, "session", seconds=SESSION_SECONDS, parent=parent)[1]
-
-    def close_session(self, secret: str) -> None:
-        """Delete the browser session with this secret."""
-        self._store.close_session(secret)
-
-    def caller(self, secret: str, start: str) -> Caller | None:
-        """Return the caller with this token or session secret, None for an unknown or expired secret.
-
-        ``start`` is the parent of sessions that were opened with the server's current start token.
-        """
-        caller = self._store.by_secret(secret)
-        if caller is None:
-            return None
-        token, parent = caller
-        if token.kind == "user":
-            return None
-        grants = token.grants
-        if token.kind == "session" and parent != start:
-            opened_with = self._store.by_id(parent)
-            if opened_with is None:  # revoked, expired, or from an earlier start token
-                return None
-            grants = opened_with.grants
-        self._store.used(token)
-        return Caller(parent if token.kind == "session" else token.id, token.name, grants, token.kind == "session")
-
-    def user(self, name: str) -> Caller | None:
-        """Return the user whose name a trusted proxy sent, None if no such user was created."""
-        user = self._store.user(name)
-        return None if user is None else Caller(user.id, user.name, user.grants)
-
-    def _names(self) -> dict[str, str]:
-        with self._catalog.snapshot() as snapshot:
-            return {library.id: library.name for library in snapshot.named_libraries()}
-
-    @staticmethod
-    def _named(token: Token, names: Mapping[str, str]) -> Token:
-        return replace(token, grants={names.get(id, id): role for id, role in token.grants.items()})
-
-
-def _role(name: str) -> Any:
-    return one_of("role", name, "read", "write", "admin")
-
-
-_log = logging.getLogger(__name__)
-_ADVICE = "The count starts again next month (UTC). To allow more, raise the setting {}."
-
-
-@dataclass(frozen=True, slots=True)
-class UsageReport:
-    """Usage of models by day, model, library (id) and caller, newest day first.
-
-    ``month_cost`` and ``month_unpriced`` are this month's cost and its tokens of models without a price. The two limits
-    are 0 if they are not set.
-    """
-
-    days: tuple[ModelUse, ...]
-    month_cost: float
-    month_unpriced: int
-    monthly_spending: float
-    monthly_tokens: int
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Spending:
-    """A record of model calls in the catalog, which refuses calls beyond the monthly limits of ``settings``."""
-
-    catalog: Catalog
-    settings: Settings
-    _unwritten: list[tuple[str, str, Charge, Usage, bool]] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def check(self, model: str, *, priced: bool) -> None:
-        limit, tokens = self.settings.monthly_spending, self.settings.monthly_tokens
-        if not (limit if priced else tokens):
-            return
-        cost, unpriced = UsageStore(self.catalog).spent(_month())
-        if priced and cost >= limit:
-            message = f"{model} was not asked: {cost:.2f} of {limit:g} are already spent this month."
-            raise ChatError(message, _ADVICE.format("monthly_spending"), failure="quota")
-        if not priced and unpriced >= tokens:
-            message = f"{model} was not asked: {unpriced:,} of {tokens:,} tokens without a price are used this month."
-            raise ChatError(message, _ADVICE.format("monthly_tokens"), failure="quota")
-
-    def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
-        """Record a model call. If the catalog cannot be written, keep the call in memory and write it with the next
-        one.
-        """
-        with self._lock:
-            self._unwritten.append((_today(), model, charge, usage, priced))
-            try:
-                while self._unwritten:
-                    day, name, whose, took, has_price = self._unwritten[0]
-                    UsageStore(self.catalog).add(day, name, whose, took, priced=has_price)
-                    self._unwritten.pop(0)
-            except StoreError as error:
-                _log.warning("the usage of %s could not be recorded yet: %s", model, error)
-
-    def report(self, first: str = "", last: str = "") -> UsageReport:
-        """Return the usage between two days (YYYY-MM-DD), by default of this month. Raise UsageError for an invalid
-        date.
-        """
-        store = UsageStore(self.catalog)
-        days = tuple(store.days(_day(first) or _month(), _day(last) or "9999-12-31"))
-        cost, unpriced = store.spent(_month())
-        limits = self.settings.monthly_spending, self.settings.monthly_tokens
-        notes: tuple[str, ...] = ()
-        if limits[0] and unpriced and not limits[1]:
-            names = sorted({row.model for row in days if row.unpriced})
-            notes = (
-                f"model_prices has no price for {', '.join(names) or 'some models'}, so monthly_spending does not "
-                "limit them; monthly_tokens can",
+        progress, context = on_progress or ignore_progress, self._context
+        report = await asyncio.to_thread(
+            lambda: health(
+                context.settings,
+                lambda: context.catalog,
+                lambda: context.parts.cache,
+                lambda: context.parts.indexes,
+                progress,
             )
-        return UsageReport(days, cost, unpriced, *limits, notes)
+        )
+        if not deep and not mend:
+            return report
+        checks = await stoppable(
+            lambda stop: check_contents(self._context.parts, self._context.settings, mend, progress, stop)
+        )
+        return replace(report, checks=(*report.checks, *checks))
 
+    async def recover(self, *, on_progress: Callable[[IndexProgress], None] | None = None) -> RecoveryReport:
+        """Repair a damaged or missing catalog: save every readable row in a new one, and index the lost files again.
 
-def _today() -> str:
-    return datetime.datetime.now(datetime.UTC).date().isoformat()
+        The damaged file is kept beside the new one; an undamaged catalog is not changed. Raise BusyError while another
+        process uses the home, UsageError if the catalog is in PostgreSQL.
+        """
+        self._context.close()  # no process may have the catalog open
+        return await stoppable(
+            lambda stop: recover(
+                self._context.settings, lambda: self._context.parts, on_progress or ignore_progress, stop
+            )
+        )
 
+    async def missing(self) -> dict[str, str]:
+        """Return the components that do not work (catalog, search server, disk), each with a reason for users."""
+        context = self._context
+        return await read_in_thread(
+            lambda: missing(context.home, lambda: context.catalog, lambda: context.parts.indexes)
+        )
 
-def _month() -> str:
-    return _today()[:8] + "01"
+    async def state(self) -> HomeState:
+        """Return counters that change when a library, document or job is added, changed or removed."""
 
+        def read() -> HomeState:
+            with self._context.catalog.reading() as connection:
+                return read_state(connection)
 
-def _day(text: str) -> str:
-    try:
-        return datetime.date.fromisoformat(text).isoformat() if text else ""
-    except ValueError as error:
-        raise UsageError(f"'{text[:40]}' is not a date.", "Write 2026-03-31.") from error
+        return await read_in_thread(read)
+
+    async def rebuild_index(self, library: str = "default", *, everything: bool = False) -> dict[str, int]:
+        """Rebuild the vector index of a library, or of all, from the catalog. Return the number of vectors per library.
+
+        Searches continue meanwhile. Raise NotFoundError for an unknown library, BusyError if another process has an
+        embedded index open.
+        """
+
+        def work() -> dict[str, int]:
+            with self._context.catalog.snapshot() as snapshot:
+                named = snapshot.named_libraries() if everything else [snapshot.library(library)]
+            return {each.name: self._context.parts.indexes.rebuild(each.id) for each in named}
+
+        return await asyncio.to_thread(work)
+
+    async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
+        """Rebuild the vector indexes of one library, or of all, in the home or on the Qdrant server.
+
+        Compare each with the catalog, then delete the index at the other place. The setting ``qdrant_url`` decides
+        which one searches use.
+        """
+        return await asyncio.to_thread(lambda: migrate(self._context.catalog, self._context.parts.indexes, to, library))
+
+    async def complete_replicas(self) -> dict[str, int]:
+        """Copy shards that a node of the Qdrant cluster has lost, until each has its configured number of replicas.
+
+        Return the number of copies per collection. Searches continue meanwhile. Raise UsageError if no server is
+        configured, UnreachableError if the cluster has too few nodes.
+        """
+        return await asyncio.to_thread(lambda: self._context.parts.indexes.complete())
+
+    async def copy_catalog(self, to: str) -> CatalogCopy:
+        """Copy the catalog to a PostgreSQL database at the URL ``to``, or for "sqlite" into the home.
+
+        The source stays unchanged and in use until the setting ``postgres_url`` is changed. An interrupted copy is
+        continued. Raise UsageError if the target is not empty, StoreError if the catalog is written meanwhile.
+        """
+        return await asyncio.to_thread(lambda: copied(self._context.catalog, to))
+
+    async def upload_originals(self) -> int:
+        """Copy the original files in this home to the bucket of ``objects_url``. Return the number of files in use.
+
+        Raise UsageError if no bucket is configured.
+        """
+        return await asyncio.to_thread(lambda: upload_originals(self._context.catalog, self._context.settings))
+
+    async def upgrade_catalog(self) -> int:
+        """Upgrade the catalog to the schema of this version, as its first use does. Return the schema number.
+
+        Raise SchemaError if a newer version wrote it.
+        """
+        await asyncio.to_thread(lambda: self._context.catalog)
+        return SCHEMA_VERSION
+
+    def setting_views(self, *, owner: bool = False) -> list[SettingView]:
+        """Return all settings, without secrets, and whether each may be changed at run time."""
+        return shown(self._context.settings, owner=owner)
+
+    async def change_settings(self, changes: Mapping[str, Any], *, owner: bool = False) -> list[SettingView]:
+        """Change settings of the running engine and write them to the home's file.
+
+        Only an ``owner`` may change the models and their addresses. Raise UsageError for an invalid value, or a setting
+        that may not be changed.
+        """
+        settings = await asyncio.to_thread(lambda: changed(self._context.settings, changes, owner=owner))
+        self._context.change(settings)
+        return self.setting_views(owner=owner)
+
+    @property
+    def replies(self) -> ReplyStore:
+        """Return the stored replies to requests with an idempotency key."""
+        return ReplyStore(self._context.catalog)
+
+    @property
+    def audit(self) -> AuditLog:
+        """Return the log of changes by callers over HTTP."""
+        return AuditLog(self._context.catalog)
+
+    def confine(self, roots: Sequence[Path]) -> None:
+        """Refuse symbolic links that lead out of these folders, as servers need it. The folders must not contain links
+        in their own paths.
+        """
+        self._context.confine(roots)

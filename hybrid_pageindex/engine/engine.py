@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from hybrid_core.types.answers import Answer
     from hybrid_pageindex.config.experts import PackPreview
     from hybrid_pageindex.conversations.conversations import Conversations
-    from hybrid_pageindex.engine.admin import Tokens
+    from hybrid_pageindex.engine.accounts import Tokens
+    from hybrid_pageindex.engine.admin import AdminEngine
     from hybrid_pageindex.engine.answers.asking import Answerer
     from hybrid_pageindex.engine.documents.comparison import Comparison
     from hybrid_pageindex.engine.documents.engine import DocumentsEngine
@@ -52,10 +53,9 @@ if TYPE_CHECKING:
     from hybrid_pageindex.engine.index.engine import SourcesEngine
     from hybrid_pageindex.engine.index.sources import LibraryUpdate, Options
     from hybrid_pageindex.engine.index.uploads import Upload, Uploaded
+    from hybrid_pageindex.engine.jobs import JobsEngine
     from hybrid_pageindex.engine.libraries.engine import BinEngine, LibrariesEngine
-    from hybrid_pageindex.engine.maintenance import AdminEngine
     from hybrid_pageindex.engine.models.engine import ModelsEngine
-    from hybrid_pageindex.engine.queue import JobsEngine
     from hybrid_pageindex.engine.search.grep import GrepResult, Listed
     from indexers.jobs.report import IndexProgress, IndexReport
 
@@ -80,11 +80,11 @@ class Engine:
     """Restore removed documents and libraries, or delete them for good."""
     sources: SourcesEngine = sub_engine("hybrid_pageindex.engine.index.engine:SourcesEngine")
     """List the files and folders of libraries, and watch folders."""
-    jobs: JobsEngine = sub_engine("hybrid_pageindex.engine.queue:JobsEngine")
+    jobs: JobsEngine = sub_engine("hybrid_pageindex.engine.jobs:JobsEngine")
     """List, follow, pause, cancel, retry and run jobs."""
     models: ModelsEngine = sub_engine("hybrid_pageindex.engine.models.engine:ModelsEngine")
     """Embed libraries, test models, and report or estimate their use."""
-    admin: AdminEngine = sub_engine("hybrid_pageindex.engine.maintenance:AdminEngine")
+    admin: AdminEngine = sub_engine("hybrid_pageindex.engine.admin:AdminEngine")
     """Check, repair and move the home, and change its settings."""
 
     def __init__(
@@ -152,7 +152,7 @@ class Engine:
     @property
     def tokens(self) -> Tokens:
         """Return the store of tokens, users and sessions for callers over HTTP."""
-        from hybrid_pageindex.engine.admin import Tokens
+        from hybrid_pageindex.engine.accounts import Tokens
 
         return Tokens(self._context.catalog)
 

@@ -1,159 +1,295 @@
-"""Jobs as the interfaces show them: lists, histories, news, and the outcome of decisions."""
+"""The job queue of a home: list, follow, pause, cancel, retry and run jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, Literal
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from hybrid_core.errors import UsageError
-from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStatus, Worker
-from hybrid_core.types.notes import Note
+from hybrid_core.errors import Advice, ConflictError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import unwritable
+from hybrid_core.store.jobs.claims import JobLimits
+from hybrid_core.store.jobs.control import JobControl
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.store.jobs.workers import JobOffers, Offer, Workers
+from hybrid_core.text.prose import counted
+from hybrid_core.types.jobs import ACTIVE, CANCELLED, Job, JobStatus, Worker, WorkKind
+from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.context import SubEngine
+from hybrid_pageindex.engine.index.worker import work
+from hybrid_pageindex.engine.job_views import (
+    STATUSES,
+    JobAction,
+    JobChoice,
+    JobDecision,
+    JobHistory,
+    JobList,
+    JobNews,
+    JobView,
+    state,
+)
 
-JobAction = Literal["pause", "resume", "cancel", "retry", "forget"]
-STATUSES: tuple[JobStatus, ...] = ("waiting", "running", "done", "failed", "cancelled")
+if TYPE_CHECKING:
+    from indexers.jobs.report import IndexProgress
+
+_AT_ONCE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class JobChoice:
-    """A selection of jobs by number, by library, or of all jobs."""
+class JobsEngine(SubEngine, subject="jobs"):
+    """List, follow, pause, cancel, retry and run the jobs of a home."""
 
-    ids: tuple[int, ...] = ()
-    library: str | None = None
-    everything: bool = False
+    async def get(self, id: int) -> JobHistory:
+        """Return a job with its events. Raise NotFoundError for an unknown job."""
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).history(id))
 
-    def check(self) -> None:
-        """Raise UsageError unless exactly one of the three ways to select is used."""
-        if bool(self.ids) + (self.library is not None) + self.everything != 1:
-            raise UsageError(
-                "The request does not say which jobs it means.",
-                "Name jobs by their numbers, or name a library, or choose all.",
+    async def pause(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Pause jobs by number, the jobs of a library, or all, until ``resume``, even across restarts.
+
+        Running jobs stop after their current pages. Like ``resume``, ``cancel``, ``retry`` and ``forget``, it raises
+        UsageError unless exactly one selection is given, and NotFoundError for an unknown job.
+        """
+        return await self._decided("pause", ids, library, everything)
+
+    async def resume(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Resume paused jobs. ``everything`` ends every pause. Arguments and errors are those of ``pause``."""
+        return await self._decided("resume", ids, library, everything)
+
+    async def cancel(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Cancel waiting jobs at once, and running jobs within seconds. Published documents stay."""
+        return await self._decided("cancel", ids, library, everything)
+
+    async def retry(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Queue failed jobs again. Cancelled jobs are queued again only if they are named by number."""
+        return await self._decided("retry", ids, library, everything)
+
+    async def forget(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Delete the records of ended jobs. Documents stay."""
+        return await self._decided("forget", ids, library, everything)
+
+    async def _decided(
+        self, action: JobAction, ids: tuple[int, ...], library: str | None, everything: bool
+    ) -> JobDecision:
+        choice = JobChoice(ids, library, everything)
+        return await asyncio.to_thread(lambda: _Jobs(self._context.catalog).decide(action, choice))
+
+    async def events(
+        self, after: int | None = None, *, job: int | None = None, libraries: Sequence[str] | None = None
+    ) -> JobNews:
+        """Return the events after event number ``after``, of one job or of the libraries with these ids.
+
+        ``state`` contains the current jobs if ``after`` is None or if some events after it were already deleted.
+        """
+        return await read_in_thread(lambda: _job_news(self._context.catalog, after, job, libraries))
+
+    async def waits(self) -> bool:
+        """Return whether jobs wait in the queue. Return False in a read-only home, which has no workers."""
+        if unwritable(self._context.home):
+            return False
+        return await read_in_thread(lambda: JobReader(self._context.catalog).counts().waiting > 0)
+
+    async def offers(self, limit: int) -> list[Offer]:
+        """Return the jobs that workers could run now, for dispatchers: at most ``limit`` of each kind, most urgent
+        first.
+        """
+        limits = self._context.settings.part(JobLimits)
+        return await asyncio.to_thread(lambda: JobOffers(self._context.catalog, limits=limits).all(limit))
+
+    async def work(
+        self,
+        *,
+        concurrency: int | None = None,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+        enough: Callable[[], bool] | None = None,
+        kind: WorkKind | None = None,
+    ) -> None:
+        """Process queued jobs of all callers until the task is cancelled. Unfinished jobs return to the queue.
+
+        ``concurrency`` is the number of parsing processes (default: the setting ``workers``). With ``enough``, return
+        once the queue is empty and ``enough()`` is true. ``kind`` ("index" or "embed") restricts the jobs.
+        """
+        progress, finished = on_progress or ignore_progress, enough or (lambda: False)
+        await stoppable(
+            lambda stop: work(
+                self._context.parts, self._context.settings, concurrency, progress, stop, finished, kind=kind
             )
+        )
+
+    async def work_on(self, job: int) -> None:
+        """Run one job by its number, as far as this process can. Remaining stages wait in the queue again.
+
+        Do nothing if the job has ended or another worker holds it, so a dispatcher may send a number twice.
+        """
+        work_on_job = partial(work, self._context.parts, self._context.settings, None, ignore_progress)
+        await stoppable(lambda stop: work_on_job(stop, lambda: True, job))
+
+    def hand_back(self) -> None:
+        """Leave the jobs of calls that are cancelled after this call in the queue for other workers."""
+        self._context.parts.leaving.set()
+
+    async def list(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
+        """Return the running and waiting jobs and the most recent ended ones, of one library or all."""
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, most))
+
+    async def path(self, address: str, *, library: str) -> str | None:
+        """Return the path of the file that a waiting or running job of a library indexes. ``address`` is that path or
+        its document's id.
+
+        Return None if there is no such job. Raise NotFoundError for an unknown library.
+        """
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).path(address, library))
 
 
-@dataclass(frozen=True, slots=True)
-class JobView:
-    """A job for display, with its library's name and its ``state``: a sentence on what the job does or waits for.
+class _Jobs:
+    """Blocking versions of the methods of ``JobsEngine``."""
 
-    The JSON field ``reason`` is an error code, "" if none is known.
-    """
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
-    job: Job
-    library: str
-    state: Note
+    def listed(self, library: str | None, status: Collection[JobStatus], most: int) -> JobList:
+        """Return running, then waiting, then ended jobs, newest first, at most ``most``. Without ``status`` include
+        all.
 
-    def to_dict(self) -> dict[str, Any]:
-        job = self.job
-        return {
-            "id": job.id, "library": self.library, "kind": job.kind, "subject": job.subject, "status": job.status,
-            "stage": job.stage, "state": self.state, "done": job.done, "total": job.total, "attempts": job.attempts,
-            "paused": job.paused, "stalled": job.stalled, "cause": job.cause, "priority": job.priority,
-            "reason": job.result.get("reason", ""),
-            "worker": job.worker, "created_at": at(job.created_at), "started_at": at(job.started_at),
-            "finished_at": at(job.finished_at),
+        Raise NotFoundError for an unknown library, UsageError for an unknown status.
+        """
+        if wrong := set(status) - set(STATUSES):
+            raise UsageError(f"'{min(wrong)}' is not a job status.", f"Choose from {', '.join(STATUSES)}.")
+        id = None if library is None else self._library(library)
+        jobs = self._reader.listed(library=id, status=status or None, limit=most)
+        names = self._names()
+        paused = [self._paused(scope, name, names) for scope, name in self._control.pauses()]
+        workers = tuple(self._workers.all())
+        return JobList(self._views(jobs, names, workers), self._reader.counts(library=id), tuple(paused), workers)
+
+    def path(self, address: str, library: str) -> str | None:
+        from indexers.files.identity import usual_id
+
+        id = self._library(library)
+        paths = self._reader.active_subjects(id)
+        return next((path for path in paths if address in (path, usual_id(id, path))), None)
+
+    def history(self, id: int) -> JobHistory:
+        """Return a job with its events. Raise NotFoundError for an unknown job."""
+        job = self._reader.job(id)
+        [view] = self._views([job], self._names(), self._workers.all())
+        return JobHistory(view, tuple(self._reader.events(job=id, limit=10_000)))
+
+    def decide(self, action: JobAction, choice: JobChoice) -> JobDecision:
+        """Carry out an action on the chosen jobs. Raise UsageError for an unclear choice, NotFoundError for an unknown
+        job.
+        """
+        choice.check()
+        decisions = {
+            "pause": self._pause, "resume": self._resume, "cancel": self._cancel, "retry": self._retry,
+            "forget": self._forget,
         }  # fmt: skip
+        return decisions[action](choice)
+
+    def _pause(self, choice: JobChoice) -> JobDecision:
+        for job in self._named(choice):
+            if job.ended:
+                raise ConflictError(
+                    f"Job {job.id} is {job.status}.",
+                    Advice(
+                        "Only waiting and running jobs can be paused.",
+                        "Only waiting and running jobs can be paused: jobs list shows them.",
+                    ),
+                )
+            self._control.pause("job", str(job.id))
+        if choice.library is not None:
+            self._control.pause("library", self._library(choice.library))
+        elif choice.everything:
+            self._control.pause("all")
+        return JobDecision(choice.ids, f"{_what(choice)} paused until resumed.")
+
+    def _resume(self, choice: JobChoice) -> JobDecision:
+        if choice.library is not None:
+            resumed = self._control.resume("library", self._library(choice.library))
+        elif choice.everything:
+            resumed = self._control.resume("all")
+        else:
+            resumed = bool(sum(self._control.resume("job", str(job.id)) for job in self._named(choice)))
+        return JobDecision(choice.ids, f"{_what(choice)} {'resumed' if resumed else 'not paused'}.")
+
+    def _cancel(self, choice: JobChoice) -> JobDecision:
+        """Cancel jobs. Published documents stay."""
+        self._named(choice)
+        ended = self._control.cancel(choice.ids or None, library=self._id(choice), cause=CANCELLED)
+        running = sum(job.status == "running" for job in self._reader.jobs(ended))
+        soon = f"; {running} of them still run and end within seconds" if running else ""
+        return JobDecision(tuple(ended), f"{counted(len(ended), 'job')} cancelled{soon}. Published documents stay.")
+
+    def _retry(self, choice: JobChoice) -> JobDecision:
+        """Queue failed jobs again, and also cancelled jobs that are named."""
+        self._named(choice)
+        again = self._control.retry(choice.ids or None, library=self._id(choice))
+        return JobDecision(tuple(again), f"{counted(len(again), 'job waits', 'jobs wait')} again.")
+
+    def _forget(self, choice: JobChoice) -> JobDecision:
+        """Delete the records of ended jobs; documents stay. Raise ConflictError if a named job has not ended."""
+        named = self._named(choice)
+        if going := [job.id for job in named if not job.ended]:
+            raise ConflictError(
+                f"Job {going[0]} has not ended.", Advice("Cancel it first.", "Cancel it first: jobs cancel.")
+            )
+        gone = self._control.forget(choice.ids or None, library=self._id(choice))
+        return JobDecision(choice.ids, f"{counted(gone, 'job')} deleted from the list.")
+
+    def _named(self, choice: JobChoice) -> list[Job]:
+        """Return the jobs named by number. Raise NotFoundError for an unknown job."""
+        return [self._reader.job(id) for id in choice.ids]
+
+    def _id(self, choice: JobChoice) -> str | None:
+        return None if choice.library is None else self._library(choice.library)
+
+    def _library(self, name: str) -> str:
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.library(name).id
+
+    def _names(self) -> Mapping[str, str]:
+        with self._catalog.snapshot() as snapshot:
+            return {library.id: library.name for library in snapshot.named_libraries()}
+
+    def _views(self, jobs: Sequence[Job], names: Mapping[str, str], workers: Sequence[Worker]) -> tuple[JobView, ...]:
+        ahead = self._reader.ahead([job.id for job in jobs if job.status == "waiting"])
+        return tuple(
+            JobView(job, names.get(job.library, job.library), state(job, ahead.get(job.id, 0), workers)) for job in jobs
+        )
+
+    @staticmethod
+    def _paused(scope: str, name: str, names: Mapping[str, str]) -> str:
+        return {"all": "everything", "library": f"library {names.get(name, name)}", "job": f"job {name}"}[scope]
 
 
-@dataclass(frozen=True, slots=True)
-class JobList:
-    """A list of jobs for display.
+def _what(choice: JobChoice) -> str:
+    if choice.ids:
+        return f"{'Job' if len(choice.ids) == 1 else 'Jobs'} {', '.join(map(str, choice.ids))}:"
+    return f"Library {choice.library}:" if choice.library is not None else "All jobs:"
 
-    ``counts`` cover all jobs of the library, or of the home if no library was named. ``paused`` describes the pauses.
+
+_AT_ONCE = 500
+
+
+def _job_news(catalog: Catalog, after: int | None, job: int | None, libraries: Sequence[str] | None) -> JobNews:
+    """Return the job events after a number, or the current jobs if these events are missing.
+
+    Raise NotFoundError for an unknown job.
     """
-
-    jobs: tuple[JobView, ...]
-    counts: JobCounts
-    paused: tuple[str, ...]
-    workers: tuple[Worker, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        counts = {status: getattr(self.counts, status) for status in STATUSES}
-        return {
-            "jobs": [view.to_dict() for view in self.jobs], "counts": counts, "paused": list(self.paused),
-            "workers": [
-                {"id": worker.id, "host": worker.host, "pid": worker.pid, "kind": worker.kind}
-                for worker in self.workers
-            ],
-        }  # fmt: skip
+    reader = JobReader(catalog)
+    last = reader.last_event()  # read before the state, so that a concurrent event is reported twice rather than never
+    if after is not None and not _missing(reader, after, last):
+        events = reader.events(after, job=job, library=libraries, limit=_AT_ONCE)
+        number = events[-1].number if len(events) == _AT_ONCE else max(last, after)
+        return JobNews(max([number, *(event.number for event in events)]), tuple(events))
+    if job is not None:
+        return JobNews(last, (), (_Jobs(catalog).history(job).view,))
+    views = _Jobs(catalog).listed(None, ACTIVE, _AT_ONCE).jobs
+    shown = tuple(view for view in views if libraries is None or view.job.library in libraries)
+    return JobNews(last, (), shown)
 
 
-@dataclass(frozen=True, slots=True)
-class JobHistory:
-    view: JobView
-    events: tuple[JobEvent, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        job = self.view.job
-        events = [{"at": at(event.at), "kind": event.kind, **event.detail} for event in self.events]
-        more = {"options": dict(job.options), "needs": sorted(job.needs), "result": dict(job.result)}
-        return self.view.to_dict() | more | {"events": events}
-
-
-@dataclass(frozen=True, slots=True)
-class JobDecision:
-    """The outcome of pausing, resuming, cancelling, retrying or forgetting jobs: their numbers and a sentence for the
-    user.
-    """
-
-    jobs: tuple[int, ...]
-    said: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobNews:
-    """Job events up to event ``number``.
-
-    ``state`` is the full list of jobs if ``events`` are not enough to update the reader's list, else None.
-    """
-
-    number: int
-    events: tuple[JobEvent, ...]
-    state: tuple[JobView, ...] | None = None
-
-
-def state(job: Job, ahead: int, workers: Sequence[Worker]) -> Note:
-    """Return a sentence that describes the state of a job.
-
-    A job counts as stalled if its worker has stopped responding.
-    """
-    if job.ended:
-        ended = _ENDED[job.status]
-        return Note("job-state.because", state=ended, cause=job.cause) if job.cause else ended
-    if job.status == "running":
-        return _running(job)
-    if job.paused:
-        return Note("job-state.paused")
-    if job.not_before > job.read_at:
-        seconds = -(-(job.not_before - job.read_at) // 1000)
-        return Note("job-state.retry", seconds=seconds, attempts=job.attempts, cause=job.cause)
-    if not workers:
-        return Note("job-state.no-worker")
-    if not any(job.needs <= worker.abilities for worker in workers):
-        lacks = min((sorted(job.needs - worker.abilities) for worker in workers), key=len)
-        return Note("job-state.no-able-worker", lacks=lacks)
-    return Note("job-state.behind", others=ahead) if ahead else Note("job-state.next")
-
-
-_ENDED = {
-    "done": Note("job-state.done"), "failed": Note("job-state.failed"), "cancelled": Note("job-state.cancelled"),
-}  # fmt: skip
-
-
-def _running(job: Job) -> Note:
-    if job.cancel_requested:
-        return Note("job-state.ending")
-    if job.stalled:
-        silence = (job.read_at - job.heartbeat_at) // 1000
-        return Note("job-state.stalled", seconds=silence)
-    doing = Note.of(job.stage)
-    if job.total and job.stage == "embed":
-        doing = Note("job-state.texts", stage=job.stage, done=job.done, total=job.total)
-    elif job.total:
-        doing = Note("job-state.pages", stage=job.stage, done=job.done, total=job.total)
-    return Note("job-state.pausing", state=doing) if job.paused else doing
-
-
-def at(ms: int) -> str:
-    """Format a time in milliseconds as ISO 8601 in UTC, "" for 0."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds") if ms else ""
+def _missing(reader: JobReader, after: int, last: int) -> bool:
+    """Return whether events after a number were deleted, or the number is from a catalog that was cleared."""
+    return after > last or (after < last and reader.oldest_event() > after + 1)

@@ -24,7 +24,7 @@ from retrievers.pipeline.state import Stages
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.bucket import BucketAddress
-    from hybrid_pageindex.engine.admin import Spending
+    from hybrid_pageindex.engine.accounts import Spending
     from hybrid_pageindex.engine.search.grep import Grep
 
 
@@ -74,7 +74,7 @@ class Parts:
     @property
     def spending(self) -> Spending:
         """Return the recorded usage of models and the spending limits."""
-        from hybrid_pageindex.engine.admin import Spending  # imported here because a search needs none of it
+        from hybrid_pageindex.engine.accounts import Spending  # imported here because a search needs none of it
 
         with self._lock:
             if self._spending is None:

@@ -16,7 +16,7 @@ from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.engine.index.worker import Feed, Standby, keep_up
 from hybrid_pageindex.http.api import ROUTES, build_api
 from hybrid_pageindex.http.guard import Guard, Hosts
-from hybrid_pageindex.http.identity import Callers, Identity, Proxy, Rates, Start, Turns
+from hybrid_pageindex.http.identity import Callers, Identity, Proxy, Rates, Slots, Start
 from hybrid_pageindex.http.middleware import Conventions, Idempotency, McpMount, RequestRecorder
 from hybrid_pageindex.http.server import Metrics, Server
 from hybrid_pageindex.mcp.access import Access
@@ -60,8 +60,8 @@ def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
     engine.admin.confine(listening.access.roots)
     server = Server(
         engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
-        Turns(_READS_AT_ONCE, _MAX_WAITING), Turns(limits.http_searches, _MAX_WAITING),
-        Turns(limits.http_answers, _MAX_WAITING),
+        Slots(_READS_AT_ONCE, _MAX_WAITING), Slots(limits.http_searches, _MAX_WAITING),
+        Slots(limits.http_answers, _MAX_WAITING),
         Standby(engine), Feed(engine.admin.state), Metrics(),
     )  # fmt: skip
     api = build_api(server)

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hybrid_core.llm.budget import charged
 from hybrid_core.store.access import secret_hash
 from hybrid_core.types.access import EVERYWHERE, Caller
-from hybrid_pageindex.engine.admin import Tokens
+from hybrid_pageindex.engine.accounts import Tokens
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.guard import SAFE
 
@@ -251,7 +251,7 @@ class Rates:
             )
 
 
-class Turns:
+class Slots:
     """A limit on concurrent work. ``at_once`` tasks run, ``waiting`` more may wait, and further ones are refused."""
 
     def __init__(self, at_once: int, waiting: int) -> None:

@@ -21,7 +21,7 @@ from hybrid_pageindex.engine.index.worker import Feed, Standby
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.guard import SLASH
-from hybrid_pageindex.http.identity import Callers, Turns
+from hybrid_pageindex.http.identity import Callers, Slots
 from hybrid_pageindex.mcp.access import Access
 
 _BUCKET_BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)  # seconds
@@ -84,19 +84,19 @@ class Server:
     callers: Callers
     cookie: str
     access: Access
-    reads: Turns
-    searches: Turns
-    answers: Turns
+    reads: Slots
+    searches: Slots
+    answers: Slots
     standby: Standby
     feed: Feed
     metrics: Metrics
-    uploads: Turns = field(default_factory=lambda: Turns(_UPLOADS, 0))
+    uploads: Slots = field(default_factory=lambda: Slots(_UPLOADS, 0))
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     _working: set[asyncio.Task[Any]] = field(default_factory=set)
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _missing: tuple[float, dict[str, str]] | None = None
 
-    async def turn(self, turns: Turns, work: Coroutine[Any, Any, T]) -> T:
+    async def turn(self, turns: Slots, work: Coroutine[Any, Any, T]) -> T:
         """Run work when a place is free, and return its result.
 
         It continues if the client disconnects, because threads cannot be stopped.

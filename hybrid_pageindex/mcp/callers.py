@@ -20,7 +20,7 @@ from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.documents.documents import DocumentPage
 from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.jobs import JobDecision, JobHistory, JobList
+from hybrid_pageindex.engine.job_views import JobDecision, JobHistory, JobList
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.engine.search.grep import GrepResult
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document
-from hybrid_pageindex.engine.jobs import JobView
+from hybrid_pageindex.engine.job_views import JobView
 from hybrid_pageindex.mcp.builds import task_config
 from hybrid_pageindex.mcp.payloads import (
     document_payload,

@@ -121,7 +121,7 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
 def _links(file: Path, at: Path | None, text: Path) -> list[str]:
     """Return the links in ``text`` to pictures in the file's folder."""
     format = of_suffix(file.suffix)
-    if format is None or not format.nearby or at not in (None, file):
+    if format is None or not format.reads_siblings or at not in (None, file):
         return []
     with _readable(file):
         return local_links(text)

@@ -82,20 +82,21 @@ MARKDOWN = Format(
     suffixes=(".md", ".markdown"),
     version="markdown-4",
     open=_open_markdown,
-    whole=True,
+    needs_whole_file=True,
     limits=frozenset({"max_pages", "max_page_lines", "max_page_characters", "max_bookmarks"}),
     place="lines",
-    illustrated=True,
-    nearby=True,
-    plain=True,
+    may_have_pictures=True,
+    reads_siblings=True,
+    bytes_are_text=True,
 )
 
 
 def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: str = "", version: int = 1) -> Format:
     return Format(
         name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _flow_opener(read),
-        whole=True, limits=_FLOW_LIMITS, place=place, members=_late(members) if members else None,
-        illustrated=name in _ILLUSTRATED, nearby=name == "html", printed=name in _PRINTED, plain=name in _PLAIN,
+        needs_whole_file=True, limits=_FLOW_LIMITS, place=place, members=_late(members) if members else None,
+        may_have_pictures=name in _ILLUSTRATED, reads_siblings=name == "html", office_prints=name in _PRINTED,
+        bytes_are_text=name in _PLAIN,
     )  # fmt: skip
 
 

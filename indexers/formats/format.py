@@ -69,7 +69,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PictureOptions:
     """Options for an image of pages for a person.
 
     ``side`` is the maximum of pixels on the longer side, ``most_bytes`` of the file size (JPEG only); 0: no limit.
@@ -86,7 +86,7 @@ class Picture:
     titles: tuple[str, ...] = ()
 
 
-def layout(width: float, height: float, how: Drawing) -> tuple[float, int, int]:
+def tiling(width: float, height: float, how: Drawing) -> tuple[float, int, int]:
     """Return the resolution in dpi, and the number of tiles across and down, for a page size in points."""
     dpi = float(how.dpi)
     if how.tiles == 1:
@@ -208,7 +208,7 @@ Look = Callable[[Path, str | None, int, int, ParseLimits], list[PageLook]]
 Draw = Callable[[Path, str | None, int, Drawing, ParseLimits], tuple[bytes, ...]]
 Layout = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], PageLayout]
 Regions = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], tuple[Region, ...]]
-Show = Callable[[Path, str | None, Sequence[int], Picture, ParseLimits], bytes]
+Show = Callable[[Path, str | None, Sequence[int], PictureOptions, ParseLimits], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +217,14 @@ class Format:
 
     ``name`` is stored with documents, ``title`` is used in messages. ``suffixes`` are lower-case with the dot;
     ``sniff`` recognises a file by its first 1,024 bytes. With a higher ``version`` its files are indexed again.
-    ``open`` takes path, password and limits, and raises DocumentError for another or a damaged file. ``whole`` is True
-    if the whole file must be parsed for any page. ``limits`` are the ParseLimits that its reader checks itself.
+    ``open`` takes path, password and limits, and raises DocumentError for another or a damaged file.
+    ``needs_whole_file``: the whole file must be parsed for any page. ``limits`` are the ParseLimits that its reader
+    checks itself.
     ``place`` is the word for a numbered position: page, slide, sheet, lines, …. ``members`` lists embedded files, which
     become separate documents; None if there are none. ``embeds`` is a fast test for embedded files; None if there is no
-    such test. ``plain`` means that the bytes are the text, so that a small file has little text.
+    such test. ``may_have_pictures``: its pages may show pictures beside their text. ``reads_siblings``: a file shows
+    other files of its folder. ``office_prints``: LibreOffice can print its pages. ``bytes_are_text``: a small file has
+    little text.
 
     The rest is None for formats without page images. ``look`` describes the drawings on pages, ``draw`` returns images
     of a page for a model, ``show`` one image of one or several pages, ``layout`` the positions of words. ``regions``
@@ -234,14 +237,14 @@ class Format:
     version: str
     open: Open
     sniff: Callable[[bytes], bool] | None = None
-    whole: bool = False
+    needs_whole_file: bool = False
     limits: frozenset[str] = frozenset()
     place: str = "page"
     members: Members | None = None
-    illustrated: bool = False
-    nearby: bool = False
-    printed: bool = False
-    plain: bool = False
+    may_have_pictures: bool = False
+    reads_siblings: bool = False
+    office_prints: bool = False
+    bytes_are_text: bool = False
     look: Look | None = None
     draw: Draw | None = None
     show: Show | None = None
@@ -254,6 +257,6 @@ class Format:
         return self.members is not None and (self.embeds is None or self.embeds(path))
 
     @property
-    def seen(self) -> bool:
+    def has_page_images(self) -> bool:
         """Return whether a vision model can be shown its pages."""
         return self.look is not None and self.draw is not None

@@ -19,7 +19,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import JobPublication, Publication
 from hybrid_core.system import Reach
 from hybrid_core.types.files import FileStamp
-from hybrid_core.types.jobs import Advance
+from hybrid_core.types.jobs import JobUpdate
 from hybrid_core.types.libraries import is_address
 from indexers.assembly.chunks import ChunkSize
 from indexers.files.identity import usual_id
@@ -48,7 +48,7 @@ def batch_key(turn: Turn) -> str | None:
     job = turn.job
     format = of_suffix(turn.source.suffix)
     first = job.stage == "parse" and not job.turn and not job.attempts and not turn.anew
-    if not first or format is None or not format.plain or is_address(job.subject):
+    if not first or format is None or not format.bytes_are_text or is_address(job.subject):
         return None
     return json.dumps(job.options, sort_keys=True) if 0 < turn.unshown <= _SMALL_BYTES else None
 
@@ -81,14 +81,14 @@ class SmallFiles:
         limits: ParseLimits,
         chunks: ChunkSize,
         tally: Tally,
-        ending: Callable[[Turn, FileResult], Advance],
+        ending: Callable[[Turn, FileResult], JobUpdate],
         reaches: Callable[[str], Callable[[Path], Reach | None]],
     ) -> None:
         self._catalog, self._pool, self._publisher = catalog, pool, publisher
         self._limits, self._chunks, self._tally = limits, chunks, tally
         self._ending, self._reaches = ending, reaches
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
         """Index the files of these turns. Call ``end`` for each published file, and ``alone`` for each other file.
 
         Raise StoreError if the catalog cannot be written.
@@ -113,7 +113,7 @@ class SmallFiles:
                 except (DocumentError, OSError):
                     copied = None
             format = None if copied is None else format_of(copy)
-            if copied is None or format is None or not format.plain:
+            if copied is None or format is None or not format.bytes_are_text:
                 alone(turn)
             else:
                 files.append(_File(turn, copy, *copied, format))
@@ -172,7 +172,7 @@ class SmallFiles:
         return [file for file in left if file.result is not None]
 
     def _publish(
-        self, files: Sequence[_File], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]
+        self, files: Sequence[_File], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]
     ) -> None:
         results: dict[int, FileResult] = {}
         publications: list[JobPublication] = []

@@ -19,7 +19,7 @@ from hybrid_core.store.catalog.embeddings import Embeddings, content_texts
 from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.types.documents import StoredEmbedder
-from hybrid_core.types.jobs import WATCHED, Advance, JobRequest
+from hybrid_core.types.jobs import WATCHED, JobRequest, JobUpdate
 from indexers.jobs.report import Tally
 from indexers.jobs.runner import Lane, Runner, workplace
 from indexers.jobs.turn import Turn
@@ -147,7 +147,7 @@ def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callabl
     It processes one library at a time, since a model uses all cores.
     """
 
-    def work(turn: Turn) -> Advance:
+    def work(turn: Turn) -> JobUpdate:
         def at(progress: EmbedProgress) -> None:
             turn.done, turn.pages = progress.texts_done, progress.texts
             on_progress(progress)
@@ -155,7 +155,7 @@ def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callabl
         embedder = load(turn.job.options["embedder"])
         chunks = bool(turn.job.options.get("chunks"))
         report = embed_library(catalog, turn.library, embedder, at, turn.stop.asked, chunks=chunks)
-        return Advance("done", result=asdict(report))
+        return JobUpdate("done", result=asdict(report))
 
     return Lane(frozenset({"embed"}), 1, work)
 
@@ -196,7 +196,7 @@ def embed(
                 on_progress(EmbedProgress(0, 0, under_way.total, under_way.done))
             return under_way is None
 
-        ended: list[Advance] = []
+        ended: list[JobUpdate] = []
         lanes = [lane(catalog, lambda _: embedder, on_progress)]
         tally = Tally(lambda _: None, 0, 0)
         runner = Runner(

@@ -17,7 +17,7 @@ from hybrid_core.store.shared_cache import SharedCache
 from hybrid_core.system import Reach
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import ContentVersion
-from hybrid_core.types.jobs import Advance
+from hybrid_core.types.jobs import JobUpdate
 from hybrid_core.types.libraries import is_address
 from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents
@@ -77,11 +77,11 @@ class FileStages:
         """Return the key that files of one batch share, None for a file to process alone."""
         return batch_key(turn)
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
         """Index small files in a batch; see ``Batching``."""
         self._small.run(turns, end, alone)
 
-    def work(self, turn: Turn) -> Advance:
+    def work(self, turn: Turn) -> JobUpdate:
         self._catalog.locate(turn.library, turn.job.subject)  # downloads the original file if another machine stored it
         stages = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}
         try:
@@ -99,7 +99,7 @@ class FileStages:
         if self._improver is not None:
             self._improver.close()
 
-    def parse(self, turn: Turn) -> Advance:
+    def parse(self, turn: Turn) -> JobUpdate:
         """Parse a file and publish it. Long OCR is left to the stage ``ocr``."""
         if is_address(turn.job.subject) and not turn.source.exists():  # its container was removed
             return self._ending(
@@ -111,7 +111,7 @@ class FileStages:
         self._tally.add(size=turn.unshown, finished=result)
         return self._ending(turn, result)
 
-    def ocr(self, turn: Turn) -> Advance:
+    def ocr(self, turn: Turn) -> JobUpdate:
         """Continue OCR of a file's scans, for twice as long as in the previous turn."""
         before = turn.before or FileResult(str(turn.file), "indexed")
         doc_id = before.doc_id or ""
@@ -128,29 +128,29 @@ class FileStages:
         self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "ocr"))
         return self._ending(turn, result)
 
-    def refine(self, turn: Turn) -> Advance:
+    def refine(self, turn: Turn) -> JobUpdate:
         """Run the layout model on a published document, and rebuild its tree from the result."""
         return self._ending(turn, self._refiner.refined(turn, turn.before or self._as_published(turn)))
 
-    def enrich(self, turn: Turn) -> Advance:
+    def enrich(self, turn: Turn) -> JobUpdate:
         """Improve a published document with models."""
         before = turn.before or self._as_published(turn)
         return self._ending(turn, before if self._improver is None else self._improver.improved(turn, before))
 
-    def _ending(self, turn: Turn, result: FileResult) -> Advance:
+    def _ending(self, turn: Turn, result: FileResult) -> JobUpdate:
         """Return the job's next state for this result: the next stage, or the end."""
         kept_result = result.to_json()
         if result.status == "failed":
-            return Advance("failed", result=kept_result, cause=result.error or "")
+            return JobUpdate("failed", result=kept_result, cause=result.error or "")
         if result.unread:
-            return Advance("waiting", "ocr", result=kept_result)
+            return JobUpdate("waiting", "ocr", result=kept_result)
         bound = {need for need in turn.job.needs if need.startswith((SESSION, MACHINE))}
         refines = self._options.outline == "refined" or (self._options.outline == "auto" and turn.rough)
         if turn.job.stage in ("parse", "ocr") and refines and refinable(turn.source):
-            return Advance("waiting", "refine", needs=frozenset(bound), result=kept_result)
+            return JobUpdate("waiting", "refine", needs=frozenset(bound), result=kept_result)
         if turn.job.stage != "enrich" and self._options.enrich_needs:
-            return Advance("waiting", "enrich", needs=self._options.enrich_needs | bound, result=kept_result)
-        return Advance("done", result=kept_result)
+            return JobUpdate("waiting", "enrich", needs=self._options.enrich_needs | bound, result=kept_result)
+        return JobUpdate("done", result=kept_result)
 
     def _as_published(self, turn: Turn) -> FileResult:
         """Return the result for a published file whose text is unchanged."""
@@ -250,7 +250,7 @@ class FileStages:
         return stored is not None and self._stored.serves(stored, target)
 
 
-def reading_lanes(at_once: int, work: Callable[[Turn], Advance], batching: Batching | None = None) -> list[Lane]:
+def reading_lanes(at_once: int, work: Callable[[Turn], JobUpdate], batching: Batching | None = None) -> list[Lane]:
     """Return the lanes that read files. OCR runs if no file waits for parsing, refinement if neither does."""
     return [
         Lane(frozenset({"parse"}), at_once, work, batching=batching),

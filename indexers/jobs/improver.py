@@ -23,7 +23,7 @@ from indexers.assembly.versions import card_of
 from indexers.enrich.stage import Enricher, Sight
 from indexers.enrich.steps import Stage
 from indexers.files.private_copy import PrivateCopy, fingerprint
-from indexers.formats.format import Drawing, PageLook, Picture
+from indexers.formats.format import Drawing, PageLook, PictureOptions
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import named
 from indexers.jobs.options import IndexOptions, ModelPlan
@@ -73,7 +73,7 @@ class WorkerSight:
         return begun
 
     def sheet(self, numbers: Sequence[int]) -> Future[object]:
-        picture = Picture(_SHEET_DPI, "jpeg", side=_SHEET_SIDE)
+        picture = PictureOptions(_SHEET_DPI, "jpeg", side=_SHEET_SIDE)
         task = PictureTask(self._copy.path, self._password, tuple(numbers), self._limits, picture)
         begun = self._pool.submit(task, self._allowance)
         self._copy.lend(begun)
@@ -249,7 +249,7 @@ def _unchanged(content_id: str, tags: Mapping[Kind, str]) -> str:
 def _seen(format: str) -> bool:
     """Return whether a vision model can be shown the pages of a format."""
     entry = named(format)
-    return entry is not None and entry.seen
+    return entry is not None and entry.has_page_images
 
 
 class _FileStages:

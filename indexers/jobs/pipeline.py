@@ -26,7 +26,7 @@ from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import StoredVersion
-from hybrid_core.types.jobs import WANTED, Advance, Job, JobEvent, JobRequest, JobStage
+from hybrid_core.types.jobs import WANTED, Job, JobEvent, JobRequest, JobStage, JobUpdate
 from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents
 from indexers.files.discover import discover
@@ -66,7 +66,7 @@ class Batch:
         self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, at_work, tally, after
         self._left, self._known = dict(jobs), set(jobs)
         self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
-        self._unsettled: dict[int, tuple[Turn, Advance]] = {}  # what has ended here since the last look
+        self._unsettled: dict[int, tuple[Turn, JobUpdate]] = {}  # what has ended here since the last look
         self._shown: set[int] = set()  # of what others do: what was told as finished
         self._holders: dict[int, str] = {}  # who took a job last
         self._looked = time.monotonic()
@@ -92,7 +92,7 @@ class Batch:
     def left(self) -> list[int]:
         return list(self._left)
 
-    def ended(self, turn: Turn, advance: Advance) -> None:
+    def ended(self, turn: Turn, advance: JobUpdate) -> None:
         """Record the end of a turn in this process, which has reported its progress already."""
         if turn.job.id not in self._known:
             self._add(turn.job)

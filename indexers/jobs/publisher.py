@@ -12,7 +12,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import Publication
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import ContentVersion, FileStamp, StoredVersion
-from hybrid_core.types.jobs import Advance
+from hybrid_core.types.jobs import JobUpdate
 from hybrid_core.types.locators import RegionsByPage
 from hybrid_core.types.notes import Note
 from indexers.assembly.versions import StoredContents, card_of, with_ocr
@@ -47,7 +47,7 @@ class Publisher:
         maker: Maker,
         stored: StoredContents,
         limits: ParseLimits,
-        ending: Callable[[Turn, FileResult], Advance],
+        ending: Callable[[Turn, FileResult], JobUpdate],
     ) -> None:
         self._catalog, self._maker, self.stored = catalog, maker, stored
         self.parser, self._limits, self._ending = parser, limits, ending

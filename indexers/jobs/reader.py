@@ -99,7 +99,7 @@ class Parser:
 
         ``on_page`` is called for every page with the total number of pages.
         """
-        whole = format_of(copy.path).whole
+        whole = format_of(copy.path).needs_whole_file
 
         def parse(start: int) -> Future[object]:
             spool = work / f"{start}.pages"

@@ -25,7 +25,7 @@ from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.store.jobs.control import fold
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import CANCELLED, Advance, Fence, Job, JobProgress, JobStage, Worker
+from hybrid_core.types.jobs import CANCELLED, Fence, Job, JobProgress, JobStage, JobUpdate, Worker
 from hybrid_core.types.notes import Note
 from indexers.formats.limits import plain_reason
 from indexers.jobs.turn import Turn
@@ -212,7 +212,7 @@ class Lane:
 
     stages: frozenset[JobStage]
     at_once: int
-    work: Callable[[Turn], Advance]
+    work: Callable[[Turn], JobUpdate]
     behind: bool = False
     batching: Batching | None = None
     last: bool = False
@@ -224,7 +224,7 @@ class Batching(Protocol):
     def key(self, turn: Turn) -> str | None:
         """Return the key that turns of one batch share, None for a turn to run alone."""
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
         """Run turns with the same key. Call ``end`` for each, or ``alone`` if it must run alone."""
 
 
@@ -240,7 +240,7 @@ class Runner:
         place: Workplace,
         lanes: Sequence[Lane],
         begin: Callable[[Job], Turn],
-        on_end: Callable[[Turn, Advance], None],
+        on_end: Callable[[Turn, JobUpdate], None],
         *,
         only_awaited: bool,
         for_caller: bool,
@@ -249,7 +249,7 @@ class Runner:
         self._place, self._queue, self._leases = place, place.queue, place.leases
         self._begin, self._over, self._only_awaited = begin, on_end, only_awaited
         self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
-        self._running: dict[Future[Advance], tuple[Turn, Lane]] = {}
+        self._running: dict[Future[JobUpdate], tuple[Turn, Lane]] = {}
         self._brief: set[Lane] = set()  # lanes whose last turn was brief
         self._batch_size: dict[Lane, int] = {}  # number of jobs to claim per free thread
         self.idle = False
@@ -343,7 +343,7 @@ class Runner:
     def _running_in(self, lane: Lane) -> int:
         return len({turn.slot for turn, of in self._running.values() if of is lane})
 
-    def _settle(self, future: Future[Advance]) -> None:
+    def _settle(self, future: Future[JobUpdate]) -> None:
         turn, lane = self._running.pop(future)
         self._leases.end(turn)
         (self._brief.add if turn.seconds < _BRIEF else self._brief.discard)(lane)
@@ -355,7 +355,7 @@ class Runner:
             if self._for_caller:
                 raise
 
-    def _write(self, turn: Turn, future: Future[Advance]) -> None:
+    def _write(self, turn: Turn, future: Future[JobUpdate]) -> None:
         fence = turn.job.fence
         try:
             advance = future.result()
@@ -367,7 +367,7 @@ class Runner:
             if turn.stop.reason != "cancelled":
                 self._queue.release(fence)
                 return
-            advance = Advance("cancelled", cause=CANCELLED)
+            advance = JobUpdate("cancelled", cause=CANCELLED)
             self._queue.advance(fence, advance)
         except Exception as error:
             full = disk_full(error, self._place.folder)
@@ -383,12 +383,12 @@ class Runner:
                         raise
                     raise reported from error
                 return
-            advance = Advance("failed", cause=Note("job.failed", reason=plain_reason(error, turn.job.subject)))
+            advance = JobUpdate("failed", cause=Note("job.failed", reason=plain_reason(error, turn.job.subject)))
             self._queue.advance(fence, advance)
         self._over(turn, advance)
 
 
-def _done(lane: Lane, turn: Turn) -> Advance:
+def _done(lane: Lane, turn: Turn) -> JobUpdate:
     turn.begin()
     if turn.stop.asked.is_set():
         raise Cancelled("Indexing was stopped.")
@@ -400,7 +400,7 @@ class _Batch:
 
     def __init__(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn]) -> None:
         self._lane, self._threads = lane, threads
-        self.futures: dict[Turn, Future[Advance]] = {turn: Future() for turn in turns}
+        self.futures: dict[Turn, Future[JobUpdate]] = {turn: Future() for turn in turns}
         self._left = set(turns)
         for turn in turns:
             turn.slot = self
@@ -415,7 +415,7 @@ class _Batch:
                 turn.begin()
             batching.run(list(self.futures), self._end, self._run_alone)
 
-    def _end(self, turn: Turn, advance: Advance) -> None:
+    def _end(self, turn: Turn, advance: JobUpdate) -> None:
         self._left.discard(turn)
         self.futures[turn].set_result(advance)
 
@@ -440,7 +440,7 @@ class _Batch:
                 self.futures[turn].set_exception(run.exception() or RuntimeError("the batch has left a file out"))
 
 
-def _hand_on(target: Future[Advance], source: Future[Advance]) -> None:
+def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:
     """Copy the outcome of one future to another."""
     if source.cancelled():
         target.cancel()

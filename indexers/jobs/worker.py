@@ -16,7 +16,7 @@ from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import fold
 from hybrid_core.store.jobs.reader import JobReader
-from hybrid_core.types.jobs import Advance, Job, JobRequest
+from hybrid_core.types.jobs import Job, JobRequest, JobUpdate
 from indexers.jobs.batches import batch_key
 from indexers.jobs.file_stages import FileStages, reading_lanes
 from indexers.jobs.options import IndexOptions
@@ -74,7 +74,7 @@ def work(
         files = _Files(catalog, cache, place, worker.options, Tally(on_progress, 0, 0))
         stack.callback(files.close)
 
-        def on_end(turn: Turn, advance: Advance) -> None:
+        def on_end(turn: Turn, advance: JobUpdate) -> None:
             if turn.job.kind != "index" or advance.status == "waiting":
                 return
             files.tally.add(settled=turn.job.subject)
@@ -136,14 +136,14 @@ class _Files:
         self._made: dict[str, FileStages] = {}
         self._lock = threading.Lock()
 
-    def work(self, turn: Turn) -> Advance:
+    def work(self, turn: Turn) -> JobUpdate:
         return self._stages(turn.job.options).work(turn)
 
     def key(self, turn: Turn) -> str | None:
         """Return the key that files of one batch share, None for a file to process alone."""
         return batch_key(turn)
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
         """Index small files with the same options in a batch; see ``Batching``."""
         self._stages(turns[0].job.options).run(turns, end, alone)
 

@@ -20,7 +20,7 @@ from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.locators import Illustration, PlacedLine, RegionsByPage
 from indexers.assembly.chunks import ChunkSize
-from indexers.formats.format import Drawing, Picture
+from indexers.formats.format import Drawing, PictureOptions
 from indexers.formats.limits import MAX_SLOW_PAGES, ParseLimits
 from indexers.ocr.engines import EngineName, Ocr
 
@@ -111,7 +111,7 @@ class PictureTask:
     password: str | None
     pages: tuple[int, ...]
     limits: ParseLimits
-    picture: Picture
+    picture: PictureOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class TextPictureTask:
     """Draw pages of a format without pages from number, text and ``pictures``, like PictureTask."""
 
     texts: tuple[tuple[int, str], ...]
-    picture: Picture
+    picture: PictureOptions
     pictures: tuple[tuple[Illustration, ...], ...]
 
 
@@ -151,7 +151,7 @@ class PrintedPictureTask:
     page: int
     text: str
     slide: bool
-    picture: Picture
+    picture: PictureOptions
 
 
 @dataclass(frozen=True, slots=True)

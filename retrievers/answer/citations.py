@@ -182,7 +182,7 @@ _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 
 
 class Checked(NamedTuple):
-    """A checked answer: its text with standard citations, its claims, removed citations, definition and calculations."""
+    """A checked answer: text with standard citations, claims, removed citations, definition and calculations."""
 
     text: str
     claims: tuple[Claim, ...]

@@ -27,14 +27,14 @@ from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import DocumentScoring, ExpansionScoring
 from retrievers.candidates.library import LibraryView
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.query.expert import NO_EXPANSION, Expansion, Expert
 from retrievers.query.question import Question, read_question
 from retrievers.query.words import compares
 from retrievers.trees.content import Content
 
 
-def gather(scores: Iterable[float]) -> float:
+def node_score(scores: Iterable[float]) -> float:
     """Return Σ s / √(N + 1) over the scores, 0 without scores; higher is better."""
     values = list(scores)
     return sum(values) / math.sqrt(len(values) + 1)
@@ -51,7 +51,7 @@ def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
     grouped: dict[str, list[float]] = {}
     for hit in hits:
         grouped.setdefault(hit.doc_id, []).append(hit.score / best)
-    return {doc_id: gather(scores) for doc_id, scores in grouped.items()}
+    return {doc_id: node_score(scores) for doc_id, scores in grouped.items()}
 
 
 K = TypeVar("K", bound=Hashable)
@@ -168,7 +168,7 @@ class CandidateDocument:
 def candidate_documents(
     hits: Sequence[Hit],
     page_hits: Sequence[Hit],
-    routing: Routing,
+    routing: CardScores,
     view: LibraryView,
     scope: frozenset[str] | None,
     read: Callable[[Sequence[str]], Mapping[str, Content]],
@@ -208,7 +208,7 @@ _MOST = 4
 
 
 def named_apart(
-    question: Question, view: LibraryView, routing: Routing, worth: Mapping[str, float]
+    question: Question, view: LibraryView, routing: CardScores, worth: Mapping[str, float]
 ) -> dict[str, float]:
     """Return the documents that different parts of a question name, with their card scores.
 
@@ -239,7 +239,7 @@ def named_apart(
     return dict(list(named.items())[:_MOST]) if len(named) > 1 else {}
 
 
-def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
+def preferred(routing: CardScores, named: Mapping[str, float]) -> CardScores:
     """Return the routing with the documents in ``named`` raised to the best score, and without ties."""
     if not named:
         return routing
@@ -275,11 +275,11 @@ def _change() -> re.Pattern[str]:
     )
 
 
-def _several(question: Question, routing: Routing) -> bool:
+def _several(question: Question, routing: CardScores) -> bool:
     return len(routing.organisations) > 1 or (bool(routing.organisations) and _times(question) > 1)
 
 
-def _one_report_tells(question: Question, routing: Routing) -> bool:
+def _one_report_tells(question: Question, routing: CardScores) -> bool:
     """Return whether the question asks for a change within one organisation, which its later report describes."""
     return len(routing.organisations) == 1 and _change().search(question.text) is not None
 

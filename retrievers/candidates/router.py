@@ -40,7 +40,7 @@ _REASON_DOCUMENTS = 20  # best documents that get a reason
 
 
 @dataclass(frozen=True, slots=True)
-class Routing:
+class CardScores:
     """The scores of documents from their cards: 0 to 1, higher is better, without zeros.
 
     ``reasons`` explain the best scores.
@@ -164,7 +164,7 @@ class Router:
         )  # fmt: skip
         return same and self._aliases == (aliases or {})
 
-    def route(self, question: Question) -> Routing:
+    def route(self, question: Question) -> CardScores:
         """Return the scores of the documents that the question names by organisation, period, type or title."""
         matched = self._clusters.match(question.text)
         facts = {doc_id: self._facts[doc_id] for doc_id in matched.strengths}
@@ -189,7 +189,7 @@ class Router:
             tied = self._tied(scores) if question.latest else tied
         explained = self._best(scores, _REASON_DOCUMENTS)
         organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
-        return Routing(
+        return CardScores(
             scores,
             {doc_id: self._reason(query, doc_id) for doc_id in explained},
             named,

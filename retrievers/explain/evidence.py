@@ -19,13 +19,13 @@ from hybrid_core.text.names import has_cjk
 from hybrid_core.text.terms import Occurrences
 from hybrid_core.types.notes import Note
 from hybrid_core.types.results import Evidence
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.features.table import FeatureTable
 from retrievers.query.expert import Expansion
 from retrievers.query.question import Question
 from retrievers.query.words import compares, content_words, is_frame, proper_names
 from retrievers.ranking.model import RankingModel
-from retrievers.ranking.walk import Floats, PageScores, PageVisit
+from retrievers.ranking.walk import DocumentScores, Floats, PageVisit
 from retrievers.trees.content import Content
 
 STRONG, WEAK = 0.65, 0.35  # minimum probabilities that one of the first five pages answers
@@ -59,7 +59,7 @@ class InformationNeed:
     compares: bool = False
 
 
-def information_need(question: Question, routing: Routing) -> InformationNeed:
+def information_need(question: Question, routing: CardScores) -> InformationNeed:
     """Return the words of a question for which the pages must give evidence.
 
     A name that may be missing in the library counts like any other word. Filler words count little.
@@ -96,11 +96,11 @@ def by_probability(likely: float) -> Evidence:
 
 def judged(
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     expansions: Sequence[Expansion],
     term_weights: Mapping[str, float],
     question: Question,
-    routing: Routing,
+    routing: CardScores,
 ) -> Evidence:
     """Return the evidence in the visited pages, each judged with the expert terms for its document."""
     need = information_need(question, routing)
@@ -144,7 +144,7 @@ def _holding(term: str, contents: Iterable[Content]) -> int:
 class TermCoverage:
     """The coverage of ``terms`` by ``pages``, given as (doc_id, content, page)."""
 
-    def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
+    def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: CardScores) -> None:
         contents = {content.content_id: content for _, content, _ in pages}
         self._contents, looked_for = list(contents.values()), list(terms)
         hashes = [tokens.cached_hash(term) for term in looked_for]
@@ -207,7 +207,7 @@ def _says(content: Content, names: Collection[str]) -> float:
     return 1.0 if all(_holding(name, [content]) for name in names) else _ELSEWHERE
 
 
-def _fit(routing: Routing, doc_id: str) -> float:
+def _fit(routing: CardScores, doc_id: str) -> float:
     """Return 1 if the question names no organisation or this document matches it best, and a lower factor for other
     documents.
     """

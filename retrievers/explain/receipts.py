@@ -26,7 +26,7 @@ from retrievers.explain.passages import PassageTerms, best_passage
 from retrievers.features.pages import matched_terms
 from retrievers.query.question import Question
 from retrievers.ranking.selection import ResultSlot
-from retrievers.ranking.walk import PageScores, PageVisit, Place, WalkTrace, best_pages
+from retrievers.ranking.walk import DocumentScores, PageRef, PageVisit, WalkTrace, best_pages
 from retrievers.references.locations import Span
 from retrievers.trees.content import Content, cosine
 from retrievers.trees.postings import offsets
@@ -43,10 +43,10 @@ class PageFindings:
     because the other terms occur in its footer. ``addends`` are the contributions of the ranking model.
     """
 
-    verdicts: Mapping[Place, Note]
-    spans: Mapping[Place, Span]
-    terms: Mapping[Place, Collection[str]]
-    addends: Mapping[Place, Mapping[str, float]]
+    verdicts: Mapping[PageRef, Note]
+    spans: Mapping[PageRef, Span]
+    terms: Mapping[PageRef, Collection[str]]
+    addends: Mapping[PageRef, Mapping[str, float]]
 
 
 class Explainer:
@@ -54,7 +54,7 @@ class Explainer:
 
     def __init__(
         self,
-        scores: Sequence[PageScores],
+        scores: Sequence[DocumentScores],
         question: Question,
         findings: PageFindings,
         terms: Sequence[PassageTerms],
@@ -201,7 +201,9 @@ def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
     return equals
 
 
-def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, visits: Sequence[PageVisit]) -> Trace:
+def trace(
+    hits: Sequence[Hit], scores: Sequence[DocumentScores], steps: WalkTrace, visits: Sequence[PageVisit]
+) -> Trace:
     """Return the trace of a search: the hits, documents, sections and pages that it considered.
 
     ``hits`` are those of the first stage, best first.

@@ -59,7 +59,7 @@ class QueryTerms:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CandidatePages:
     """The candidate pages of one question.
 
     documents: the documents with candidates. firsts: int64 (documents + 1,), their first pages in a consecutive
@@ -74,7 +74,7 @@ class Candidates:
     page: Ints
 
     @classmethod
-    def of(cls, documents: Sequence[CandidateDocument], firsts: Ints, at: Ints) -> Candidates:
+    def of(cls, documents: Sequence[CandidateDocument], firsts: Ints, at: Ints) -> CandidatePages:
         doc = np.searchsorted(firsts, at, side="right") - 1
         return cls(documents, firsts, at, doc, at - firsts[doc] + 1)
 
@@ -179,7 +179,7 @@ _ROLE_PAGES = 2  # pages of a section that count for its role, from its first pa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Knowledge:
+class ExpertTerms:
     """Expert terms for several documents.
 
     ``contents`` are those of the documents. firsts: int64 (documents + 1,), the first page of each document in a
@@ -214,7 +214,7 @@ class Knowledge:
                 )
         return texts, headings
 
-    def phrases(self, candidates: Candidates, orders: Sequence[TermOrder], scoring: ExpansionScoring) -> Floats:
+    def phrases(self, candidates: CandidatePages, orders: Sequence[TermOrder], scoring: ExpansionScoring) -> Floats:
         """Return the weighted share of expert phrases that each candidate page contains: float64 (n,), 0 to 1."""
         shares = np.zeros(len(candidates))
         for expansion, places in self._groups():
@@ -230,7 +230,7 @@ class Knowledge:
             shares[rows] /= sum(sequences.values())
         return shares
 
-    def roles(self, candidates: Candidates) -> Floats:
+    def roles(self, candidates: CandidatePages) -> Floats:
         """Return 1 for candidate pages with a role that expert knowledge requests, else 0: float64 (n,)."""
         on_role = np.zeros(int(self.firsts[-1]))
         for expansion, places in self._groups():

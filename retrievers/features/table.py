@@ -20,7 +20,7 @@ from hybrid_core.text.tokens import tokenise, written_terms, written_words
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.documents import CandidateDocument
 from retrievers.candidates.first_stage import Key
-from retrievers.features.pages import Candidates, Knowledge, QueryTerms
+from retrievers.features.pages import CandidatePages, ExpertTerms, QueryTerms
 from retrievers.features.word_order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 from retrievers.query.expert import Expansion
 from retrievers.query.question import Question
@@ -93,7 +93,7 @@ GROUPS: Mapping[str, str] = {name: group for group, named in _FEATURE_GROUPS.ite
 class FeatureTable:
     """The features of candidate pages. ``values`` is float64 (pages, features), columns in the order of FEATURES."""
 
-    candidates: Candidates
+    candidates: CandidatePages
     values: Floats
 
     def column(self, name: str) -> Floats:
@@ -133,7 +133,7 @@ class FeatureBuilder:
         self._weights = inputs.query.idf
         self._body = body = inputs.contents.body(inputs.query.hashes)
         rest = np.array([term not in inputs.named for term in inputs.query.terms], bool)
-        self._knowledge = Knowledge(inputs.expansions, inputs.contents, body.firsts)
+        self._knowledge = ExpertTerms(inputs.expansions, inputs.contents, body.firsts)
         spoken = any(expansion.terms or expansion.headings for expansion in inputs.expansions)
         if not spoken and not (body.holding[:, rest] > 0).any():  # they contain only terms that name documents
             rest = np.ones(len(rest), bool)
@@ -146,7 +146,7 @@ class FeatureBuilder:
         self.inside: Floats = self._own + self._pack + self._scoring.headings * self._pack_headings
         """BM25 of every page in its own document, expert knowledge included, of which headings count by
         ``scoring.headings``: float64 (pages,), numbered through."""
-        self.candidates = Candidates.of(inputs.documents, body.firsts, self._rows(scoring.documents.pages))
+        self.candidates = CandidatePages.of(inputs.documents, body.firsts, self._rows(scoring.documents.pages))
 
     def table(self, orders: Sequence[TermOrder]) -> FeatureTable:
         """Return the feature table. ``orders`` are the ordered terms of each candidate page."""

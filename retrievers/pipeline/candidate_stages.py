@@ -26,7 +26,7 @@ from retrievers.candidates.documents import (
     search_scope,
 )
 from retrievers.candidates.first_stage import FirstStage, Key, by_meaning, of_published
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.explain.passages import PassageTerms, best_passage
 from retrievers.features.pages import PageQuery, QueryTerms
 from retrievers.features.table import FeatureBuilder, FeatureInputs
@@ -201,7 +201,7 @@ def pages_holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, in
     return dict(zip(terms, opened.index.holding([cached_hash(term) for term in terms]), strict=True)) if terms else {}
 
 
-def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: SearchResources) -> str:
+def spelled(question: Question, routing: CardScores, hits: Sequence[Hit], opened: SearchResources) -> str:
     """Return the question with misspelled words corrected, if the correction is clear.
 
     Names in the library, words of expert knowledge, and words for parts of documents (such as "page") stay.

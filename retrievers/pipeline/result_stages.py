@@ -173,7 +173,7 @@ def reasoning_stage(
 
 @stage("selection")
 def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outcome: Outcome) -> Outcome:
-    """Select the pages to return, without copies, with a share for each named document, and with variety if requested."""
+    """Select the pages to return: no copies, a share for each named document, and variety if requested."""
     request, scoring = query.request, query.request.scoring.selection
     visits, count = ranking.visits, request.top_k
     if request.group == "document":

@@ -41,7 +41,7 @@ from retrievers.pipeline.state import (
     stage,
 )
 from retrievers.query.expert import together
-from retrievers.ranking.walk import PageScores, PageVisit, best_pages
+from retrievers.ranking.walk import DocumentScores, PageVisit, best_pages
 
 STAGES: Stages = (
     question_stage, coarse_stage, spelling_stage, routing_stage, gather_stage, pages_stage, walk_stage, remaining_stage,
@@ -177,7 +177,7 @@ def of_documents(state: SearchState, only: Document | None = None) -> list[Secti
     ]
 
 
-def _score_sections(query: str, pages: PageScores, notes: tuple[Note, ...]) -> SectionScores:
+def _score_sections(query: str, pages: DocumentScores, notes: tuple[Note, ...]) -> SectionScores:
     document = pages.candidate.document
     scores = {
         section.node_id: (round(float(node), 4), best_pages(pages.values, section))

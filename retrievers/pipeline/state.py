@@ -19,13 +19,13 @@ from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, Page
 from hybrid_core.types.usage import Usage
 from retrievers.candidates.documents import CandidateDocument, ExpansionScope
 from retrievers.candidates.library import LibraryView
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.features.table import FeatureTable
 from retrievers.query.expert import Expansion, Expert
 from retrievers.query.question import Question, QuestionEmbedding
 from retrievers.ranking.model import RankingModel, shipped_model
 from retrievers.ranking.selection import ResultSlot
-from retrievers.ranking.walk import PageScores, PageVisit, Place, WalkTrace, gained
+from retrievers.ranking.walk import DocumentScores, PageRef, PageVisit, WalkTrace, gained
 from retrievers.reason.document_choice import DocumentChoice
 from retrievers.reason.reasoner import NO_MODEL, REQUESTED, Reasoner
 from retrievers.references.locations import Span
@@ -66,12 +66,12 @@ class Candidates:
 
     hits: Sequence[Hit] = ()  # of the first stage, by which documents are compared
     page_hits: Sequence[Hit] = ()  # the same, by which their pages are
-    choice: DocumentChoice = DocumentChoice(Routing(), None)
+    choice: DocumentChoice = DocumentChoice(CardScores(), None)
     apart: Sequence[str] = ()  # the documents that different parts of the question name
     documents: Sequence[CandidateDocument] = ()
 
     @property
-    def routing(self) -> Routing:
+    def routing(self) -> CardScores:
         return self.choice.routing
 
 
@@ -81,18 +81,18 @@ class Ranking:
 
     term_weights: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
     expansions: Sequence[Expansion] = ()  # what expands the question in each candidate document
-    pages: Sequence[PageScores] = ()  # of each candidate document
+    pages: Sequence[DocumentScores] = ()  # of each candidate document
     table: FeatureTable | None = None  # the candidate pages with their features
-    quoted: Collection[Place] = ()  # the pages that say what the question quotes
+    quoted: Collection[PageRef] = ()  # the pages that say what the question quotes
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
-    reasons: Mapping[Place, Note] = field(default_factory=dict)  # why pages lead that the question means
-    spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
+    reasons: Mapping[PageRef, Note] = field(default_factory=dict)  # why pages lead that the question means
+    spans: Mapping[PageRef, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
     settled: bool = False  # those pages are all that the question asks for
-    page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)  # asked for of pages named by number
+    page_terms: Mapping[PageRef, Collection[str]] = field(default_factory=dict)  # asked for of pages named by number
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
 
-    def plus(self, name: str, gains: Mapping[Place, float]) -> Ranking:
+    def plus(self, name: str, gains: Mapping[PageRef, float]) -> Ranking:
         """Return the ranking with ``gains`` added under a stage's name, and pages sorted by their new values."""
         if not gains:
             return self
@@ -107,7 +107,7 @@ class Outcome:
     evidence: Evidence = Evidence("none", 0.0)
     signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
     sureness: float = 0.0  # the probability that the first page answers, 0 to 1
-    verdicts: Mapping[Place, Note] = field(default_factory=dict)  # of a model, by page
+    verdicts: Mapping[PageRef, Note] = field(default_factory=dict)  # of a model, by page
     reasoning: Reasoning | None = None
     effort: EffortUsed | None = None
     usage: Usage = Usage()

@@ -21,7 +21,7 @@ from hybrid_core.errors import Advice, UsageError
 from hybrid_core.types.scoring import TIMES_NAMED, CandidateFeatures, weight_names
 from retrievers.features.pages import PageQuery
 from retrievers.features.table import FEATURES, GROUPS, FeatureTable
-from retrievers.ranking.walk import PageScores, Place
+from retrievers.ranking.walk import DocumentScores, PageRef
 
 Floats = npt.NDArray[np.float64]
 _SHIPPED = Path(__file__).with_name("weights.json")
@@ -134,7 +134,7 @@ def scored(
     nodes: Sequence[Floats],
     queries: Sequence[PageQuery],
     signals: Sequence[Mapping[str, Mapping[int, float]]],
-) -> list[PageScores]:
+) -> list[DocumentScores]:
     """Return the scores of all pages of the documents, with the contributions of feature groups.
 
     ``rest``, float64 (pages,), orders the pages that are not candidates. Those above 0 rank after all candidates.
@@ -164,7 +164,7 @@ def scored(
     for at, document in enumerate(candidates.documents):
         own = slice(int(firsts[at]), int(firsts[at + 1]))
         parts = {name: part[own] for name, part in groups.items()}
-        pages.append(PageScores(document, values[own], nodes[at], parts, queries[at], signals[at]))
+        pages.append(DocumentScores(document, values[own], nodes[at], parts, queries[at], signals[at]))
     return pages
 
 
@@ -178,7 +178,7 @@ def candidate_features(table: FeatureTable | None, model: RankingModel) -> Candi
     return CandidateFeatures(tuple(FEATURES), table.values, pages, model.scores(table), PAIRS)
 
 
-def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]) -> dict[Place, dict[str, float]]:
+def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[PageRef]) -> dict[PageRef, dict[str, float]]:
     """Return the contributions of features to pages, given by (index of the document, page), highest first, then
     "base".
 
@@ -186,7 +186,7 @@ def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]
     """
     rows = {place: row for place in places if (row := table.candidates.rows.get(place)) is not None}
     addends = model.addends(table)
-    addends_at: dict[Place, dict[str, float]] = {}
+    addends_at: dict[PageRef, dict[str, float]] = {}
     for place, row in rows.items():
         own = {name: round(add, 4) for name, add in zip(FEATURES, addends[row].tolist(), strict=True)}
         ordered = sorted(((name, add) for name, add in own.items() if add), key=lambda pair: -abs(pair[1]))

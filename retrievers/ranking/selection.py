@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.scoring import RerankScoring, SelectionScoring
-from retrievers.ranking.walk import PageScores, PageVisit, Place
+from retrievers.ranking.walk import DocumentScores, PageRef, PageVisit
 from retrievers.trees.content import cosine
 from retrievers.trees.contents import PageTexts
 
@@ -34,7 +34,7 @@ class ResultSlot:
 
 
 def select_pages(
-    visits: Sequence[PageVisit], scores: Sequence[PageScores], top_k: int, lam: float, scoring: SelectionScoring
+    visits: Sequence[PageVisit], scores: Sequence[DocumentScores], top_k: int, lam: float, scoring: SelectionScoring
 ) -> list[ResultSlot]:
     """Return at most ``top_k`` of the visited pages, in display order.
 
@@ -54,7 +54,7 @@ def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
 
 
 def one_of_each(
-    visits: Sequence[PageVisit], scores: Sequence[PageScores], terms: Collection[str]
+    visits: Sequence[PageVisit], scores: Sequence[DocumentScores], terms: Collection[str]
 ) -> Sequence[PageVisit]:
     """Return the pages with the best page of each matching document first, then the other pages in their order.
 
@@ -70,7 +70,7 @@ def one_of_each(
 
 
 def shared_out(
-    visits: Sequence[PageVisit], scores: Sequence[PageScores], doc_ids: Sequence[str], scoring: SelectionScoring
+    visits: Sequence[PageVisit], scores: Sequence[DocumentScores], doc_ids: Sequence[str], scoring: SelectionScoring
 ) -> Sequence[PageVisit]:
     """Return the pages reordered so that these documents share the first ``scoring.first`` results equally.
 
@@ -127,7 +127,7 @@ def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[
 
 
 def _without_copies(
-    visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int, scoring: SelectionScoring
+    visits: Sequence[PageVisit], scores: Sequence[DocumentScores], count: int, scoring: SelectionScoring
 ) -> list[ResultSlot]:
     """Return the first ``count`` pages without copies, which are listed with their originals.
 
@@ -150,7 +150,7 @@ def _without_copies(
     return slots
 
 
-def _same(scores: Sequence[PageScores], a: PageVisit, b: PageVisit, scoring: SelectionScoring) -> bool:
+def _same(scores: Sequence[DocumentScores], a: PageVisit, b: PageVisit, scoring: SelectionScoring) -> bool:
     """Return whether two pages are the same page of one content, or have nearly the same words in two documents."""
     first, second = scores[a.doc].candidate.content, scores[b.doc].candidate.content
     if first.content_id == second.content_id:
@@ -162,22 +162,22 @@ def _same(scores: Sequence[PageScores], a: PageVisit, b: PageVisit, scoring: Sel
     )
 
 
-def _varied(chosen: Sequence[ResultSlot], scores: Sequence[PageScores], top_k: int, lam: float) -> list[ResultSlot]:
+def _varied(chosen: Sequence[ResultSlot], scores: Sequence[DocumentScores], top_k: int, lam: float) -> list[ResultSlot]:
     best = max((_slot_score(scores, slot) for slot in chosen), default=1.0)
     items = [(slot, _slot_score(scores, slot) / best) for slot in chosen]
     return mmr(items, top_k, lam, lambda a, b: cosine(_vector(scores, a.visit), _vector(scores, b.visit)))
 
 
-def _titled(scores: PageScores, terms: Collection[str]) -> bool:
+def _titled(scores: DocumentScores, terms: Collection[str]) -> bool:
     title = set(tokenise(scores.candidate.document.title))
     return bool(title) and title <= set(terms)
 
 
-def _slot_score(scores: Sequence[PageScores], slot: ResultSlot) -> float:
+def _slot_score(scores: Sequence[DocumentScores], slot: ResultSlot) -> float:
     return float(scores[slot.visit.doc].values[slot.visit.page - 1])
 
 
-def _vector(scores: Sequence[PageScores], visit: PageVisit) -> dict[int, float]:
+def _vector(scores: Sequence[DocumentScores], visit: PageVisit) -> dict[int, float]:
     return scores[visit.doc].candidate.content.vector(visit.page)
 
 
@@ -186,11 +186,11 @@ Floats = npt.NDArray[np.float64]
 
 def multi_vector_gains(
     visits: Sequence[PageVisit],
-    scores: Sequence[PageScores],
+    scores: Sequence[DocumentScores],
     compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
     texts: PageTexts,
     scoring: RerankScoring,
-) -> dict[Place, float]:
+) -> dict[PageRef, float]:
     """Return gains of the first ``scoring.multi_vector_pages`` pages from a token-by-token comparison.
 
     The best page gains ``scoring.multi_vector`` and the last 0, so that none falls below a page that was not compared.

@@ -28,7 +28,7 @@ from retrievers.trees.postings import offsets
 
 Floats = npt.NDArray[np.float64]
 _BEST_PAGES = 3  # best pages of a section
-Place = tuple[int, int]  # (index of the document, page), or (index of the document, index of the section)
+PageRef = tuple[int, int]  # (index of the document, page), or (index of the document, index of the section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PageVisit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PageScores:
+class DocumentScores:
     """The values of a document's pages: float64 (pages,), higher is better, 0 for pages without a match.
 
     ``contributions`` are the parts of the values by name, NaN if a part was not computed. ``nodes`` is the NodeScore of
@@ -69,7 +69,7 @@ class PageScores:
         """Return the sum of all contributions to a page, also for a page with value 0."""
         return sum(self.part(name, page) or 0.0 for name in self.contributions)
 
-    def plus(self, name: str, gains: Mapping[int, float]) -> PageScores:
+    def plus(self, name: str, gains: Mapping[int, float]) -> DocumentScores:
         """Return the scores with gains by page (from 1) added under a name.
 
         A page with value 0 also gets its other contributions.
@@ -83,7 +83,7 @@ class PageScores:
             added[page - 1] = gain if isnan(before) else before + gain
         return replace(self, values=values, contributions={**self.contributions, name: added})
 
-    def times(self, share: float) -> PageScores:
+    def times(self, share: float) -> DocumentScores:
         """Return the scores with all values and contributions multiplied by ``share``."""
         if share == 1.0:
             return self
@@ -92,8 +92,8 @@ class PageScores:
 
 
 def gained(
-    visits: Sequence[PageVisit], scores: Sequence[PageScores], name: str, gains: Mapping[Place, float]
-) -> tuple[list[PageVisit], list[PageScores]]:
+    visits: Sequence[PageVisit], scores: Sequence[DocumentScores], name: str, gains: Mapping[PageRef, float]
+) -> tuple[list[PageVisit], list[DocumentScores]]:
     """Add gains under ``name``.
 
     Return the pages sorted by their new values, and the new scores; ties keep their order.
@@ -187,8 +187,8 @@ INSTRUCTION = "instruction"
 
 
 def remaining_pages(
-    question: Question, visits: Sequence[PageVisit], pages: Sequence[PageScores], limit: int, scoring: PageScoring
-) -> tuple[list[PageVisit], Mapping[Place, float]]:
+    question: Question, visits: Sequence[PageVisit], pages: Sequence[DocumentScores], limit: int, scoring: PageScoring
+) -> tuple[list[PageVisit], Mapping[PageRef, float]]:
     """Return pages to fill a ranking up to ``limit``, best first, and the gain of each.
 
     These pages match only instruction words and rank below every visited page. Return nothing if the question contains
@@ -212,7 +212,7 @@ def remaining_pages(
     return [PageVisit(doc, page) for _, doc, page in best], worth
 
 
-def beginnings(pages: Sequence[PageScores]) -> list[PageVisit]:
+def beginnings(pages: Sequence[DocumentScores]) -> list[PageVisit]:
     """Return the first pages of documents whose names match the question at least partly, best first.
 
     Names include those of files and those set by users.

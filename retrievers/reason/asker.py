@@ -22,7 +22,7 @@ from retrievers.explain.passages import PassageTerms, best_passage, excerpt
 from retrievers.explain.statements import breaks_off, goes_on
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
-from retrievers.ranking.walk import Place
+from retrievers.ranking.walk import PageRef
 from retrievers.reason.board import Board, Verdict, file_name, mark, short, unlabelled
 from retrievers.trees.content import Content
 from retrievers.trees.contents import PageTexts
@@ -118,7 +118,7 @@ _HINT_PAGES = 3  # best pages whose documents hints must fit
 _TOP = 200  # characters at the top of a page: a heading there begins something else
 
 
-def _passage_line(places: Sequence[Place], passage: str) -> str:
+def _passage_line(places: Sequence[PageRef], passage: str) -> str:
     """Return a line with a passage that stands on all these pages."""
     names = [f"D{doc + 1} page {page}" for doc, page in places]
     also = f" [also {', '.join(names[1:])}]" if len(names) > 1 else ""
@@ -149,9 +149,9 @@ class Asker(QuestionSession):
         terms = dict.fromkeys(read_question(words).terms, 1.0)
         self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
 
-    def fitting(self, places: Sequence[Place], tokens: int) -> list[Place]:
+    def fitting(self, places: Sequence[PageRef], tokens: int) -> list[PageRef]:
         """Return the first of these pages that fit ``tokens`` with a useful length of each."""
-        fitting: list[Place] = []
+        fitting: list[PageRef] = []
         for place, page in zip(places, self._page_texts(places), strict=True):
             tokens -= min(estimate(page.whole), _LEAST) + _NAME
             if tokens < 0:
@@ -159,7 +159,7 @@ class Asker(QuestionSession):
             fitting.append(place)
         return fitting
 
-    def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
+    def page_texts(self, places: Sequence[PageRef], tokens: int) -> list[str]:
         """Return the texts of pages with their names.
 
         Long pages are shortened to matching parts, so that all fit ``tokens``.
@@ -177,7 +177,7 @@ class Asker(QuestionSession):
             shown.append(f"D{doc + 1} page {page}:\n{read}")
         return shown
 
-    def passages(self, tokens: int, documents: Collection[int]) -> dict[Place, str]:
+    def passages(self, tokens: int, documents: Collection[int]) -> dict[PageRef, str]:
         """Return a line for each of the best pages of these documents, as many as fit ``tokens``.
 
         A line has the best passage of its page. Pages with the same passage share the line of the first one, and other
@@ -187,7 +187,7 @@ class Asker(QuestionSession):
         passages = self._passages_of(places[:_PASSAGES], _WHOLE)
         alike = len(passages) - len(set(passages.values()))
         passages |= self._passages_of(places[_PASSAGES : _PASSAGES + alike], 0)
-        groups: dict[str, list[Place]] = {}
+        groups: dict[str, list[PageRef]] = {}
         for place, passage in passages.items():
             before = estimate(_passage_line(groups[passage], passage)) if passage in groups else -1
             grown = [*groups.get(passage, ()), place]
@@ -197,7 +197,7 @@ class Asker(QuestionSession):
             groups[passage] = grown
         return {place: _passage_line(group, passage) for passage, group in groups.items() for place in group}
 
-    def further(self, shown: Collection[Place], documents: Collection[int], tokens: int) -> dict[Place, str]:
+    def further(self, shown: Collection[PageRef], documents: Collection[int], tokens: int) -> dict[PageRef, str]:
         """Return lines that only name pages, by the first page of each line, as many as fit ``tokens``.
 
         The best page of other documents has a line with its document; the next pages of ``documents`` share one.
@@ -207,7 +207,7 @@ class Asker(QuestionSession):
         others = [place for place in reached if firsts.get(place[0]) == place][:_OTHER_DOCUMENTS]
         rest = [place for place in reached if place[0] in documents and place not in shown][:_FURTHER]
         labels = self._labels([*others, *rest])
-        lines: dict[Place, str] = {}
+        lines: dict[PageRef, str] = {}
         left = tokens - int(_OTHERS * tokens)
         for doc, page in others:
             name = file_name(self._board.scores[doc].candidate.document)
@@ -216,7 +216,7 @@ class Asker(QuestionSession):
             if tokens < left:
                 break
             lines[doc, page] = line
-        first: dict[int, Place] = {}
+        first: dict[int, PageRef] = {}
         for doc, page in rest:
             key = first.setdefault(doc, (doc, page))
             item = f"{page} {labels[doc, page]}".strip()
@@ -227,7 +227,7 @@ class Asker(QuestionSession):
             lines[key] = line
         return lines
 
-    def _labels(self, places: Sequence[Place]) -> dict[Place, str]:
+    def _labels(self, places: Sequence[PageRef]) -> dict[PageRef, str]:
         """Return a heading of each page, or the words that match if no heading begins on it."""
         titles = {place: self._heading_on(place) for place in places}
         bare = [place for place in places if not titles[place]][:_READ_LABELS]
@@ -235,7 +235,7 @@ class Asker(QuestionSession):
         titles |= {place: best_passage(page.text, self._terms).mark for place, page in texts}
         return {place: short(title.replace("|", " "), _LABEL) for place, title in titles.items()}
 
-    def _heading_on(self, place: Place) -> str:
+    def _heading_on(self, place: PageRef) -> str:
         """Return the heading on a page that holds most of the question's words, "" where none begins there."""
         doc, page = place
         content = self._board.scores[doc].content
@@ -244,12 +244,12 @@ class Asker(QuestionSession):
         titles = [content.sections[at].title for at in covering if content.beginnings[at] == (page, False)]
         return max(titles, key=lambda title: len(self._terms.own.keys() & set(tokenise(title))), default="")
 
-    def passage_lines(self, places: Sequence[Place]) -> list[str]:
+    def passage_lines(self, places: Sequence[PageRef]) -> list[str]:
         """Return a line for each page: its name and the passage that matches best."""
         passages = self._passages_of(places, len(places))
         return [_passage_line([place], passages[place]) for place in places]
 
-    def _passages_of(self, places: Sequence[Place], whole: int) -> dict[Place, str]:
+    def _passages_of(self, places: Sequence[PageRef], whole: int) -> dict[PageRef, str]:
         """Return the passage of each page that matches best; after the first ``whole`` ones only its statement."""
         shown = {}
         for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
@@ -270,14 +270,14 @@ class Asker(QuestionSession):
             f"pages, and the passages are chance hits. Search in {page_language}."
         )
 
-    def marks(self) -> dict[Place, str]:
+    def marks(self) -> dict[PageRef, str]:
         """Return descriptions of the figures on the best pages, from their texts and vision models' descriptions."""
         best = self._board.reached[:_DRAWING_PAGES]
         return {
             place: mark(page.text, page.described) for place, page in zip(best, self._page_texts(best), strict=True)
         }
 
-    def goes_on(self, place: Place, *, prose: bool = False) -> bool:
+    def goes_on(self, place: PageRef, *, prose: bool = False) -> bool:
         """Return whether a list or table of a page continues on the next page. With ``prose`` a sentence counts too."""
         doc, page = place
         content = self._board.scores[doc].content
@@ -289,7 +289,7 @@ class Asker(QuestionSession):
             prose and not top and breaks_off(page_text.text, after.text)
         )
 
-    def _page_texts(self, places: Sequence[Place]) -> list[PageText]:
+    def _page_texts(self, places: Sequence[PageRef]) -> list[PageText]:
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:

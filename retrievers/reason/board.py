@@ -12,7 +12,7 @@ from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.notes import NONE, Note
 from retrievers.query.expert import NO_EXPANSION, Expansion
-from retrievers.ranking.walk import PageScores, PageVisit, Place
+from retrievers.ranking.walk import DocumentScores, PageRef, PageVisit
 
 _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
@@ -25,7 +25,7 @@ _TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
 class FoundAgain:
     """The result of a further search: its documents, the expert terms for each, and its pages, best first."""
 
-    pages: Sequence[PageScores]
+    pages: Sequence[DocumentScores]
     expansions: Sequence[Expansion]
     visits: Sequence[PageVisit]
 
@@ -40,8 +40,8 @@ class Board:
     Further searches add documents; ``more`` contains the expert terms for these.
     """
 
-    scores: list[PageScores]
-    reached: Sequence[Place]
+    scores: list[DocumentScores]
+    reached: Sequence[PageRef]
     more: list[Expansion] = field(default_factory=list)
     _promises: dict[int, list[float]] = field(default_factory=dict)
     _greatest: dict[int, float] = field(default_factory=dict)  # value, by how many documents there are
@@ -53,7 +53,7 @@ class Board:
         parts = [f"D{doc + 1}", file_name(document), card(document), description, f"{document.pages} pages"]
         return " · ".join(part for part in parts if part)
 
-    def add(self, pages: PageScores, expansion: Expansion | None) -> int:
+    def add(self, pages: DocumentScores, expansion: Expansion | None) -> int:
         """Return the number of a document from a further search. Add the document to the board if necessary."""
         doc_id = pages.candidate.document.doc_id
         for number, scores in enumerate(self.scores):
@@ -63,7 +63,7 @@ class Board:
         self.more.append(expansion or NO_EXPANSION)
         return len(self.scores) - 1
 
-    def section_line(self, node: Place, *, summary: bool = False) -> str:
+    def section_line(self, node: PageRef, *, summary: bool = False) -> str:
         doc, at = node
         content = self.scores[doc].candidate.content
         section = content.sections[at]
@@ -77,19 +77,19 @@ class Board:
             parts.append(short(section.summary, _SUMMARY))
         return " · ".join(parts)
 
-    def children(self, node: Place) -> list[Place]:
+    def children(self, node: PageRef) -> list[PageRef]:
         doc, at = node
         return [(doc, child) for child in self.scores[doc].candidate.content.children[at]]
 
-    def name(self, node: Place) -> str:
+    def name(self, node: PageRef) -> str:
         doc, at = node
         return f"D{doc + 1}.{self.scores[doc].candidate.content.sections[at].node_id}"
 
-    def pages_of(self, node: Place) -> range:
+    def pages_of(self, node: PageRef) -> range:
         section = self.scores[node[0]].candidate.content.sections[node[1]]
         return range(section.start_page, section.end_page + 1)
 
-    def best_pages(self, node: Place, count: int = _BEST_PAGES) -> list[int]:
+    def best_pages(self, node: PageRef, count: int = _BEST_PAGES) -> list[int]:
         """Return the pages of a section with the highest values, best first.
 
         If all values are 0, return the first pages.
@@ -125,7 +125,7 @@ class Board:
             tops = children[tops[0]]
         return tops
 
-    def section(self, written: str) -> Place | None:
+    def section(self, written: str) -> PageRef | None:
         """Return the section with the name that a model used, None if it does not exist."""
         match = _NODE.fullmatch(written)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
@@ -133,7 +133,7 @@ class Board:
         doc, at = int(match[1]) - 1, int(match[2]) - 1
         return (doc, at) if 0 <= at < len(self.scores[doc].candidate.content.sections) else None
 
-    def page(self, document: str, page: int) -> Place | None:
+    def page(self, document: str, page: int) -> PageRef | None:
         """Return the page with the name that a model used, None if it does not exist."""
         match = _DOCUMENT.fullmatch(document) or _NODE.fullmatch(document)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
@@ -207,8 +207,8 @@ _PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best
 class Verdict:
     """The choice of a model: pages as (document, page) and sections as (document, index), best first, with a reason."""
 
-    pages: tuple[Place, ...] = ()
-    nodes: tuple[Place, ...] = ()
+    pages: tuple[PageRef, ...] = ()
+    nodes: tuple[PageRef, ...] = ()
     reasoning: str = ""
 
     def __bool__(self) -> bool:
@@ -216,8 +216,8 @@ class Verdict:
 
 
 def reorder(
-    verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int
-) -> tuple[list[PageVisit], list[PageScores], dict[Place, Note]]:
+    verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[DocumentScores], count: int
+) -> tuple[list[PageVisit], list[DocumentScores], dict[PageRef, Note]]:
     """Put the chosen pages first, at most ``count``; the others keep their order.
 
     Return the visits, the page scores with these gains, and a sentence for each chosen page.
@@ -256,7 +256,7 @@ def _named(section: str, rank: int, count: int, why: str) -> Note:
     return Note("verdict.named", rank=rank, count=count)
 
 
-def unique(places: Iterable[Place]) -> tuple[Place, ...]:
+def unique(places: Iterable[PageRef]) -> tuple[PageRef, ...]:
     return tuple(dict.fromkeys(places))
 
 

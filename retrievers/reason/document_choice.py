@@ -13,7 +13,7 @@ from hybrid_core.types.results import ReasoningStep, RouteUsed
 from hybrid_core.types.scoring import DocumentScoring
 from hybrid_core.types.usage import Usage
 from retrievers.candidates.documents import doc_scores, normalised, ranked, weighted
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.query.question import Question
 from retrievers.reason.board import Described, SeenPage
 from retrievers.reason.conditions import Condition, FilterMatch, apply, fields_of
@@ -42,7 +42,7 @@ class DocumentChoice:
     that the model chose.
     """
 
-    routing: Routing
+    routing: CardScores
     scope: frozenset[str] | None
     used: RouteUsed = RouteUsed("auto", "auto")
     usage: Usage = field(default_factory=Usage)
@@ -60,7 +60,7 @@ class Contenders:
     """
 
     question: Question
-    routing: Routing
+    routing: CardScores
     hits: Sequence[Hit]
     documents: Mapping[str, Document]
     scope: frozenset[str] | None
@@ -220,7 +220,7 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
 
 def preferred(
     contenders: Contenders, groups: Sequence[Collection[str]], reasons: Mapping[str, Note], lead: float
-) -> Routing:
+) -> CardScores:
     """Return the routing with preferred documents ranked higher.
 
     The best document of the first group exceeds all others by ``lead``, that of each later group by a step less. The
@@ -268,7 +268,7 @@ def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMa
     return filtered
 
 
-def card_conditions(question: Question, routing: Routing, documents: Mapping[str, Document]) -> list[Condition]:
+def card_conditions(question: Question, routing: CardScores, documents: Mapping[str, Document]) -> list[Condition]:
     """Return the conditions on organisation, type and year in a question.
 
     A quarter is not a condition, because the report on the year also answers. If the question names a party of a

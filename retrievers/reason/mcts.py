@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
-from retrievers.ranking.walk import Place
+from retrievers.ranking.walk import PageRef
 from retrievers.reason.asker import Asker, fitted
 from retrievers.reason.board import Board, Verdict, unique
 
@@ -71,7 +71,7 @@ class TreeSearch:
         for doc, scores in enumerate(board.scores):
             prior = min(1.0, max(0.05, scores.candidate.score / best))
             self._root.children.append(_Node(doc, -1, prior, parent=self._root))
-        self._pages: dict[Place, float] = {}
+        self._pages: dict[PageRef, float] = {}
         self._thoughts: list[str] = []
 
     def verdict(self) -> Verdict:

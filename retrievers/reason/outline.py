@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 from hybrid_core.llm.budget import estimate
 from hybrid_core.types.documents import Section
 from retrievers.query.expert import Role
-from retrievers.ranking.walk import Place
+from retrievers.ranking.walk import PageRef
 from retrievers.reason.board import Board, short
 
 _PAGES = 12  # that have a line
@@ -44,13 +44,13 @@ class Outline:
 
     text: str
     documents: frozenset[int]
-    pages: frozenset[Place] = frozenset()
+    pages: frozenset[PageRef] = frozenset()
 
 
 def outline(
     board: Board,
     roles: Mapping[int, Sequence[Role]],
-    marks: Mapping[Place, str],
+    marks: Mapping[PageRef, str],
     tokens: int,
     named: Sequence[int] = (),
 ) -> Outline:
@@ -112,12 +112,14 @@ def opened(board: Board, doc: int, at: int, room: int) -> str:
 class _Lines:
     """The lines of an outline (documents, sections and pages), within ``room`` tokens."""
 
-    def __init__(self, board: Board, marks: Mapping[Place, str]) -> None:
+    def __init__(self, board: Board, marks: Mapping[PageRef, str]) -> None:
         self._board, self._marks, self.room = board, marks, 0
         self._pages: dict[int, dict[int, int]] = {}  # by document, with the headings that each has at most
         self._sections: dict[int, set[int]] = {}
-        self._came: list[Place] = []  # the pages in the order in which they got their line
-        self._own: dict[Place, set[int]] = {}  # the sections for whose sake a page has a line, whose headings are first
+        self._came: list[PageRef] = []  # the pages in the order in which they got their line
+        self._own: dict[
+            PageRef, set[int]
+        ] = {}  # the sections for whose sake a page has a line, whose headings are first
 
     def documents(self) -> list[int]:
         return list(self._pages)
@@ -362,10 +364,10 @@ def _short_name(board: Board, doc: int, at: int) -> str:
     return f"{short(section.title, _PART)} ({section.start_page})"
 
 
-def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[Place]:
+def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[PageRef]:
     """Return the sections with a role's title. Of several, take the one with the shortest title."""
     content = board.scores[doc].content
-    places: dict[Place, None] = {}
+    places: dict[PageRef, None] = {}
     for role in roles:
         if titled := content.titled(role.title):
             shortest = min(titled, key=lambda section: (len(section.title), -board.value(doc, section.start_page)))

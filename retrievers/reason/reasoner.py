@@ -15,7 +15,7 @@ from hybrid_core.types.results import EffortUsed, Reasoning, ReasoningOutcome, R
 from hybrid_core.types.usage import Usage
 from retrievers.query.expert import Expansion, Role, together
 from retrievers.query.intent import pages_wanted
-from retrievers.ranking.walk import PageScores, PageVisit, Place
+from retrievers.ranking.walk import DocumentScores, PageRef, PageVisit
 from retrievers.reason.board import Board, SearchAgain, Verdict, reorder
 from retrievers.trees.contents import PageTexts
 
@@ -74,9 +74,9 @@ class ReasoningResult:
     """The pages after a model was asked, or unchanged. ``note`` describes a failure, ``NONE`` if there was none."""
 
     visits: Sequence[PageVisit]
-    scores: Sequence[PageScores]
+    scores: Sequence[DocumentScores]
     effort: EffortUsed
-    verdicts: Mapping[Place, Note] = field(default_factory=dict)
+    verdicts: Mapping[PageRef, Note] = field(default_factory=dict)
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
     note: Note = NONE
@@ -91,7 +91,7 @@ class RankedPages:
     """
 
     visits: Sequence[PageVisit]
-    scores: Sequence[PageScores]
+    scores: Sequence[DocumentScores]
     expansions: Sequence[Expansion]
     texts: PageTexts
     sure: float

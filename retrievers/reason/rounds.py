@@ -18,7 +18,7 @@ from hybrid_core.errors import ChatError, PageIndexError
 from hybrid_core.llm.budget import estimate
 from hybrid_core.text.tokens import cached_hash, fold, tokenise
 from retrievers.query.expert import Expansion, Role
-from retrievers.ranking.walk import PageScores, Place
+from retrievers.ranking.walk import DocumentScores, PageRef
 from retrievers.reason.asker import Asker
 from retrievers.reason.board import Board, FoundAgain, SearchAgain, Verdict, unique
 from retrievers.reason.outline import opened, outline
@@ -107,7 +107,7 @@ class AnotherSearch:
         """Return the sections whose titles contain all words, first those in documents on the board."""
         terms = {cached_hash(term) for term in tokenise(title)}
         documents = [*self._board.scores, *again.pages]
-        sections: dict[Place, None] = {}
+        sections: dict[PageRef, None] = {}
         for pages in {scores.candidate.document.doc_id: scores for scores in documents}.values():
             content = pages.content
             places = content.headings.occurrences(terms).pages if terms else np.zeros(0, np.int64)
@@ -124,7 +124,7 @@ class AnotherSearch:
         return [(self._board.section_line(node).strip(), node[0]) for node in shortest[:_SECTIONS]]
 
 
-def _expansion(again: FoundAgain, pages: PageScores) -> Expansion | None:
+def _expansion(again: FoundAgain, pages: DocumentScores) -> Expansion | None:
     return next((e for scores, e in zip(again.pages, again.expansions, strict=True) if scores is pages), None)
 
 
@@ -194,8 +194,8 @@ class Rounds:
         self._listed: set[int] = set()  # documents that have been listed
         self._looked: set[tuple[int, int, bool]] = set()  # (document, page or section, whether it is a page)
         self._docs: dict[int, None] = {}
-        self._read: dict[Place, None] = {}  # pages read in earlier rounds; _new are those of this round
-        self._new: list[Place] = []
+        self._read: dict[PageRef, None] = {}  # pages read in earlier rounds; _new are those of this round
+        self._new: list[PageRef] = []
 
     def verdict(self) -> Verdict:
         """Return the pages named in the last round. If a later call fails, return those of the round before."""
@@ -325,7 +325,7 @@ class Rounds:
         self._docs |= docs
         return seen
 
-    def _places_asked(self, turn: Turn) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+    def _places_asked(self, turn: Turn) -> tuple[tuple[PageRef, ...], tuple[PageRef, ...]]:
         """Return the requested sections (index -1 for a whole document) and pages.
 
         For a section without parts, its pages are returned instead. If a page's text continues on the next page, the
@@ -348,11 +348,11 @@ class Rounds:
         rest = [(doc, page + 1) for doc, page in pages_asked if self._asker.goes_on((doc, page), prose=True)]
         return tuple(node for node in sections_asked if node not in leaves), unique([*pages_asked, *rest])
 
-    def _node(self, name: str) -> Place | None:
+    def _node(self, name: str) -> PageRef | None:
         doc = self._board.document(name)
         return self._board.section(name) if doc is None else (doc, -1)
 
-    def _names(self, places: Iterable[Place]) -> str:
+    def _names(self, places: Iterable[PageRef]) -> str:
         return ", ".join(f"D{doc + 1} page {page}" for doc, page in places)
 
     def _drop(self, names: list[str]) -> None:

@@ -15,7 +15,7 @@ from hybrid_core.text.tokens import cached_hash, is_number, is_year, plain_words
 from hybrid_core.types.documents import Document
 from hybrid_core.types.notes import Note
 from hybrid_core.types.scoring import DocumentScoring
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.query.intent import (
     Wanted,
     ends_in_saying,
@@ -27,7 +27,7 @@ from retrievers.query.intent import (
 from retrievers.query.question import Question
 from retrievers.query.references import Reference, references
 from retrievers.query.words import content_words
-from retrievers.ranking.walk import PageScores, PageVisit, Place, gained
+from retrievers.ranking.walk import DocumentScores, PageRef, PageVisit, gained
 from retrievers.references.locations import PlaceFound, Span, locate
 from retrievers.references.sections import SectionQuery, named_sections, overview, part_spoken_of, titled_lines
 from retrievers.trees.content import Content
@@ -50,14 +50,14 @@ def own_names(document: Document) -> frozenset[str]:
     return frozenset(tokenise(" . ".join((document.title, PurePath(document.name).stem, *document.card.names))))
 
 
-def naming_terms(document: Document, routing: Routing) -> frozenset[str]:
+def naming_terms(document: Document, routing: CardScores) -> frozenset[str]:
     """Return the terms by which a question may name a document: its own names, card terms and matched terms."""
     card = document.card
     terms = tokenise(" . ".join((card.title, *card.tags, *card.symbols, *card.parties, *card.recurring)))
     return own_names(document) | routing.matched_terms.union(terms)
 
 
-def without(question: Question, routing: Routing, named: Iterable[Reference] = ()) -> str:
+def without(question: Question, routing: CardScores, named: Iterable[Reference] = ()) -> str:
     """Return the question's text without the names of organisations and without the references in ``named``."""
     text = question.text
     for reference in sorted(named, key=lambda reference: -reference.start):
@@ -80,7 +80,7 @@ _MOST_DOCUMENTS = 3
 _GOING_ON = 4  # maximum pages of a section after its first that are also put first
 _BEGINS = 0.15  # bonus of the first page of a section over its later pages, as a share of the best score
 
-Finder = Callable[[PageScores], Sequence[PlaceFound]]
+Finder = Callable[[DocumentScores], Sequence[PlaceFound]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,15 @@ class Leads:
     """
 
     visits: Sequence[PageVisit]
-    pages: Sequence[PageScores]
-    reasons: Mapping[Place, Note]
+    pages: Sequence[DocumentScores]
+    reasons: Mapping[PageRef, Note]
     settled: bool = False
-    spans: Mapping[Place, Span] = field(default_factory=dict)
+    spans: Mapping[PageRef, Span] = field(default_factory=dict)
     missing: Sequence[str] = ()
-    page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)
+    page_terms: Mapping[PageRef, Collection[str]] = field(default_factory=dict)
 
 
-def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
+def meant(visits: Sequence[PageVisit], pages: Sequence[DocumentScores], scoring: DocumentScoring) -> list[int]:
     """Return the documents (indexes) that the question probably means, in the order of their best pages.
 
     Their scores are close to the best score. There are at most three.
@@ -115,10 +115,10 @@ def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: Doc
 def lead(
     name: str,
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     docs: Sequence[int],
     find: Finder,
-    asks_more: Callable[[PageScores], bool],
+    asks_more: Callable[[DocumentScores], bool],
     one_document: bool = False,
 ) -> Leads:
     """Put the pages that ``find`` returns for these documents before all other pages, and return the new order.
@@ -128,9 +128,9 @@ def lead(
     ``one_document`` the search ends with the first document in which pages are found.
     """
     best = max((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=0.0)
-    gains: dict[Place, float] = {}
-    reasons: dict[Place, Note] = {}
-    spans: dict[Place, Span] = {}
+    gains: dict[PageRef, float] = {}
+    reasons: dict[PageRef, Note] = {}
+    spans: dict[PageRef, Span] = {}
     for behind, doc in enumerate(docs):
         if one_document and gains:
             break
@@ -157,7 +157,7 @@ def lead(
     return Leads(ordered, after, reasons, len(docs) == 1 and not asks_more(pages[docs[0]]), spans)
 
 
-def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tuple[str, str]]]:
+def texts_of(texts: PageTexts, scores: DocumentScores) -> Callable[[], Sequence[tuple[str, str]]]:
     """Return a function that reads the labels and texts of a document's pages at the first call and caches them."""
     cached: list[tuple[str, str]] = []
 
@@ -179,9 +179,9 @@ _FIRST, _FULL = 3, 100  # pages that introduce a document: up to the first with 
 
 def meant_places(
     question: Question,
-    routing: Routing,
+    routing: CardScores,
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     texts: PageTexts,
     scoring: DocumentScoring,
     alone: bool = False,
@@ -199,9 +199,9 @@ def meant_places(
 
 def _leads_of(
     question: Question,
-    routing: Routing,
+    routing: CardScores,
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     texts: PageTexts,
     scoring: DocumentScoring,
     alone: bool,
@@ -222,22 +222,22 @@ def _leads_of(
 def _by_number(
     named: Sequence[Reference],
     question: Question,
-    routing: Routing,
+    routing: CardScores,
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     docs: Sequence[int],
     texts: PageTexts,
     alone: bool,
 ) -> Leads:
     text, located = without(question, routing, named), set[Reference]()
 
-    def places(scores: PageScores) -> Sequence[PlaceFound]:
+    def places(scores: DocumentScores) -> Sequence[PlaceFound]:
         read = texts_of(texts, scores)
         by_reference = {reference: locate(reference, scores.content, read) for reference in named}
         located.update(reference for reference, places in by_reference.items() if places)
         return [place for places in by_reference.values() for place in places]
 
-    def asked_beside(scores: PageScores) -> Sequence[str]:
+    def asked_beside(scores: DocumentScores) -> Sequence[str]:
         return rest(text, question, naming_terms(scores.candidate.document, routing))
 
     leads = lead("reference", visits, pages, docs, places, lambda scores: bool(asked_beside(scores)))
@@ -253,9 +253,9 @@ def _by_role(
     kind: Wanted,
     left: str,
     question: Question,
-    routing: Routing,
+    routing: CardScores,
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
     """Put the overview pages of a document first, if the question asks what the document is about
@@ -273,9 +273,9 @@ def _by_role(
 def _by_silence(
     kind: Wanted,
     question: Question,
-    routing: Routing,
+    routing: CardScores,
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
     """Put the overview pages of a document first, if the question asks what it says and names nothing inside it."""
@@ -295,12 +295,12 @@ def _whole(
     kind: Wanted,
     means_whole: Callable[[Document, Content], bool],
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
     """Put the overview pages of the first document first for which ``means_whole`` is true."""
 
-    def places(scores: PageScores) -> Sequence[PlaceFound]:
+    def places(scores: DocumentScores) -> Sequence[PlaceFound]:
         document, content = scores.candidate.document, scores.content
         return overview(kind, document, content) if means_whole(document, content) else []
 
@@ -323,16 +323,16 @@ def _is_named(document: Document, question: Question) -> bool:
 
 def _by_name(
     question: Question,
-    routing: Routing,
+    routing: CardScores,
     visits: Sequence[PageVisit],
-    pages: Sequence[PageScores],
+    pages: Sequence[DocumentScores],
     docs: Sequence[int],
     texts: PageTexts,
 ) -> Leads:
     """Put sections first whose titles the question names, in the most likely document."""
     part, terms, text = part_spoken_of(question.text), frozenset(tokenise(question.text)), plain_words(question.text)
 
-    def places(scores: PageScores) -> Sequence[PlaceFound]:
+    def places(scores: DocumentScores) -> Sequence[PlaceFound]:
         document = scores.candidate.document
         telling = rest(question.text, question, naming_terms(document, routing))
         needed = frozenset(_elsewhere(telling, scores.content))

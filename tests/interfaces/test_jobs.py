@@ -16,7 +16,7 @@ from hybrid_core.errors import LeaseLostError, NotFoundError, UsageError
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import Advance, Job, JobProgress, JobRequest, Worker
+from hybrid_core.types.jobs import Job, JobProgress, JobRequest, JobUpdate, Worker
 from hybrid_pageindex import Engine, run
 from tests.conftest import Cli
 from tests.interfaces.mcp_client import answer, refusal, stdio
@@ -101,7 +101,7 @@ def test_decisions_about_one_a_library_or_all(engine: Engine, queue: JobQueue) -
         "/b.pdf": "ending, because it was cancelled",
         "/a.pdf": "cancelled: The job was cancelled.",
     }
-    queue.advance(job.fence, Advance("cancelled", cause="The job was cancelled."))
+    queue.advance(job.fence, JobUpdate("cancelled", cause="The job was cancelled."))
     assert run(engine.jobs.retry(library="reports")).jobs == (), "what was cancelled stays so unless it is named"
     assert run(engine.jobs.retry(1, 2)).said == "2 jobs wait again."
     with pytest.raises(UsageError, match=r"Job 1 has not ended.*Cancel it first"):
@@ -141,14 +141,14 @@ def test_removing_and_clearing_take_the_work_away(engine: Engine, filings: list[
     job = claimed(engine, queue)
     run(engine.documents.remove([filings[0].name], library="reports"))
     with pytest.raises(LeaseLostError):
-        queue.advance(job.fence, Advance("done"))
+        queue.advance(job.fence, JobUpdate("done"))
     assert run(engine.jobs.get(job.id)).view.state == "cancelled: Its document was removed."
     queue.enqueue([request(str(filings[1]))])
     job = claimed(engine, queue)
     run(engine.jobs.pause(library="reports"))
     run(engine.libraries.clear(library="reports"))
     with pytest.raises(LeaseLostError):
-        queue.advance(job.fence, Advance("done"))
+        queue.advance(job.fence, JobUpdate("done"))
     assert run(engine.jobs.list()).jobs == () and run(engine.jobs.list()).paused == ()
 
 

@@ -21,7 +21,7 @@ import pytest
 from hybrid_core.errors import Cancelled
 from hybrid_core.llm.chat import Request
 from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.fencing import JobRetries
+from hybrid_core.store.jobs.outcomes import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import Workers

@@ -46,17 +46,17 @@ from hybrid_core.store.catalog.rows import ContentRows, now
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.database import parts
 from hybrid_core.store.home import ORIGINALS, advice_of
-from hybrid_core.store.jobs.fencing import advance_job, advance_jobs, lock_job, log
+from hybrid_core.store.jobs.outcomes import advance_job, advance_jobs, lock_job, log
 from hybrid_core.store.tables import insert_into, to_json
 from hybrid_core.types.documents import Card
 from hybrid_core.types.files import FileStamp
-from hybrid_core.types.jobs import Advance, Fence
+from hybrid_core.types.jobs import Fence, JobUpdate
 from hybrid_core.types.libraries import is_address
 from hybrid_core.types.notes import stored_form
 
 if TYPE_CHECKING:
     from hybrid_core.store.bucket import BucketAddress
-    from hybrid_core.store.objects import Objects
+    from hybrid_core.store.objects import ObjectStore
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class Catalog:
         self._database.close()
 
     @cached_property
-    def objects(self) -> Objects:
+    def objects(self) -> ObjectStore:
         """Return the store of original files.
 
         Raise UsageError if this catalog uses another store than configured, UnreachableError if a bucket does not
@@ -140,7 +140,7 @@ class Catalog:
         create_library(self, library.partition(RENEWED)[0], library=library)
 
     def publish(
-        self, new: Publication, *, fence: Fence | None = None, advance: Advance | None = None, anew: bool = False
+        self, new: Publication, *, fence: Fence | None = None, advance: JobUpdate | None = None, anew: bool = False
     ) -> None:
         """Publish a version of a document, in one transaction.
 
@@ -157,7 +157,7 @@ class Catalog:
                 stored.append(content_rows.insert(connection, new.version.new_id()))
 
         with self._database.writing(before=store) as connection:
-            events = [] if fence is None else advance_job(connection, fence, advance or Advance())
+            events = [] if fence is None else advance_job(connection, fence, advance or JobUpdate())
             content_id = rows.content_id_of(connection, new.version)
             if content_id is None and content_rows is None:
                 raise NotFoundError(

@@ -26,13 +26,13 @@ from hybrid_core.store.database import parts
 from hybrid_core.store.tables import insert_into, take, to_json
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import ContentVersion, FileStamp
-from hybrid_core.types.jobs import Advance, Fence
+from hybrid_core.types.jobs import Fence, JobUpdate
 from hybrid_core.types.libraries import is_address, shown_name
 from hybrid_core.types.notes import Note
 
 if TYPE_CHECKING:
     from hybrid_core.store.leases import Transactions
-    from hybrid_core.store.objects import Objects
+    from hybrid_core.store.objects import ObjectStore
     from hybrid_core.types.documents import Document
 
 
@@ -100,7 +100,9 @@ def members(connection: Connection, library: str, container: str) -> list[str]:
     return sorted(addresses)
 
 
-def add_originals(connection: Connection, objects: Objects, library: str, originals: Sequence[Original]) -> set[str]:
+def add_originals(
+    connection: Connection, objects: ObjectStore, library: str, originals: Sequence[Original]
+) -> set[str]:
     """Store originals and replace older ones at the same addresses.
 
     Return the names of files that may be unused now.
@@ -205,7 +207,7 @@ class JobPublication:
     new: Publication
     content_id: str
     fence: Fence
-    advance: Advance
+    advance: JobUpdate
 
 
 def write_documents(connection: Connection, publications: Sequence[tuple[Publication, str]]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from hybrid_core.store.catalog.schema import COPYING, EPOCH, libraries, meta, wh
 from hybrid_core.store.database import parts
 from hybrid_core.store.home import CATALOG, FOLDERS, ORIGINALS, sweep
 from hybrid_core.store.jobs.control import FORGOTTEN
-from hybrid_core.store.jobs.fencing import last_event
+from hybrid_core.store.jobs.outcomes import last_event
 from hybrid_core.store.jobs.tables import pauses
 from hybrid_core.store.tables import STAYS, counters, insert_into
 from hybrid_core.store.usage import model_usage

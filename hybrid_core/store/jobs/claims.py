@@ -116,7 +116,7 @@ def hold_turns(connection: Connection) -> None:
     hold(connection, _COUNTER)
 
 
-def note_turns(connection: Connection, taken: Sequence[Row[Any]]) -> None:
+def note_served(connection: Connection, taken: Sequence[Row[Any]]) -> None:
     """Record that the libraries and owners of these jobs have had a turn, in this order."""
     if not taken:
         return
@@ -327,7 +327,7 @@ class Due:
             free = connection.execute(_TAKE, {"chosen": chosen, "who": values["who"], "lease": lease_ms})
             in_turn = sorted(free, key=lambda row: chosen.index(row.id))
             if not self.only_awaited:
-                note_turns(connection, in_turn)
+                note_served(connection, in_turn)
             taken += in_turn
             passed += chosen
         return taken

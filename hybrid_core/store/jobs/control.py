@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, or_
 
 from hybrid_core.store.database import parts
 from hybrid_core.store.jobs.claims import forget_turns
-from hybrid_core.store.jobs.fencing import Happening, end, log, waiting_values
-from hybrid_core.store.jobs.queue import take_turn
+from hybrid_core.store.jobs.outcomes import NewEvent, end, log, waiting_values
+from hybrid_core.store.jobs.queue import lock_queue
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.store.tables import insert_into, take
@@ -64,7 +64,7 @@ class JobControl:
     ) -> list[int]:
         """End waiting jobs, and request the end of running ones. Return the ids of both. Published documents stay."""
         with self._store.writing() as connection:
-            take_turn(connection)
+            lock_queue(connection)
             rows = _active_rows(connection, ids, library, subjects)
             log(connection, cancel(connection, rows, cause))
         return [row.id for row in rows]
@@ -72,7 +72,7 @@ class JobControl:
     def revoke(self, *, library: str, subjects: Sequence[str] | None = None, cause: str) -> list[int]:
         """End jobs at once, including running ones, whose workers lose the right to write. Return their ids."""
         with self._store.writing() as connection:
-            take_turn(connection)
+            lock_queue(connection)
             rows = _active_rows(connection, None, library, subjects)
             log(connection, [event for row in rows for event in _end_cancelled(connection, row, cause)])
         return [row.id for row in rows]
@@ -90,7 +90,7 @@ class JobControl:
         A job stays unchanged if another job with the same key is active.
         """
         with self._store.writing() as connection:
-            take_turn(connection)
+            lock_queue(connection)
             query = select(jobs).where(IS_ENDED).order_by(jobs.c.id).with_for_update()
             query = query.where(jobs.c.status.in_(["failed"] if ids is None else ["failed", "cancelled"]))
             if library is not None:
@@ -106,7 +106,7 @@ class JobControl:
                     "cancel_requested": False, "detached": True,
                 }  # fmt: skip
                 connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
-                happened.append(Happening(row.id, row.library, "retry", {"asked": True}))
+                happened.append(NewEvent(row.id, row.library, "retry", {"asked": True}))
                 revived.append(row.id)
             log(connection, happened)
         return revived
@@ -124,7 +124,7 @@ class JobControl:
         return len(found_ids)
 
 
-def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
+def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[NewEvent]:
     """Cancel active jobs, including requests to repeat them."""
     happened, cause = [], stored_form(cause)
     for row in rows:
@@ -133,11 +133,11 @@ def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list
             continue
         values = {"again": "", "cancel_requested": True, "cause": cause}
         connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
-        happened.append(Happening(row.id, row.library, "cancel", {"cause": cause}))
+        happened.append(NewEvent(row.id, row.library, "cancel", {"cause": cause}))
     return happened
 
 
-def _end_cancelled(connection: Connection, row: Row[Any], cause: str) -> list[Happening]:
+def _end_cancelled(connection: Connection, row: Row[Any], cause: str) -> list[NewEvent]:
     return end(connection, row, "cancelled", cause, {"cancel_requested": True}, again=False)
 
 

@@ -12,10 +12,10 @@ from hybrid_core.errors import BusyError
 from hybrid_core.store.database import parts
 from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import Due, JobLimits
-from hybrid_core.store.jobs.fencing import (
+from hybrid_core.store.jobs.outcomes import (
     LEASED,
-    Happening,
     JobRetries,
+    NewEvent,
     advance_job,
     end,
     fail_job,
@@ -27,7 +27,7 @@ from hybrid_core.store.jobs.fencing import (
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, job_waiters, jobs
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.store.tables import clean, insert_into, take, to_json
-from hybrid_core.types.jobs import ASKED, Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
+from hybrid_core.types.jobs import ASKED, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, JobUpdate, Lease
 from hybrid_core.types.notes import Note, stored_form
 
 _TURN = "enqueue"
@@ -45,17 +45,17 @@ _LEASED_TO = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 
 def enqueue(
     connection: Connection, requests: Sequence[JobRequest], waiter: str
-) -> tuple[list[Enqueued], list[Happening]]:
+) -> tuple[list[Enqueued], list[NewEvent]]:
     """Turn each request into a job, or join it to an active job with the same key. Return outcomes and events.
 
     ``waiter`` is the worker that waits for the jobs; "" means that they continue without a waiting worker.
     """
-    take_turn(connection)
+    lock_queue(connection)
     by_key: dict[str, JobRequest] = {}
     for request in requests:
         by_key.setdefault(_dedupe_key(request), request)
     outcome: dict[str, Enqueued] = {}
-    happened: list[Happening] = []
+    happened: list[NewEvent] = []
     for _ in range(_ROUNDS):
         left = [key for key in by_key if key not in outcome]
         if not left:
@@ -70,7 +70,7 @@ def enqueue(
             for key, job in _insert(connection, new, detached=not waiter).items():
                 outcome[key] = Enqueued(job, "new")
                 detail = {"subject": by_key[key].subject, "stage": by_key[key].stage}
-                happened.append(Happening(job, by_key[key].library, "enqueued", detail))
+                happened.append(NewEvent(job, by_key[key].library, "enqueued", detail))
     else:
         raise BusyError(
             "Other processes keep adding and finishing the same jobs, so this request was not queued.", "Try again."
@@ -85,7 +85,7 @@ def enqueue(
     return enqueued, happened
 
 
-def take_turn(connection: Connection) -> None:
+def lock_queue(connection: Connection) -> None:
     """Wait for all other transactions that activate or lock many jobs, to prevent deadlocks."""
     take(connection, _TURN)
 
@@ -126,7 +126,7 @@ def _request_values(request: JobRequest) -> dict[str, Any]:
 
 def _join(
     connection: Connection, row: Row[Any], request: JobRequest, *, detached: bool
-) -> tuple[Enqueued, list[Happening]]:
+) -> tuple[Enqueued, list[NewEvent]]:
     """Join a request to a waiting or running job. The request with the higher priority determines the job's options."""
     values_asked = _request_values(request)
     if request.priority < row.priority:
@@ -151,7 +151,7 @@ def _join(
     if not values:
         return outcome, []
     connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
-    return outcome, [Happening(row.id, row.library, "joined", {"outcome": outcome.outcome})]
+    return outcome, [NewEvent(row.id, row.library, "joined", {"outcome": outcome.outcome})]
 
 
 class JobQueue:
@@ -225,7 +225,7 @@ class JobQueue:
             happened = self._expire(connection) if late else []
             taken = [] if due is None else due.take(connection, limit, self._lease_ms)
             happened += [
-                Happening(row.id, row.library, "claimed", {"worker": worker, "stage": row.stage, "claim": row.claim})
+                NewEvent(row.id, row.library, "claimed", {"worker": worker, "stage": row.stage, "claim": row.claim})
                 for row in taken
             ]
             log(connection, happened)
@@ -279,10 +279,10 @@ class JobQueue:
                 ).one_or_none()
                 if row is not None:
                     detail = {"stage": row.stage, "done": report.done, "total": report.total}
-                    happened.append(Happening(fence.job, row.library, "progress", detail))
+                    happened.append(NewEvent(fence.job, row.library, "progress", detail))
             log(connection, happened)
 
-    def advance(self, fence: Fence, advance: Advance) -> None:
+    def advance(self, fence: Fence, advance: JobUpdate) -> None:
         """Write the outcome of a running job. Raise LeaseLostError.
 
         ``Catalog.publish`` does this together with a publication.
@@ -329,22 +329,22 @@ class JobQueue:
             connection.execute(update(jobs).where(*mine).values(lease_until=0))
             log(connection, self._expire(connection))
 
-    def _expire(self, connection: Connection) -> list[Happening]:
+    def _expire(self, connection: Connection) -> list[NewEvent]:
         late = connection.execute(_LATE_ROWS, {"lease": self._lease_ms}).all()
         return retry_abandoned(connection, late, self._retries)
 
 
-def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[Happening]:
+def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[NewEvent]:
     """Count a failed attempt for running jobs whose worker died, since one of the jobs may have killed it."""
     happened = []
     for row in sorted(rows, key=lambda row: row.id):
-        happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
+        happened.append(NewEvent(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
         cause = Note("job.worker-silent", worker=row.worker)
         happened += fail_job(connection, row, cause, retries, final=False)
     return happened
 
 
-def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
+def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[NewEvent]:
     """Return running jobs to the queue without counting an attempt. End those that were cancelled meanwhile."""
     happened, cause = [], stored_form(cause)
     for row in rows:
@@ -352,7 +352,7 @@ def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> lis
             happened += end(connection, row, "cancelled", row.cause)
             continue
         connection.execute(update(jobs).where(jobs.c.id == row.id).values(**waiting_values(not_before=0), cause=cause))
-        happened.append(Happening(row.id, row.library, "released", {"cause": cause} if cause else {}))
+        happened.append(NewEvent(row.id, row.library, "released", {"cause": cause} if cause else {}))
     return happened
 
 

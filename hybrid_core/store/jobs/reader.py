@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from hybrid_core.errors import Advice, NotFoundError
 from hybrid_core.store.database import parts
-from hybrid_core.store.jobs import claims, fencing, tables
+from hybrid_core.store.jobs import claims, outcomes, tables
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, job_waiters, jobs
 from hybrid_core.store.leases import Transactions
 from hybrid_core.store.tables import clean
@@ -155,12 +155,12 @@ class JobReader:
     ) -> list[JobEvent]:
         """Return events after a number, in order. Ended jobs have no progress events, old jobs no events at all."""
         with self._store.reading() as connection:
-            return fencing.events(connection, after, job=job, library=library, waiter=waiter, limit=limit)
+            return outcomes.events(connection, after, job=job, library=library, waiter=waiter, limit=limit)
 
     def last_event(self) -> int:
         with self._store.reading() as connection:
-            return fencing.last_event(connection)
+            return outcomes.last_event(connection)
 
     def oldest_event(self) -> int:
         with self._store.reading() as connection:
-            return fencing.oldest_event(connection)
+            return outcomes.oldest_event(connection)

@@ -13,8 +13,8 @@ from hybrid_core.store.database import parts
 from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.control import cancel
-from hybrid_core.store.jobs.fencing import JobRetries, end, log
-from hybrid_core.store.jobs.queue import LEASE_MS, JobQueue, release, retry_abandoned, take_turn
+from hybrid_core.store.jobs.outcomes import JobRetries, end, log
+from hybrid_core.store.jobs.queue import LEASE_MS, JobQueue, lock_queue, release, retry_abandoned
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.types.jobs import Worker
@@ -68,7 +68,7 @@ class Workers:
     def abandon(self, worker: str) -> list[int]:
         """Stop waiting, and cancel jobs that only this process waits for. Return their ids."""
         with self._store.writing() as connection:
-            take_turn(connection)
+            lock_queue(connection)
             others = select(job_waiters.c.job_id).where(job_waiters.c.worker_id != worker)
             mine = awaited_by(worker)
             alone = connection.execute(

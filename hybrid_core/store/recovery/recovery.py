@@ -25,7 +25,7 @@ from hybrid_core.errors import BusyError, SchemaError, StoreError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
 from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, living, lock_for_recovery, open_home, scratch_folder
-from hybrid_core.store.objects import Folder
+from hybrid_core.store.objects import FolderStore
 from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, statements_of
 from hybrid_core.store.recovery.mending import Mending, name_originals
 from hybrid_core.store.recovery.pages import fold, open_pages
@@ -169,7 +169,7 @@ def _open_salvaged(new: Path) -> Catalog:
 
 def _name_originals(file: Path, originals: Path) -> int:
     with closing(Catalog(file)) as catalog, catalog.writing() as connection:
-        return name_originals(connection, list(Folder(originals).names()))
+        return name_originals(connection, list(FolderStore(originals).names()))
 
 
 def _is_sound(file: Path) -> bool:

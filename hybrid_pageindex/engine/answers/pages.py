@@ -16,7 +16,7 @@ from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from hybrid_pageindex.engine.documents.originals import PageWork, format_of_document
 from hybrid_pageindex.engine.documents.page_views import Layouts, Pictures
-from indexers.formats.format import Picture
+from indexers.formats.format import PictureOptions
 from retrievers.answer.searches import MOST_PAGES, Wish
 from retrievers.answer.sources import Showing
 from retrievers.explain.statements import runs_over
@@ -259,9 +259,9 @@ class PagePictures:
         first_page = next(iter(pages.values()))
         side = 0 if whole_size else SIDE
         picture = (
-            Picture(dpi, side=side, titles=titles)
+            PictureOptions(dpi, side=side, titles=titles)
             if len(pages) > 1
-            else Picture(dpi, side=side, clip=clip, title=titles[0])
+            else PictureOptions(dpi, side=side, clip=clip, title=titles[0])
         )
         return self._pictures.draw(
             self._of(first_page), first_page.doc_id, [page.page for page in pages.values()], picture, None

@@ -200,10 +200,10 @@ class PageWork:
 
     def prepare(self) -> None:
         """Start the worker process with the drawing libraries, so that the first page image does not wait for them."""
-        from indexers.formats.format import Picture
+        from indexers.formats.format import PictureOptions
         from indexers.workers.protocol import TextPictureTask
 
-        self.run(TextPictureTask(((1, ""),), Picture(dpi=10), ((),)))
+        self.run(TextPictureTask(((1, ""),), PictureOptions(dpi=10), ((),)))
 
     @contextmanager
     def original(self, library: str, document: Document) -> Iterator[Path]:
@@ -212,13 +212,13 @@ class PageWork:
         Raise DocumentError if the file is missing or has changed since it was indexed.
         """
         at = self.catalog.locate(library, document.path)
-        with self._originals.lent(document, at, alone=not format_of_document(document).nearby) as path:
+        with self._originals.lent(document, at, alone=not format_of_document(document).reads_siblings) as path:
             yield path
 
     def may_show(self, library: str, document: Document) -> bool:
         """Return whether the document's format may have pictures besides text, and its file can be read."""
         readable = os.access(self.catalog.locate(library, document.path), os.R_OK)
-        return readable and format_of_document(document).illustrated
+        return readable and format_of_document(document).may_have_pictures
 
     def illustrations(self, library: str, document: Document, pages: tuple[tuple[int, str], ...]) -> Shown | None:
         """Return the pictures on pages, given by number and text. Return None if the file is missing or has changed."""

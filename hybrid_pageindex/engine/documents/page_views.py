@@ -22,7 +22,7 @@ from hybrid_pageindex.engine.documents.originals import PageWork, format_of_docu
 from hybrid_pageindex.engine.documents.reading import PageRead
 
 if TYPE_CHECKING:
-    from indexers.formats.format import Picture
+    from indexers.formats.format import PictureOptions
 
 
 SHEET = 12  # maximum pages on a contact sheet
@@ -38,7 +38,9 @@ class Pictures:
         self._catalog, self._cache, self._settings = work.catalog, work.cache, work.settings
         self._shared = SharedCache(work.cache, work.catalog, "pictures")
 
-    def draw(self, library: str, name: str, pages: Sequence[int], picture: Picture, password: str | None) -> bytes:
+    def draw(
+        self, library: str, name: str, pages: Sequence[int], picture: PictureOptions, password: str | None
+    ) -> bytes:
         """Return the image of a page, or of several pages as a contact sheet. Images are cached by content.
 
         Raise DocumentError if the original file is missing, has changed or cannot be drawn, UsageError if its format is
@@ -75,7 +77,7 @@ class Pictures:
         return image
 
     def _drawn(
-        self, library: str, document: Document, pages: Sequence[int], picture: Picture, password: str | None
+        self, library: str, document: Document, pages: Sequence[int], picture: PictureOptions, password: str | None
     ) -> bytes:
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import PictureTask
@@ -85,7 +87,7 @@ class Pictures:
             return cast("bytes", self.work.run(PictureTask(path, password, tuple(pages), limits, picture)))
 
     def _drawn_texts(
-        self, texts: tuple[tuple[int, str], ...], picture: Picture, shown: tuple[tuple[Illustration, ...], ...]
+        self, texts: tuple[tuple[int, str], ...], picture: PictureOptions, shown: tuple[tuple[Illustration, ...], ...]
     ) -> bytes:
         from indexers.workers.protocol import TextPictureTask
 
@@ -96,7 +98,7 @@ _PRINT_VERSION = "printed-1"
 _MOST_KEPT = 20_000_000  # maximum bytes of a PDF in the cache
 
 
-def draw_printed(work: PageWork, library: str, name: str, number: int, picture: Picture) -> bytes:
+def draw_printed(work: PageWork, library: str, name: str, number: int, picture: PictureOptions) -> bytes:
     """Return the image of a page as LibreOffice prints it.
 
     Raise UsageError if LibreOffice does not print the format. Raise DocumentError if LibreOffice is missing or fails,
@@ -110,7 +112,7 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
         reading.check_inside([number], document)
         [page] = snapshot.pages(document.content_id, [number])
     format = format_of_document(document)
-    if not format.printed:
+    if not format.office_prints:
         raise UsageError(f"{document.name}: LibreOffice does not print {format.title}.", "Leave this view out.")
     key = f"{_PRINT_VERSION}/{document.sha256}"
     printed = work.cache.get(key)

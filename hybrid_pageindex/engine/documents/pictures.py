@@ -10,7 +10,7 @@ from hybrid_core.types.locators import Box, PageLayout, WordBox
 from hybrid_pageindex.engine.concurrency import in_the_background, read_in_the_background
 from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.documents.page_views import MOST_BYTES, SHEET, SIDE, Layouts, Pictures, draw_printed
-from indexers.formats.format import ImageFormat, PageView, Picture
+from indexers.formats.format import ImageFormat, PageView, PictureOptions
 
 
 class PicturesEngine(SubEngine, subject="pictures"):
@@ -35,7 +35,7 @@ class PicturesEngine(SubEngine, subject="pictures"):
         pixels, ``most_bytes`` the size of a JPEG, which is drawn coarser to fit; 0 means no limit. ``view`` "office"
         returns the page as LibreOffice prints it. Raise DocumentError if LibreOffice is needed and missing.
         """
-        picture = Picture(dpi or self._context.settings.image_dpi, format, side, most_bytes)
+        picture = PictureOptions(dpi or self._context.settings.image_dpi, format, side, most_bytes)
         if view == "page":
             return await self._picture(document, [page], picture, library, password)
         name, work = self._context.library(library), Pictures(self._context.parts.pages).work
@@ -47,7 +47,7 @@ class PicturesEngine(SubEngine, subject="pictures"):
         """Return a JPEG of at most 1,568 pixels with small images of several pages, each with its number."""
         if not 1 <= len(pages) <= SHEET:
             raise UsageError(f"{len(pages)} pages were requested for a contact sheet.", f"Name 1 to {SHEET}.")
-        picture = Picture(self._context.settings.image_dpi, "jpeg", SIDE, MOST_BYTES)
+        picture = PictureOptions(self._context.settings.image_dpi, "jpeg", SIDE, MOST_BYTES)
         return await self._picture(document, pages, picture, library, password)
 
     async def prepare(self) -> None:
@@ -82,7 +82,7 @@ class PicturesEngine(SubEngine, subject="pictures"):
         )
 
     async def _picture(
-        self, document: str, pages: Sequence[int], picture: Picture, library: str | None, password: str | None
+        self, document: str, pages: Sequence[int], picture: PictureOptions, library: str | None, password: str | None
     ) -> bytes:
         name = self._context.library(library)
         draw = partial(Pictures(self._context.parts.pages).draw, name, document, pages, picture, password)

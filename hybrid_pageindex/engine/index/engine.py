@@ -19,7 +19,7 @@ from hybrid_core.types.sources import Source
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
 from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
-from hybrid_pageindex.engine.queue import JobsEngine
+from hybrid_pageindex.engine.jobs import JobsEngine
 
 if TYPE_CHECKING:
     from hybrid_pageindex.engine.index.sources import Options, WatchEvent

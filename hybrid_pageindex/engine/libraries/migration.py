@@ -80,11 +80,11 @@ def upload_originals(catalog: Catalog, settings: Settings) -> int:
 
     Raise UsageError if no bucket is configured.
     """
-    from hybrid_core.store.objects import Folder
+    from hybrid_core.store.objects import FolderStore
 
     if not settings.objects_url:
         raise UsageError("No bucket is configured.", "Set PAGEINDEX_OBJECTS_URL, for example to s3://bucket/folder.")
-    local = Folder(catalog.originals)
+    local = FolderStore(catalog.originals)
     with catalog.reading() as connection:
         stored = kept_files(connection)
     names = [name for name in local.names() if name in stored]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hybrid_core.errors import NotConfiguredError
 from hybrid_core.types.requests import several
-from hybrid_pageindex.engine.admin import UsageReport
+from hybrid_pageindex.engine.accounts import UsageReport
 from hybrid_pageindex.engine.concurrency import ignore_progress, in_the_background, stoppable
 from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.indexing import embed_documents, export_embedder, request_embedding

@@ -96,7 +96,7 @@ def unseen(chat: Chat, settings: Settings) -> tuple[Note, ...]:
 
 
 def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[Note, ...]]:
-    """Return the names of the configured models by kind, and notes on the improvements that missing models would make."""
+    """Return the configured models' names by kind, and notes on the improvements that missing models would make."""
     named: dict[Kind, str] = {}
     missing = []
     for kind in _KINDS:

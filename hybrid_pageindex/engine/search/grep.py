@@ -26,7 +26,7 @@ from hybrid_pageindex.engine.search.matching import (
     Member,
     Regex,
     Scan,
-    Scope,
+    SearchedPages,
     context_lines,
     count_matches,
     narrow,
@@ -152,7 +152,7 @@ class Grep:
     def __init__(self, catalog: Catalog, words: WordStore) -> None:
         self._catalog, self._words = catalog, words
         self._lock = threading.Lock()
-        self._scopes: dict[tuple[Any, ...], Scope] = {}
+        self._scopes: dict[tuple[Any, ...], SearchedPages] = {}
         self._scans: dict[tuple[Any, ...], Scan] = {}
 
     def search(
@@ -200,7 +200,7 @@ class Grep:
                 counts[other] = counts.get(other, 0) + pages
         return alike(word, counts)
 
-    def _scope(self, libraries: Sequence[Library], request: GrepRequest) -> tuple[tuple[Any, ...], Scope]:
+    def _scope(self, libraries: Sequence[Library], request: GrepRequest) -> tuple[tuple[Any, ...], SearchedPages]:
         with self._catalog.snapshot() as snapshot:
             at = [(library, snapshot.position(library.id)) for library in libraries]
             states = tuple(
@@ -239,12 +239,12 @@ class Grep:
                 members = [narrow(snapshot, member, request.node) for member in members]
             published = [snapshot.published(library.id).values() for library in snapshot.named_libraries()]
         self._words.sweep(frozenset().union(*published))
-        scope = Scope(members)
+        scope = SearchedPages(members)
         with self._lock:
             self._scopes = dict([*self._scopes.items(), (key, scope)][-_MAX_SCANS:])
         return key, scope
 
-    def _with_words(self, scope: Scope, words: WordQuery) -> tuple[Rows, Rows]:
+    def _with_words(self, scope: SearchedPages, words: WordQuery) -> tuple[Rows, Rows]:
         """Return the rows that contain all words, ascending, and the number of matches of the first word in each."""
         found_rows: list[Rows] = []
         counted: list[Rows] = []
@@ -261,7 +261,7 @@ class Grep:
         order = np.argsort(rows)
         return rows[order], counts[order]
 
-    def _candidates(self, scope: Scope, words: WordQuery | None, regex: Regex | None) -> Rows:
+    def _candidates(self, scope: SearchedPages, words: WordQuery | None, regex: Regex | None) -> Rows:
         """Return the rows whose texts must be read, ascending. The word index excludes all others."""
         if words is not None:
             return self._with_words(scope, words)[0] if words.words else np.arange(scope.rows)
@@ -286,7 +286,7 @@ class Grep:
         return scan
 
     def _advance(
-        self, scope: Scope, scan: Scan, matching: Callable[[list[str]], list[int]], ends: float | None,
+        self, scope: SearchedPages, scan: Scan, matching: Callable[[list[str]], list[int]], ends: float | None,
         stop: threading.Event | None,
     ) -> None:  # fmt: skip
         while scan.done < len(scan.candidates):
@@ -301,7 +301,7 @@ class Grep:
             if ends is not None and time.monotonic() >= ends:
                 return
 
-    def _texts(self, scope: Scope, rows: Rows) -> list[str]:
+    def _texts(self, scope: SearchedPages, rows: Rows) -> list[str]:
         texts_of: dict[tuple[str, int], str] = {}
         single: list[tuple[str, int]] = []
         keys: list[tuple[str, int]] = []
@@ -320,7 +320,7 @@ class Grep:
         return [texts_of.get(key, "") for key in keys]
 
     def _result(
-        self, request: GrepRequest, scope: Scope, rows: Rows, counts: Rows, done: int,
+        self, request: GrepRequest, scope: SearchedPages, rows: Rows, counts: Rows, done: int,
         spans: Callable[[str], Iterator[tuple[int, int]]],
     ) -> GrepResult:  # fmt: skip
         members = scope.members_of(rows)
@@ -359,7 +359,12 @@ class Grep:
         )  # fmt: skip
 
     def _pages(
-        self, scope: Scope, rows: Rows, counts: Rows, spans: Callable[[str], Iterator[tuple[int, int]]], context: int
+        self,
+        scope: SearchedPages,
+        rows: Rows,
+        counts: Rows,
+        spans: Callable[[str], Iterator[tuple[int, int]]],
+        context: int,
     ) -> tuple[GrepPage, ...]:
         named = [scope.page(row) for row in rows.tolist()]
         with self._catalog.snapshot() as snapshot:
@@ -380,7 +385,7 @@ class Grep:
         return tuple(pages)
 
 
-def _document(member: Member, pages: int, matches: int, scope: Scope, rows: Rows) -> GrepDocument:
+def _document(member: Member, pages: int, matches: int, scope: SearchedPages, rows: Rows) -> GrepDocument:
     first_pages = tuple(scope.page(row)[1] for row in rows.tolist())
     return GrepDocument(
         member.doc_id, member.name, member.path, member.library, int(pages), int(matches), first_pages, member.title
@@ -392,7 +397,7 @@ def _mark(request: GrepRequest) -> str:
     return hashlib.sha256(written.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def _resumed(cursor: str, mark: str, scope: Scope, rows: Rows | None) -> int:
+def _resumed(cursor: str, mark: str, scope: SearchedPages, rows: Rows | None) -> int:
     """Return the index at which a batch begins: after the cursor's row in ``rows``, or its document if ``rows`` is
     None.
 

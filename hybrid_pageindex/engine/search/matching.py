@@ -50,7 +50,7 @@ class Scan:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class Scope:
+class SearchedPages:
     """The documents of a search in listing order, by library and path.
 
     Their pages are numbered consecutively as rows, from 0.
@@ -148,7 +148,9 @@ def _collect(tree: Any, runs: list[str]) -> None:
         runs.append("")
 
 
-def rows_in_scope(scope: Scope, segment: Any, contents: frozenset[str], rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+def rows_in_scope(
+    scope: SearchedPages, segment: Any, contents: frozenset[str], rows: Rows
+) -> Iterator[tuple[Rows, Rows]]:
     """Yield index rows of pages in the scope: their positions in ``rows``, and their row numbers in the scope."""
     layers: list[dict[int, int]] = []
     for at, (content_id, _) in enumerate(segment.contents):

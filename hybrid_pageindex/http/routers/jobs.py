@@ -17,7 +17,7 @@ from hybrid_core.store.catalog.maintenance import HOME, HomeState
 from hybrid_core.types.access import EVERYWHERE, Role
 from hybrid_core.types.jobs import JobEvent, JobStatus
 from hybrid_core.types.sources import Source
-from hybrid_pageindex.engine.jobs import JobHistory, JobNews, at
+from hybrid_pageindex.engine.job_views import JobHistory, JobNews, at
 from hybrid_pageindex.http.models import JobsChosen, NewSource, PathsToIndex
 from hybrid_pageindex.http.replies import (
     EVENT_RESPONSES,

@@ -18,7 +18,7 @@ from hybrid_core.types.access import AuditEntry, Role, Token
 from hybrid_pageindex import __version__
 from hybrid_pageindex.config.changes import SettingView
 from hybrid_pageindex.config.experts import PACKS, PackPreview
-from hybrid_pageindex.engine.admin import SESSION_SECONDS, NewToken, UsageReport
+from hybrid_pageindex.engine.accounts import SESSION_SECONDS, NewToken, UsageReport
 from hybrid_pageindex.engine.libraries.libraries import HomeSize
 from hybrid_pageindex.engine.models.models import LocalServer, find_local_servers
 from hybrid_pageindex.http.errors import Refusal, error_payload

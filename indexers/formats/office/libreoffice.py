@@ -15,7 +15,7 @@ from pathlib import Path
 from hybrid_core.errors import DocumentError
 from hybrid_core.system import child_options, kill_tree
 from hybrid_core.text.tokens import tokenise
-from indexers.formats.format import Picture
+from indexers.formats.format import PictureOptions
 
 _SECONDS = 60.0
 _AGAIN = 81  # exit status after it has created a profile
@@ -89,7 +89,7 @@ def office_pdf(path: Path) -> bytes:
     return convert(program, path, "pdf")
 
 
-def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -> bytes:
+def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: PictureOptions) -> bytes:
     """Draw the printed page on which the indexed page ``number`` (1-based) with this ``text`` begins.
 
     ``slide``: indexed pages are slides, so the number decides if the words do not. Raise DocumentError if no printed

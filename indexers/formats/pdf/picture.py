@@ -10,7 +10,7 @@ from pathlib import Path
 import pymupdf
 
 from hybrid_core.types.locators import Illustration
-from indexers.formats.format import Drawing, Picture, fitting, layout
+from indexers.formats.format import Drawing, PictureOptions, fitting, tiling
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.document import drawing, viewing
 from indexers.formats.text_drawing import drawn
@@ -24,7 +24,9 @@ _GAP = 4.0  # margin in pixels around a small page
 _GREY = (0.85, 0.85, 0.85)
 
 
-def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Picture, limits: ParseLimits) -> bytes:
+def draw_picture(
+    path: Path, password: str | None, pages: Sequence[int], how: PictureOptions, limits: ParseLimits
+) -> bytes:
     """Draw one page (1-based), or several side by side with their numbers, as an image file.
 
     Raise DocumentError if a page cannot be drawn, LimitError if that takes too much memory.
@@ -34,7 +36,7 @@ def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Pi
 
 
 def draw_texts(
-    texts: Sequence[tuple[int, str]], how: Picture, pictures: Sequence[Sequence[Illustration]] = ()
+    texts: Sequence[tuple[int, str]], how: PictureOptions, pictures: Sequence[Sequence[Illustration]] = ()
 ) -> bytes:
     """Draw pages of formats without layout like ``draw_picture``, each from its number, text and pictures."""
     with ExitStack() as opened, drawing(_name_pages([number for number, _ in texts]), "image_dpi"):
@@ -44,7 +46,7 @@ def draw_texts(
         return _picture([(number, document[0]) for (number, _), document in zip(texts, documents, strict=True)], how)
 
 
-def draw_page(page: pymupdf.Page, how: Picture) -> bytes:
+def draw_page(page: pymupdf.Page, how: PictureOptions) -> bytes:
     """Draw a page of an open document like ``draw_picture``."""
     with drawing("the page", "image_dpi"):
         return _encoded(page, how)
@@ -54,7 +56,7 @@ def _name_pages(pages: Sequence[int]) -> str:
     return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]} to {pages[-1]}"
 
 
-def _picture(pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> bytes:
+def _picture(pages: Sequence[tuple[int, pymupdf.Page]], how: PictureOptions) -> bytes:
     if len(pages) == 1 and not how.clip and not how.title:
         return _encoded(pages[0][1], how)
     if len(pages) == 1:
@@ -64,7 +66,7 @@ def _picture(pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> bytes:
         return _encoded(_sheet(target, pages, how), how)
 
 
-def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
+def _encoded(page: pymupdf.Page, how: PictureOptions) -> bytes:
     width, height = float(page.rect.width), float(page.rect.height)
     dpi = min(how.dpi, 72 * (_MOST_PIXELS / max(1.0, width * height)) ** 0.5)
     if how.side:
@@ -80,7 +82,7 @@ def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
         dpi *= _COARSER
 
 
-def _titled(target: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymupdf.Page:
+def _titled(target: pymupdf.Document, page: pymupdf.Page, how: PictureOptions) -> pymupdf.Page:
     """Add a page to ``target`` that shows a part or all of another page below a strip with the title."""
     part = page.rect if how.clip is None else pymupdf.Rect(how.clip) & page.rect
     if part.is_empty:
@@ -95,7 +97,7 @@ def _titled(target: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymup
     return titled
 
 
-def _sheet(target: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> pymupdf.Page:
+def _sheet(target: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], how: PictureOptions) -> pymupdf.Page:
     """Add a contact sheet to ``target``, in pixels, with the number of columns that makes the pages largest."""
     side, titles = how.side, how.titles or [str(number) for number, _ in pages]
     wide, high = (max(float(getattr(page.rect, name)) for _, page in pages) for name in ("width", "height"))
@@ -130,7 +132,7 @@ def draw(path: Path, password: str | None, number: int, how: Drawing, limits: Pa
     with viewing(path, password, limits) as document, drawing(f"page {number}", "image_max_side", file=path):
         page = document[number - 1]
         width, height = float(page.rect.width), float(page.rect.height)
-        dpi, across, down = layout(width, height, how)
+        dpi, across, down = tiling(width, height, how)
         whole = _clip(page, page.rect, min(dpi, fitting(width, height, how.side)), how)
         if across * down == 1:
             return (whole,)

@@ -24,7 +24,7 @@ from hybrid_core.store.home import advice_of
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
 from hybrid_core.types.files import ContentVersion, FileStamp
-from hybrid_core.types.jobs import Advance, Fence
+from hybrid_core.types.jobs import Fence, JobUpdate
 
 
 def content(pages: int, word: str) -> IndexedContent:
@@ -49,7 +49,7 @@ def publish(
     made: IndexedContent | None,
     library: str = "default",
     fence: Fence | None = None,
-    advance: Advance | None = None,
+    advance: JobUpdate | None = None,
 ) -> None:
     catalog.publish(
         Publication(

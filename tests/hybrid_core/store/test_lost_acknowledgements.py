@@ -12,7 +12,7 @@ from hybrid_core.errors import LeaseLostError, UnreachableError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
-from hybrid_core.types.jobs import Advance, JobRequest
+from hybrid_core.types.jobs import JobRequest, JobUpdate
 from tests import postgres
 from tests.forgetful import Forgetful, forgetful
 from tests.hybrid_core.store.test_catalog import ALPHA, C1, content, publish, rows
@@ -48,7 +48,7 @@ def test_a_publication(way: Forgetful, catalog: Catalog) -> None:
     [job] = queue.claim("w", [])
 
     def work() -> None:
-        publish(catalog, "a", ALPHA, content(3, "alpha"), fence=job.fence, advance=Advance("done"))
+        publish(catalog, "a", ALPHA, content(3, "alpha"), fence=job.fence, advance=JobUpdate("done"))
 
     unheard(way, work)
     with pytest.raises(LeaseLostError):  # the job has ended, so its second try writes nothing
@@ -82,8 +82,8 @@ def test_a_next_stage(way: Forgetful, catalog: Catalog) -> None:
     queue = JobQueue(catalog)
     queue.enqueue([REQUEST])
     [job] = queue.claim("w", [])
-    unheard(way, lambda: queue.advance(job.fence, Advance("waiting", stage="ocr")))
+    unheard(way, lambda: queue.advance(job.fence, JobUpdate("waiting", stage="ocr")))
     with pytest.raises(LeaseLostError):
-        queue.advance(job.fence, Advance("waiting", stage="ocr"))
+        queue.advance(job.fence, JobUpdate("waiting", stage="ocr"))
     [taken] = queue.claim("w", [], limit=9)
     assert taken.stage == "ocr" and taken.claim == job.claim + 1

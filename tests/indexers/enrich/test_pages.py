@@ -22,7 +22,7 @@ from hybrid_core.types.documents import Page, Section
 from hybrid_pageindex import Engine, run
 from indexers.enrich.options import choose
 from indexers.enrich.sections import compose
-from indexers.formats.format import Drawing, PageLook, layout
+from indexers.formats.format import Drawing, PageLook, tiling
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.picture import draw
 from indexers.jobs.report import FileResult, IndexProgress
@@ -344,8 +344,8 @@ def test_a_picture_of_the_whole_and_sharp_ones_of_its_parts(tmp_path: Path) -> N
         assert max(max(size) for size in sizes) <= 2000 * 1.05 and min(min(size) for size in sizes) >= 1
     (one,) = draw(path, None, 2, Drawing(tiles=1), ParseLimits())
     assert one.startswith(b"\x89PNG") and max(pymupdf.Pixmap(one).width, pymupdf.Pixmap(one).height) <= 2001
-    assert layout(1700, 1200, how) == (150, 2, 2) and layout(595, 842, how)[1:] == (1, 1)
-    assert layout(1700, 1200, replace(how, tiles=2))[0] < 150, "coarser, where the tiles do not suffice"
+    assert tiling(1700, 1200, how) == (150, 2, 2) and tiling(595, 842, how)[1:] == (1, 1)
+    assert tiling(1700, 1200, replace(how, tiles=2))[0] < 150, "coarser, where the tiles do not suffice"
 
 
 def test_pictures_that_recur_are_the_layout() -> None:

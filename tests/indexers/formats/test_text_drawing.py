@@ -6,7 +6,7 @@ import pymupdf
 import pytest
 
 from hybrid_core.types.locators import Box
-from indexers.formats.format import Picture
+from indexers.formats.format import PictureOptions
 from indexers.formats.pdf.picture import draw_texts
 from indexers.formats.text_drawing import drawn
 
@@ -48,9 +48,9 @@ def test_tables_of_a_text_page_are_rows_with_a_place() -> None:
 
 
 def test_the_same_text_is_the_same_picture() -> None:
-    how = Picture(dpi=72)
+    how = PictureOptions(dpi=72)
     assert draw_texts([(1, PAGE)], how) == draw_texts([(1, PAGE)], how) != draw_texts([(1, PAGE + "s")], how)
-    sheet = pymupdf.Pixmap(draw_texts([(1, PAGE), (2, ""), (3, "three")], Picture(72, "jpeg", 600, 100_000)))
+    sheet = pymupdf.Pixmap(draw_texts([(1, PAGE), (2, ""), (3, "three")], PictureOptions(72, "jpeg", 600, 100_000)))
     assert max(sheet.width, sheet.height) <= 600
 
 

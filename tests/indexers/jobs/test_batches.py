@@ -21,7 +21,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.frequencies import frequencies
 from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.reader import JobReader
-from hybrid_core.types.jobs import Advance, JobRequest
+from hybrid_core.types.jobs import JobRequest, JobUpdate
 from hybrid_pageindex import Engine, run
 from indexers.jobs import file_stages
 from indexers.jobs.report import IndexProgress, Tally
@@ -288,15 +288,15 @@ class _Recorder:
     def key(self, turn: Turn) -> str | None:
         return "small" if turn.file.name.startswith("small") else None
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
+    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
         self.batches.append([f"{turn.library}/{turn.file.name}" for turn in turns])
         for turn in turns[1:]:
-            end(turn, Advance("done", result={}))
+            end(turn, JobUpdate("done", result={}))
         alone(turns[0])
 
-    def work(self, turn: Turn) -> Advance:
+    def work(self, turn: Turn) -> JobUpdate:
         self.single.append(f"{turn.library}/{turn.file.name}")
-        return Advance("done", result={})
+        return JobUpdate("done", result={})
 
 
 def recorded(tmp_path: Path, requests: Sequence[JobRequest]) -> _Recorder:

@@ -17,7 +17,7 @@ from hybrid_core.errors import DiskFullError, DocumentError, StoreError, Unreach
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import disk_full
 from hybrid_core.store.jobs.reader import JobReader
-from hybrid_core.types.jobs import Advance, Job, JobRequest
+from hybrid_core.types.jobs import Job, JobRequest, JobUpdate
 from indexers.jobs.file_stages import reading_lanes
 from indexers.jobs.report import Tally
 from indexers.jobs.runner import Runner, workplace
@@ -57,7 +57,7 @@ def test_another_error_is_none(error: Exception, tmp_path: Path) -> None:
 def failing(tmp_path: Path, error: Exception, *, for_caller: bool) -> Job:
     """The job whose work met the error once, as it is after that."""
 
-    def work(_: Turn) -> Advance:
+    def work(_: Turn) -> JobUpdate:
         met.set()
         raise error
 

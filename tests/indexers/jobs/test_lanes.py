@@ -11,14 +11,14 @@ import pytest
 from hybrid_core.errors import BusyError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.types.jobs import Advance, Job, JobRequest
+from hybrid_core.types.jobs import Job, JobRequest, JobUpdate
 from indexers.jobs.file_stages import reading_lanes
 from indexers.jobs.report import Tally
 from indexers.jobs.runner import Runner, Workplace, workplace
 from indexers.jobs.turn import Turn
 
 
-def run_until(place: Workplace, work: Callable[[Turn], Advance], ended: list[str], count: int) -> None:
+def run_until(place: Workplace, work: Callable[[Turn], JobUpdate], ended: list[str], count: int) -> None:
     """Work two jobs of a lane at a time until so many have ended, whose names go into ``ended``."""
 
     def turn(job: Job) -> Turn:
@@ -44,7 +44,7 @@ def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Pat
     requests = [JobRequest("default", "index", f"/scan{number}.pdf", "ocr") for number in range(4)]
     requests += [JobRequest("default", "index", f"/text{number}.pdf", "parse") for number in range(5)]
 
-    def work(turn: Turn) -> Advance:
+    def work(turn: Turn) -> JobUpdate:
         begun.append(turn.file.name)
         if turn.job.stage == "ocr":
             if len([name for name in begun if name.startswith("scan")]) == 2:
@@ -52,7 +52,7 @@ def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Pat
             assert parsed.wait(600)
         if turn.file.name == "late.pdf":
             parsed.set()
-        return Advance("done", result={})
+        return JobUpdate("done", result={})
 
     ended: list[str] = []
     with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:
@@ -75,11 +75,11 @@ def test_a_cancellation_is_heard_after_a_look_at_the_leases_failed(
     heard: list[bool] = []
     ended: list[str] = []
 
-    def work(turn: Turn) -> Advance:
+    def work(turn: Turn) -> JobUpdate:
         assert failed.wait(600)
         JobControl(catalog).cancel([turn.job.id])
         heard.append(turn.stop.asked.wait(600))
-        return Advance("done", result={})
+        return JobUpdate("done", result={})
 
     with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:
         leases = place.queue.leases

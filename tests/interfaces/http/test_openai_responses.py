@@ -13,7 +13,7 @@ import pytest
 from hybrid_core.errors import NotFoundError
 from hybrid_core.types.access import EVERYWHERE, Caller
 from hybrid_core.types.libraries import Library
-from hybrid_pageindex.http.identity import Turns
+from hybrid_pageindex.http.identity import Slots
 from hybrid_pageindex.http.routers.vector_stores import find_document
 from hybrid_pageindex.http.server import Server, find_size, read_each
 from indexers.files.identity import usual_id
@@ -317,7 +317,7 @@ class Vanishing:
 
 
 def request_of(libraries: Vanishing) -> Any:
-    server = Server(SimpleNamespace(libraries=libraries), *[None] * 3, Turns(1, 1), *[None] * 5)  # type: ignore[arg-type]
+    server = Server(SimpleNamespace(libraries=libraries), *[None] * 3, Slots(1, 1), *[None] * 5)  # type: ignore[arg-type]
     caller = Caller("c", "c", {EVERYWHERE: "admin"})
     return SimpleNamespace(
         app=SimpleNamespace(state=SimpleNamespace(server=server)), scope={"state": {"caller": caller}}

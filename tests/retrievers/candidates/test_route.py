@@ -8,7 +8,7 @@ import pytest
 
 from hybrid_core.cards.card import read_card
 from hybrid_core.types.documents import Card
-from retrievers.candidates.router import Router, Routing
+from retrievers.candidates.router import CardScores, Router
 from retrievers.query.question import read_question
 from tests.work import calls
 
@@ -43,7 +43,9 @@ LIBRARY = {
 }  # fmt: skip
 
 
-def ask(text: str, cards: Mapping[str, Card] = LIBRARY, aliases: Mapping[str, Sequence[str]] | None = None) -> Routing:
+def ask(
+    text: str, cards: Mapping[str, Card] = LIBRARY, aliases: Mapping[str, Sequence[str]] | None = None
+) -> CardScores:
     return Router(cards, aliases).route(read_question(text))
 
 
@@ -136,7 +138,7 @@ def test_routing_is_soft_evidence_within_bounds() -> None:
 
 
 def test_a_question_that_names_nothing_routes_nowhere() -> None:
-    assert ask("How does photosynthesis work?") == Routing()
+    assert ask("How does photosynthesis work?") == CardScores()
 
 
 def test_period_alone_is_weak_evidence() -> None:
@@ -198,9 +200,9 @@ def test_cards_from_files_route() -> None:
 
 
 def test_empty_library_and_empty_question() -> None:
-    assert Router({}).route(read_question("Harbor")) == Routing()
-    assert ask("") == Routing()
-    assert ask("x", {"nameless": Card()}) == Routing()
+    assert Router({}).route(read_question("Harbor")) == CardScores()
+    assert ask("") == CardScores()
+    assert ask("x", {"nameless": Card()}) == CardScores()
 
 
 def test_ten_times_the_cards_are_ten_times_the_work_to_prepare_and_hardly_more_for_a_question() -> None:

@@ -16,7 +16,7 @@ from hybrid_core.text.terms import TermCounts
 from hybrid_core.text.tokens import term_hash
 from hybrid_core.types.results import Evidence
 from hybrid_pageindex import Engine, run
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.explain import evidence
 from retrievers.explain.evidence import InformationNeed, TermCoverage
 from retrievers.query.words import content_words, proper_names
@@ -38,11 +38,11 @@ Places = list[tuple[str, Content, int]]
 Terms = dict[str, float]
 
 
-def coverage(terms: Terms, pages: Places, routing: Routing, names: Collection[str] = ()) -> float:
+def coverage(terms: Terms, pages: Places, routing: CardScores, names: Collection[str] = ()) -> float:
     return TermCoverage(terms, pages, routing).coverage(terms, names)
 
 
-def judge(terms: Terms, added: Terms, names: Collection[str], pages: Places, routing: Routing) -> Evidence:
+def judge(terms: Terms, added: Terms, names: Collection[str], pages: Places, routing: CardScores) -> Evidence:
     return evidence.judge(TermCoverage({**added, **terms}, pages, routing), InformationNeed(terms, names), added, [])
 
 
@@ -51,11 +51,11 @@ def test_by_hand() -> None:
     book = content({"weir": 1}, {}, {"lock": 2, "weir": 1})
     rare, common, unknown = (1 + math.log1p((3 - n + 0.5) / (n + 0.5)) for n in (1, 2, 0))
     page = {number: ("d", book, number) for number in (1, 2, 3)}
-    assert coverage(asked("weir"), [page[1]], Routing()) == pytest.approx(1 / 1.5, abs=1e-4)
-    assert coverage(asked("weir"), [page[2]], Routing()) == pytest.approx(0.4)
+    assert coverage(asked("weir"), [page[1]], CardScores()) == pytest.approx(1 / 1.5, abs=1e-4)
+    assert coverage(asked("weir"), [page[2]], CardScores()) == pytest.approx(0.4)
     both = (2 / 2.5 * rare + 1 / 1.5 * common) / (rare + common)
-    assert coverage(asked("lock", "weir"), [page[1], page[3], page[2]], Routing()) == pytest.approx(both, abs=1e-4)
-    half = judge(asked("weir", "zyzzyva"), {}, (), [page[1]], Routing())
+    assert coverage(asked("lock", "weir"), [page[1], page[3], page[2]], CardScores()) == pytest.approx(both, abs=1e-4)
+    half = judge(asked("weir", "zyzzyva"), {}, (), [page[1]], CardScores())
     assert half.score == pytest.approx(common / 1.5 / (common + unknown), abs=1e-4) and half.level == "none"
 
 
@@ -66,9 +66,9 @@ def test_the_order_of_terms_changes_nothing(terms: list[str]) -> None:
     weights = {term: 0.1 * len(term) for term in terms}
     places = [("d", book, page) for page in (1, 2, 3)]
     coverages = {
-        TermCoverage(order, places, Routing()).coverage(weights, apart=True) for order in (terms, sorted(terms))
+        TermCoverage(order, places, CardScores()).coverage(weights, apart=True) for order in (terms, sorted(terms))
     }
-    coverages.add(TermCoverage(terms, places, Routing()).coverage(dict(sorted(weights.items())), apart=True))
+    coverages.add(TermCoverage(terms, places, CardScores()).coverage(dict(sorted(weights.items())), apart=True))
     assert len(coverages) == 1
 
 
@@ -86,29 +86,31 @@ def test_expert_knowledge_that_the_page_speaks_raises_it_and_never_lowers_it() -
     book = content({"weir": 1, "sluic": 2}, {})
     pages = [("d", book, 1)]
     held, unknown = (1 + math.log1p((2 - n + 0.5) / (n + 0.5)) for n in (1, 0))
-    plain = judge(asked("weir", "barrag"), {}, (), pages, Routing())
+    plain = judge(asked("weir", "barrag"), {}, (), pages, CardScores())
     assert plain.score == pytest.approx(held / 1.5 / (held + unknown), abs=1e-4)
-    worded = judge(asked("weir", "barrag"), {"sluic": 0.5, "weir": 0.5}, (), pages, Routing())
+    worded = judge(asked("weir", "barrag"), {"sluic": 0.5, "weir": 0.5}, (), pages, CardScores())
     assert worded.score == pytest.approx((held / 1.5 + held / 2 * 2 / 2.5) / (1.5 * held + unknown), abs=1e-4)
     assert worded.score > plain.score
-    assert judge(asked("weir", "barrag"), {"penstock": 0.5}, (), pages, Routing()) == plain
-    assert judge({}, {"sluic": 0.5}, (), pages, Routing()).level == "none"
+    assert judge(asked("weir", "barrag"), {"penstock": 0.5}, (), pages, CardScores()) == plain
+    assert judge({}, {"sluic": 0.5}, (), pages, CardScores()).level == "none"
 
 
 def test_a_document_that_the_question_does_not_name_counts_less() -> None:
     book = content({"weir": 9})
-    routing = Routing(scores={"named": 0.8, "half": 0.4}, organisations=("Weir Trust",))
+    routing = CardScores(scores={"named": 0.8, "half": 0.4}, organisations=("Weir Trust",))
     named, half, other = (judge(asked("weir"), {}, (), [(doc, book, 1)], routing) for doc in ("named", "half", "other"))
     assert (half.score / named.score, other.score / named.score) == pytest.approx((0.7, 0.4), abs=1e-3)
     assert (named.level, half.level, other.level) == ("strong", "strong", "weak")
-    assert coverage(asked("weir"), [("other", book, 1)], Routing(scores=routing.scores)) == named.score
+    assert coverage(asked("weir"), [("other", book, 1)], CardScores(scores=routing.scores)) == named.score
 
 
 def test_a_document_that_never_says_a_name_of_the_question_counts_less() -> None:
     book = content({"weir": 9}, {}, {}, {"brunel": 1})
-    whole, silent = (coverage(asked("weir", who), [("d", book, 1)], Routing(), {who}) for who in ("brunel", "telford"))
-    assert whole == coverage(asked("weir", "brunel"), [("d", book, 1)], Routing())
-    unnamed = coverage(asked("weir", "telford"), [("d", book, 1)], Routing())
+    whole, silent = (
+        coverage(asked("weir", who), [("d", book, 1)], CardScores(), {who}) for who in ("brunel", "telford")
+    )
+    assert whole == coverage(asked("weir", "brunel"), [("d", book, 1)], CardScores())
+    unnamed = coverage(asked("weir", "telford"), [("d", book, 1)], CardScores())
     assert silent == pytest.approx(0.4 * unnamed, abs=1e-3)
 
 
@@ -150,7 +152,9 @@ def test_a_search_judges_by_names_and_expert_knowledge_and_is_as_sure_as_before(
 
 def test_nothing_found_or_asked_is_no_evidence() -> None:
     found = [("d", content({}), 1)]
-    assert judge(asked("weir"), {}, (), [], Routing()).level == judge({}, {}, (), found, Routing()).level == "none"
+    assert (
+        judge(asked("weir"), {}, (), [], CardScores()).level == judge({}, {}, (), found, CardScores()).level == "none"
+    )
 
 
 def test_a_comparison_is_judged_by_two_pages_together() -> None:
@@ -158,7 +162,9 @@ def test_a_comparison_is_judged_by_two_pages_together() -> None:
     one, other = content({"weir": 2}, {}), content({"lock": 2}, {})
     pages = [("one", one, 1), ("other", Content("o", other.body, other.headings, (), ((),)), 1)]
     terms = asked("weir", "lock")
-    whole, apart = (TermCoverage(terms, pages, Routing()).coverage(terms, (), together) for together in (False, True))
+    whole, apart = (
+        TermCoverage(terms, pages, CardScores()).coverage(terms, (), together) for together in (False, True)
+    )
     assert apart == pytest.approx(2 / 2.5, abs=1e-3) and whole == pytest.approx(apart / 2, abs=1e-3)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Hit, Section
-from retrievers.candidates.documents import doc_scores, gather
+from retrievers.candidates.documents import doc_scores, node_score
 from retrievers.ranking.walk import Tree, best_first, walk
 from retrievers.trees.content import Content, children_of
 from retrievers.trees.contents import ContentCache
@@ -45,9 +45,9 @@ def trees(*contents: Content) -> Trees:
 
 
 def test_by_hand() -> None:
-    assert gather([]) == 0.0
-    assert gather([1.0]) == pytest.approx(1 / math.sqrt(2))
-    assert gather([1.0, 0.5, 0.5]) == pytest.approx(2 / math.sqrt(4))
+    assert node_score([]) == 0.0
+    assert node_score([1.0]) == pytest.approx(1 / math.sqrt(2))
+    assert node_score([1.0, 0.5, 0.5]) == pytest.approx(2 / math.sqrt(4))
 
 
 def test_doc_scores_divide_by_the_questions_best() -> None:
@@ -59,14 +59,14 @@ def test_doc_scores_divide_by_the_questions_best() -> None:
 @given(scores, st.floats(0.001, 1.0))
 def test_more_hits_of_the_same_strength_never_hurt(found: list[float], score: float) -> None:
     same = [score] * len(found)
-    assert gather([*same, score]) > gather(same)
+    assert node_score([*same, score]) > node_score(same)
 
 
 @given(scores, st.randoms())
 def test_order_does_not_matter(found: list[float], shuffle: object) -> None:
     mixed = list(found)
     shuffle.shuffle(mixed)  # type: ignore[attr-defined]
-    assert gather(mixed) == pytest.approx(gather(found))
+    assert node_score(mixed) == pytest.approx(node_score(found))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.data())
@@ -76,8 +76,8 @@ def test_a_node_is_the_gathering_of_its_pages(page_hits: list[float], data: st.D
     before = replace(content(3, (1, 1, 3)), content_id="before")
     tree = content(len(page_hits), (1, 1, len(page_hits)), (2, start + 1, end))
     _, whole, part = trees(before, tree).node_scores(np.array([0.3, 0.0, 0.9, *page_hits]))
-    assert part == pytest.approx(gather([s for s in page_hits[start:end] if s > 0]))
-    assert whole == pytest.approx(gather([s for s in page_hits if s > 0]))
+    assert part == pytest.approx(node_score([s for s in page_hits[start:end] if s > 0]))
+    assert whole == pytest.approx(node_score([s for s in page_hits if s > 0]))
 
 
 def test_path_shares_compare_siblings_only() -> None:

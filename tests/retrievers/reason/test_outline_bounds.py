@@ -15,7 +15,7 @@ from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Section
 from retrievers.candidates.documents import CandidateDocument
 from retrievers.query.expert import Role, pattern
-from retrievers.ranking.walk import PageScores
+from retrievers.ranking.walk import DocumentScores
 from retrievers.reason.board import Board
 from retrievers.reason.outline import opened, outline
 from retrievers.trees.content import Content, children_of
@@ -47,7 +47,7 @@ def board(*documents: tuple[tuple[Section, ...], list[float]]) -> Board:
         content = Content(f"c{number}", empty, empty, sections, children_of(sections))
         made = replace(document(f"d{number}"), pages=len(values), sections=len(sections))
         candidate = CandidateDocument(made, content, 1.0 - number / 100, 1.0, 0.0, "")
-        scores.append(PageScores(candidate, np.array(values), np.zeros(len(sections)), {}))
+        scores.append(DocumentScores(candidate, np.array(values), np.zeros(len(sections)), {}))
     found = [(value, doc, at) for doc, (_, values) in enumerate(documents) for at, value in enumerate(values, 1)]
     return Board(scores, [(doc, at) for value, doc, at in sorted(found, key=lambda one: -one[0]) if value > 0])
 

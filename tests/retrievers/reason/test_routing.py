@@ -21,7 +21,7 @@ from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import DocumentScoring
 from hybrid_pageindex import Engine, Settings, run
-from retrievers.candidates.router import Routing
+from retrievers.candidates.router import CardScores
 from retrievers.query.question import read_question
 from retrievers.reason import document_prompts
 from retrievers.reason.asker import QuestionSession
@@ -245,7 +245,7 @@ def test_a_line_says_how_long_a_document_is_what_only_pictures_show_and_its_best
     """A word that is shared by chance is no reason."""
     scan = replace(document("scan"), warnings=(unread_warning(4, 9, "1-4"),))
     many = held(document("a"), scan)
-    routing = Routing({"a": 0.2, "scan": 0.9}, {"a": Note.of("title: student"), "scan": Note.of("type: poll")})
+    routing = CardScores({"a": 0.2, "scan": 0.9}, {"a": Note.of("title: student"), "scan": Note.of("type: poll")})
     hits = [Hit("a", "c", 3, 5.0), Hit("a", "c", 7, 4.95), Hit("scan", "c", 2, 4.9), Hit("a", "c", 5, 4.0)]
     pages = {
         ("a", 3): SeenPage("Students chose the plum."),
@@ -278,7 +278,7 @@ def test_a_line_says_how_long_a_document_is_what_only_pictures_show_and_its_best
 
 def choice(documents: Mapping[str, Document], hits: dict[str, float], cards: dict[str, float]) -> Contenders:
     found = [Hit(doc_id, "c", 1, score) for doc_id, score in hits.items()]
-    return Contenders(read_question("Which?"), Routing(cards, {}), found, documents, None, DocumentScoring())
+    return Contenders(read_question("Which?"), CardScores(cards, {}), found, documents, None, DocumentScoring())
 
 
 def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> None:

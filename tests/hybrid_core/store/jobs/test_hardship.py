@@ -21,7 +21,7 @@ from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.tables import jobs
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import Advance, JobProgress, JobRequest
+from hybrid_core.types.jobs import JobProgress, JobRequest, JobUpdate
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ def test_a_database_that_is_locked_for_long_loses_no_lease(catalog: Catalog, sec
     for thread in (*writers, locker):
         thread.join(600)
     assert done.keys() == writes.keys() and min(done.values()) > seconds - 4
-    queue.advance(job.fence, Advance("done"))
+    queue.advance(job.fence, JobUpdate("done"))
     assert [(one.subject, one.status) for one in reader.listed()] == [
         ("/1.pdf", "running"), ("/2.pdf", "waiting"), ("/0.pdf", "done"),
     ]  # fmt: skip
@@ -112,9 +112,9 @@ def test_a_full_disk_leaves_the_queue_as_it_was(catalog: Catalog) -> None:
     assert {job.id for job in reader.jobs([one.job for one in made])} == {one.job for one in made}
     disk.pages = 2**30
     for running in reader.listed(status=["running"]):
-        queue.advance(running.fence, Advance("done"))
+        queue.advance(running.fence, JobUpdate("done"))
     while taken := queue.claim("w", []):
-        queue.advance(taken[0].fence, Advance("done"))
+        queue.advance(taken[0].fence, JobUpdate("done"))
     counts = reader.counts()
     assert (counts.waiting, counts.running, counts.done + counts.failed) == (0, 0, 10)
 
@@ -150,7 +150,7 @@ def test_ended_jobs_are_never_gone_through_to_take_one(catalog: Catalog) -> None
         queue.renew("w")
         queue.expire()
         queue.progress([JobProgress(job.fence, 1, 2)])
-        queue.advance(job.fence, Advance("done"))
+        queue.advance(job.fence, JobUpdate("done"))
         Workers(catalog).sweep("w")
         Workers(catalog).leave("other")
         JobControl(catalog).cancel(library="default", subjects=["/5.pdf"])
@@ -175,7 +175,7 @@ def test_what_is_too_much_is_folded_away_while_others_work(catalog: Catalog) -> 
     folding = threading.Thread(target=fold, args=(catalog, Keep(rows=1000, days=36_500)))
     folding.start()
     while taken := queue.claim("w", []):
-        queue.advance(taken[0].fence, Advance("done"))
+        queue.advance(taken[0].fence, JobUpdate("done"))
     folding.join()
     fold(catalog, Keep(rows=1000, days=36_500))
     assert JobReader(catalog).counts().done == 1000

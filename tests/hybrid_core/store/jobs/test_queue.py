@@ -14,11 +14,11 @@ from hybrid_core.errors import LeaseLostError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.store.jobs.control import JobControl, Keep, fold
-from hybrid_core.store.jobs.fencing import JobRetries
+from hybrid_core.store.jobs.outcomes import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import WATCHED, Advance, Job, JobProgress, JobRequest, Worker
+from hybrid_core.types.jobs import WATCHED, Job, JobProgress, JobRequest, JobUpdate, Worker
 from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
@@ -42,7 +42,7 @@ def test_what_is_wanted_comes_before_what_was_found_and_later_stages_behind_both
     queue = JobQueue(store)
     queue.enqueue([request("/watched", priority=WATCHED), request("/first"), request("/second")])
     first = claimed(store)
-    queue.advance(first.fence, Advance("waiting", stage="ocr", needs=frozenset({"ocr:eng"})))
+    queue.advance(first.fence, JobUpdate("waiting", stage="ocr", needs=frozenset({"ocr:eng"})))
     assert [job.subject for job in queue.claim("w", ["ocr:eng"], limit=9)] == ["/second", "/first", "/watched"]
 
 
@@ -70,7 +70,7 @@ def test_of_a_busy_library_or_kind_no_more_is_taken_than_may_run_at_once(store: 
         ("flood", "/0"), ("other", "/one"), ("third", "third"), ("flood", "/1")
     ]  # fmt: skip
     assert queue.claim("other", [], limit=9) == [] and not queue.waits("other", [], ["parse"])
-    queue.advance(first[0].fence, Advance("done"))
+    queue.advance(first[0].fence, JobUpdate("done"))
     assert [job.subject for job in queue.claim("other", [], limit=9)] == ["/2"]
     queue.release(first[2].fence)
     assert [job.library for job in queue.claim("other", [], limit=9)] == ["fourth"], "it had no turn yet"
@@ -112,11 +112,11 @@ def test_the_same_work_is_joined_or_done_again(store: Store) -> None:
     assert (job.id, job.priority, job.version) == (made.job, 10, "2")
     assert queue.enqueue([request(version="2")])[0].outcome == "joined", "it does that already"
     assert queue.enqueue([request(version="3", options={"vision": "always"})])[0].outcome == "again"
-    queue.advance(job.fence, Advance("done", result={"pages": 1}))
+    queue.advance(job.fence, JobUpdate("done", result={"pages": 1}))
     again = claimed(store)
     assert (again.id, again.version, again.options, again.claim) == (made.job, "3", {"vision": "always"}, 2)
     assert reader.job(made.job).result == {"pages": 1}
-    queue.advance(again.fence, Advance("done"))
+    queue.advance(again.fence, JobUpdate("done"))
     assert queue.enqueue([request(version="3")])[0].outcome == "new"
 
 
@@ -138,7 +138,7 @@ def test_nobody_writes_of_a_job_that_was_given_to_another(store: Store, clock: C
     has = claimed(store, "quick")
     assert has.attempts == 1 and "stopped responding" in kinds_and_causes(store, has.id)
     for write in (
-        lambda: queue.advance(lost.fence, Advance("done")),
+        lambda: queue.advance(lost.fence, JobUpdate("done")),
         lambda: queue.fail(lost.fence, "late"),
         lambda: queue.release(lost.fence),
     ):
@@ -146,7 +146,7 @@ def test_nobody_writes_of_a_job_that_was_given_to_another(store: Store, clock: C
             write()
     queue.progress([JobProgress(lost.fence, 5, 9)])
     assert JobReader(store).job(has.id).done == 0 and queue.renew("slow") == []
-    queue.advance(has.fence, Advance("done"))
+    queue.advance(has.fence, JobUpdate("done"))
 
 
 def test_who_takes_a_job_again_writes_nothing_for_the_time_before(store: Store, clock: Clock) -> None:
@@ -159,8 +159,8 @@ def test_who_takes_a_job_again_writes_nothing_for_the_time_before(store: Store, 
     now = claimed(store)
     assert (now.worker, now.claim) == (before.worker, before.claim + 1)
     with pytest.raises(LeaseLostError):
-        queue.advance(before.fence, Advance("done"))
-    queue.advance(now.fence, Advance("done"))
+        queue.advance(before.fence, JobUpdate("done"))
+    queue.advance(now.fence, JobUpdate("done"))
 
 
 def kinds_and_causes(store: Store, job: int) -> str:
@@ -175,7 +175,7 @@ def test_a_lease_that_ran_out_is_kept_where_nobody_took_it(store: Store, clock: 
     assert JobReader(store).job(job.id).stalled
     assert [lease.fence for lease in queue.renew("w")] == [job.fence]
     assert not JobReader(store).job(job.id).stalled and queue.expire() == 0
-    queue.advance(job.fence, Advance("done"))
+    queue.advance(job.fence, JobUpdate("done"))
 
 
 @pytest.mark.parametrize("hours", [-5, 5])
@@ -191,7 +191,7 @@ def test_a_clock_that_jumps_loses_nothing(store: Store, clock: Clock, hours: int
         clock.seconds += 2
     assert sorted(job.subject for job in taken) == ["/failed", "/running"]
     with pytest.raises(LeaseLostError):
-        queue.advance(job.fence, Advance("done"))
+        queue.advance(job.fence, JobUpdate("done"))
 
 
 def test_two_machines_need_not_agree_on_the_time(tmp_path: Path) -> None:
@@ -207,10 +207,10 @@ def test_two_machines_need_not_agree_on_the_time(tmp_path: Path) -> None:
     clock.seconds += 2
     quick = claimed(ahead, "quick")
     with pytest.raises(LeaseLostError):
-        publish(behind, "d1", ALPHA, content(1, "alpha"), fence=slow.fence, advance=Advance("done"))
+        publish(behind, "d1", ALPHA, content(1, "alpha"), fence=slow.fence, advance=JobUpdate("done"))
     with behind.snapshot() as snapshot:
         assert snapshot.published("default") == {} and snapshot.versions("alpha") == []
-    publish(ahead, "d1", ALPHA, content(1, "alpha"), fence=quick.fence, advance=Advance("done", result={"pages": 1}))
+    publish(ahead, "d1", ALPHA, content(1, "alpha"), fence=quick.fence, advance=JobUpdate("done", result={"pages": 1}))
     with behind.snapshot() as snapshot:
         assert list(snapshot.published("default")) == ["d1"]
     assert JobReader(behind).job(quick.id).status == "done" and JobReader(behind).job(quick.id).result == {"pages": 1}
@@ -224,7 +224,7 @@ def test_a_publication_that_fails_leaves_its_job_as_it_was(tmp_path: Path) -> No
     JobQueue(catalog).enqueue([request()])
     job = claimed(catalog)
     with pytest.raises(NotFoundError):
-        publish(catalog, "d1", ALPHA, None, fence=job.fence, advance=Advance("done"))
+        publish(catalog, "d1", ALPHA, None, fence=job.fence, advance=JobUpdate("done"))
     now = JobReader(catalog).job(job.id)
     assert now.status == "running" and now.fence == job.fence and kinds(catalog, job.id) == ["enqueued", "claimed"]
     catalog.close()
@@ -264,7 +264,7 @@ def test_a_stage_that_ends_well_begins_the_next_with_all_its_tries(store: Store)
     queue = JobQueue(store, JobRetries(attempts=2, first_ms=0))
     queue.enqueue([request()])
     queue.fail(claimed(store).fence, "broke")
-    queue.advance(claimed(store).fence, Advance("waiting", stage="ocr"))
+    queue.advance(claimed(store).fence, JobUpdate("waiting", stage="ocr"))
     queue.fail(claimed(store).fence, "broke")
     assert claimed(store).attempts == 1
 
@@ -278,7 +278,7 @@ def test_cancelled_jobs_end_where_they_wait_and_are_asked_to_where_they_run(stor
         ("/runs", "running"), ("/other", "waiting"), ("/waits", "cancelled"),
     ]  # fmt: skip
     assert [lease.cancel_requested for lease in queue.leases("w")] == [True]
-    queue.advance(job.fence, Advance("waiting", stage="ocr"))
+    queue.advance(job.fence, JobUpdate("waiting", stage="ocr"))
     assert reader.job(job.id).status == "cancelled"
     assert control.cancel([job.id]) == [] and control.retry([job.id]) == [job.id]
 
@@ -290,7 +290,7 @@ def test_what_is_removed_while_it_is_worked_at_is_not_written_any_more(store: St
     queue.enqueue([request("/a", version="2")])
     assert control.revoke(library="default", subjects=["/a"], cause="it was removed") == [a.id]
     with pytest.raises(LeaseLostError):
-        queue.advance(a.fence, Advance("done"))
+        queue.advance(a.fence, JobUpdate("done"))
     assert JobReader(store).job(a.id).status == "cancelled" and [one.fence for one in queue.leases("w")] == [b.fence]
     control.pause("library", "default")
     control.erase("default")
@@ -303,7 +303,7 @@ def test_what_is_asked_for_after_a_cancel_is_done(store: Store) -> None:
     job = claimed(store)
     JobControl(store).cancel([job.id])
     assert queue.enqueue([request()])[0].outcome == "again"
-    queue.advance(job.fence, Advance("cancelled"))
+    queue.advance(job.fence, JobUpdate("cancelled"))
     assert claimed(store).id == job.id
 
 
@@ -390,7 +390,7 @@ def test_old_rows_fold_away_and_awaited_ones_stay(store: Store, clock: Clock) ->
     queue, reader = JobQueue(store), JobReader(store)
     queue.enqueue([request(f"/{n}") for n in range(6)], waiter="a")
     for job in queue.claim("w", [], limit=5):
-        queue.advance(job.fence, Advance("done"))
+        queue.advance(job.fence, JobUpdate("done"))
         clock.seconds += 1
     assert fold(store, Keep(rows=2, events=1)) == 0, "somebody waits for them"
     Workers(store).detach("a")
@@ -409,7 +409,7 @@ def test_progress_is_told_and_not_kept(store: Store) -> None:
     begun = reader.last_event()
     queue.progress([JobProgress(job.fence, 3, 9)])
     assert [(event.kind, event.detail["done"]) for event in reader.events(begun)] == [("progress", 3)]
-    queue.advance(job.fence, Advance("done"))
+    queue.advance(job.fence, JobUpdate("done"))
     assert kinds(store, job.id) == ["enqueued", "claimed", "done"] and reader.last_event() == begun + 2
 
 
@@ -431,7 +431,7 @@ def test_many_at_once_take_each_job_once(store: Store) -> None:
         mine = JobQueue(store)
         while jobs := mine.claim(name, []):
             taken.extend(job.id for job in jobs)
-            mine.advance(jobs[0].fence, Advance("done"))
+            mine.advance(jobs[0].fence, JobUpdate("done"))
 
     threads = [threading.Thread(target=work, args=(f"w{n}",)) for n in range(4)]
     for thread in threads:

@@ -14,11 +14,11 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 from hybrid_core.errors import LeaseLostError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.fencing import JobRetries
+from hybrid_core.store.jobs.outcomes import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import Advance, Fence, JobProgress, JobRequest, Worker
+from hybrid_core.types.jobs import Fence, JobProgress, JobRequest, JobUpdate, Worker
 from tests.hybrid_core.store.jobs.clocks import Clock
 
 WORKERS = {"w0": frozenset({"ocr"}), "w1": frozenset[str](), "w2": frozenset({"ocr", "llm"})}
@@ -122,7 +122,7 @@ class Jobs(RuleBasedStateMachine):
     def advance(self, fence: Fence, status: Any) -> None:
         stage: Any = "ocr" if status in ("waiting", "running") else None
         [*before] = self.reader.jobs([fence.job])
-        if self.write(fence, lambda: self.queue.advance(fence, Advance(status, stage=stage, result={"n": 1}))):
+        if self.write(fence, lambda: self.queue.advance(fence, JobUpdate(status, stage=stage, result={"n": 1}))):
             now = self.reader.job(fence.job)
             assert now.result == {"n": 1}
             if status == "running":

@@ -6,11 +6,11 @@ import itertools
 import threading
 
 from hybrid_core.store.jobs.control import JobControl, fold
-from hybrid_core.store.jobs.fencing import JobRetries
+from hybrid_core.store.jobs.outcomes import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.tables import IS_WAITING, jobs
-from hybrid_core.types.jobs import WATCHED, Advance, JobRequest
+from hybrid_core.types.jobs import WATCHED, JobRequest, JobUpdate
 from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
 
@@ -27,7 +27,7 @@ def served(store: Store, count: int, worker: str = "w") -> list[str]:
     queue, found = JobQueue(store), list[str]()
     for _ in range(count):
         for job in queue.claim(worker, [], stages=["parse"]):
-            queue.advance(job.fence, Advance("done"))
+            queue.advance(job.fence, JobUpdate("done"))
             found.append(job.subject)
     return found
 
@@ -128,7 +128,7 @@ def test_every_job_that_waits_or_runs_is_among_the_subjects_of_its_library(store
     put(store, "other", 2, "small")
     [running] = JobQueue(store).claim("w", [], stages=["parse"])
     assert len(JobReader(store).active_subjects("big")) == 1_100 and running.library == "big"
-    JobQueue(store).advance(running.fence, Advance("done"))
+    JobQueue(store).advance(running.fence, JobUpdate("done"))
     left = JobReader(store).active_subjects("big")
     assert len(left) == 1_099 and running.subject not in left and "file1099" in left
     assert sorted(JobReader(store).active_subjects("small")) == ["other0", "other1"]

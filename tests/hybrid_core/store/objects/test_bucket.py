@@ -17,7 +17,7 @@ from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, Usa
 from hybrid_core.store import bucket as module
 from hybrid_core.store.bucket import Bucket, BucketAddress
 from hybrid_core.store.home import COPIES, ORIGINALS
-from hybrid_core.store.objects import Folder, Objects
+from hybrid_core.store.objects import FolderStore, ObjectStore
 from tests import buckets
 
 pytestmark = pytest.mark.slow
@@ -35,13 +35,13 @@ def written(folder: Path, data: bytes) -> tuple[str, Path]:
     return f"{hashlib.sha256(data).hexdigest()}.txt", file
 
 
-def kept(objects: Objects, name: str, file: Path) -> None:
+def kept(objects: ObjectStore, name: str, file: Path) -> None:
     objects.upload(name, file)
     objects.keep(name, file)
     objects.confirm(name, file)
 
 
-def deleted(objects: Objects, *names: str) -> None:
+def deleted(objects: ObjectStore, *names: str) -> None:
     for name in names:
         objects.drop(name)
     objects.delete(names, lambda _: set())
@@ -50,7 +50,7 @@ def deleted(objects: Objects, *names: str) -> None:
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
 def test_files_are_kept_once_found_and_deleted(kind: str, tmp_path: Path, address: BucketAddress) -> None:
     here = tmp_path / "here"
-    objects: Objects = Folder(here) if kind == "folder" else Bucket(here, address, "mine")
+    objects: ObjectStore = FolderStore(here) if kind == "folder" else Bucket(here, address, "mine")
     for _ in range(2):
         name, file = written(tmp_path, b"tides")
         kept(objects, name, file)
@@ -133,7 +133,7 @@ def test_fetched_files_make_room_for_those_that_were_asked_for_later(tmp_path: P
 
 def test_what_a_home_kept_before_it_had_a_bucket_stays_in_it(tmp_path: Path, address: BucketAddress) -> None:
     home = tmp_path / "home"
-    before, only = Folder(home / ORIGINALS), []
+    before, only = FolderStore(home / ORIGINALS), []
     for word in (b"first" * 1000, b"second" * 1000):
         name, file = written(tmp_path, word)
         kept(before, name, file)

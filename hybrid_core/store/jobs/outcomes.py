@@ -15,7 +15,7 @@ from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.tables import IS_RUNNING, awaited_by, job_events, jobs, pauses
 from hybrid_core.store.leases import LeasedRows, db_now
 from hybrid_core.store.tables import counters, take, to_json
-from hybrid_core.types.jobs import Advance, Fence, JobEvent, JobStatus
+from hybrid_core.types.jobs import Fence, JobEvent, JobStatus, JobUpdate
 from hybrid_core.types.notes import stored_form
 
 _COUNTER = "job events"
@@ -40,7 +40,7 @@ _FORGET_PAUSES_OF = delete(pauses).where(pauses.c.scope == "job", pauses.c.id.in
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class NewEvent:
     """An event before it gets a number."""
 
     job: int
@@ -49,7 +49,7 @@ class Happening:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-def log(connection: Connection, happenings: Sequence[Happening]) -> None:
+def log(connection: Connection, happenings: Sequence[NewEvent]) -> None:
     """Write events with their numbers. Call it last in a transaction: the counter is locked until the commit."""
     if not happenings:
         return
@@ -130,7 +130,7 @@ def lock_jobs(connection: Connection, fences: Sequence[Fence]) -> dict[int, Row[
     return {row.id: row for row in locked if (row.worker, row.claim) == claims[row.id]}
 
 
-def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[Happening]:
+def advance_job(connection: Connection, fence: Fence, advance: JobUpdate) -> list[NewEvent]:
     """Write the outcome of a running job. Return the events to log at the end of the transaction.
 
     A job that was cancelled meanwhile does not return to the queue. Raise LeaseLostError.
@@ -139,21 +139,21 @@ def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[
 
 
 def advance_jobs(
-    connection: Connection, advances: Sequence[tuple[Fence, Advance]]
-) -> tuple[list[Happening], frozenset[int]]:
+    connection: Connection, advances: Sequence[tuple[Fence, JobUpdate]]
+) -> tuple[list[NewEvent], frozenset[int]]:
     """Write the outcomes of running jobs with few statements. Return the events, and the jobs whose leases are lost."""
     rows = lock_jobs(connection, [fence for fence, _ in advances])
-    happened: list[Happening] = []
+    happened: list[NewEvent] = []
     finished: list[dict[str, Any]] = []
     for fence, advance in advances:
         row = rows.get(fence.job)
         if row is None:
             continue
-        if row.again or advance != Advance("done", result=advance.result) or advance.result is None:
+        if row.again or advance != JobUpdate("done", result=advance.result) or advance.result is None:
             happened += _advance_row(connection, row, advance)
         else:
             finished.append({"job": row.id, "outcome": to_json(advance.result)})
-            happened.append(Happening(row.id, row.library, "done"))
+            happened.append(NewEvent(row.id, row.library, "done"))
     if finished:
         connection.execute(_FINISH, finished)
         for some in parts([values["job"] for values in finished]):
@@ -162,7 +162,7 @@ def advance_jobs(
     return happened, frozenset(fence.job for fence, _ in advances if fence.job not in rows)
 
 
-def _advance_row(connection: Connection, row: Row[Any], advance: Advance) -> list[Happening]:
+def _advance_row(connection: Connection, row: Row[Any], advance: JobUpdate) -> list[NewEvent]:
     """Write the outcome of a job whose row is locked. Return the events."""
     values: dict[str, Any] = {"heartbeat_at": db_now()}
     if advance.stage is not None and advance.stage != row.stage:
@@ -181,7 +181,7 @@ def _advance_row(connection: Connection, row: Row[Any], advance: Advance) -> lis
     stage = values.get("stage", row.stage)
     if status == "running":
         _update_job(connection, row.id, values)
-        return [Happening(row.id, row.library, "stage", {"stage": stage})] if "stage" in values else []
+        return [NewEvent(row.id, row.library, "stage", {"stage": stage})] if "stage" in values else []
     if status == "waiting":
         values |= waiting_values(not_before=0) | {
             "turn": row.turn + 1,
@@ -189,13 +189,13 @@ def _advance_row(connection: Connection, row: Row[Any], advance: Advance) -> lis
             "cause": stored_form(advance.cause),
         }
         _update_job(connection, row.id, values)
-        return [Happening(row.id, row.library, "stage", {"stage": stage, "turn": row.turn + 1})]
+        return [NewEvent(row.id, row.library, "stage", {"stage": stage, "turn": row.turn + 1})]
     return end(connection, row, status, advance.cause, values)
 
 
 def fail_job(
     connection: Connection, row: Row[Any], cause: str, retries: JobRetries, *, final: bool, passing: bool = False
-) -> list[Happening]:
+) -> list[NewEvent]:
     """Count a failed attempt.
 
     The job waits for the next one, unless the failure is ``final`` or the attempts are used up.
@@ -211,7 +211,7 @@ def fail_job(
         return end(connection, row, "failed", cause, {"attempts": attempts})
     wait = retries.wait_ms(attempts)
     _update_job(connection, row.id, waiting_values(not_before=db_now() + wait) | {"attempts": attempts, "cause": cause})
-    return [Happening(row.id, row.library, "retry", {"attempts": attempts, "cause": cause, "wait_ms": wait})]
+    return [NewEvent(row.id, row.library, "retry", {"attempts": attempts, "cause": cause, "wait_ms": wait})]
 
 
 def end(
@@ -222,10 +222,10 @@ def end(
     values: dict[str, Any] | None = None,
     *,
     again: bool = True,
-) -> list[Happening]:
+) -> list[NewEvent]:
     """End a job, or restart it if it was requested again while it ran and ``again`` allows that. Return the events."""
     cause = stored_form(cause)
-    ending = Happening(row.id, row.library, status, {"cause": cause} if cause else {})
+    ending = NewEvent(row.id, row.library, status, {"cause": cause} if cause else {})
     connection.execute(_FORGET_PROGRESS, {"job": row.id})
     if row.again and again:
         request = json.loads(row.again)
@@ -233,7 +233,7 @@ def end(
             waiting_values(not_before=0) | request | {"again": "", "turn": 0, "attempts": 0, "done": 0, "total": 0}
         )
         _update_job(connection, row.id, (values or {}) | restart | {"cancel_requested": False, "cause": ""})
-        return [ending, Happening(row.id, row.library, "again", {"stage": request["stage"]})]
+        return [ending, NewEvent(row.id, row.library, "again", {"stage": request["stage"]})]
     ended = {"status": status, "cause": cause, "finished_at": db_now(), "lease_until": 0, "again": ""}
     _update_job(connection, row.id, (values or {}) | ended)
     connection.execute(_FORGET_PAUSE, {"job": str(row.id)})
