@@ -82,7 +82,7 @@ class Player:
                 self._name = f"recorded:{entry['model']}"
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UsageError(
-                f"{path}: no recording of replies ({error}).", "Make one with record_replies set to this path."
+                f"{path}: not a file of recorded replies ({error}).", "Make one with record_replies set to this path."
             ) from error
 
     @property

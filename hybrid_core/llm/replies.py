@@ -86,7 +86,7 @@ def read_reply(text: str, model: type[T]) -> T:
                 return model.model_validate(value)
             except ValidationError as error:
                 problem = problem or _describe(error)
-    raise ValueError(problem or "it holds no complete JSON value.")
+    raise ValueError(problem or "the reply contains no complete JSON value.")
 
 
 def _json_values(text: str) -> Iterator[Any]:

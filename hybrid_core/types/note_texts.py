@@ -92,7 +92,7 @@ _ROUTE: Mapping[str, str] = {
     "route.the-filters": "the filters",
     "route.picked": "picked by the model",
     "route.picked-because": "picked by the model: {reason}",
-    "route.earlier": "an earlier answer rests on it",
+    "route.earlier": "an earlier answer cites it",
 }
 _REASONS: Mapping[str, str] = {
     "reason.organisation": "organisation {name}",
@@ -130,9 +130,9 @@ _ANSWERS: Mapping[str, str] = {
     "answer.asked-too-much": "Not in the library: the model asked for more than it may read",
     "answer.nothing-found": "Nothing was found: {hint}",
     "answer.which-document": "Which document is meant? The question names none of the {documents} that were searched. "
-    "Name it in the question, or ask of it alone",
+    "Name the document in the question, or limit the question to it",
     "answer.which-of": "Which document is meant? The question names none of the {documents} that were searched; the "
-    "likeliest are {names}. Name it in the question, or ask of it alone",
+    "likeliest are {names}. Name the document in the question, or limit the question to it",
     "answer.cut-off": "the answer was cut off at its longest length",
     "answer.citations-dropped": "citations of sources that were not given were taken out: {citations}",
     "answer.picture-not-seen": "the picture of source {source} ({document}, page {page}) was not looked at, and its "
@@ -269,7 +269,7 @@ _INDEXING: Mapping[str, str] = {
     "tree.failed": "tree: {error} The headings found before that stay",
     "tree.no-better": "tree: {reason}, and the model found no better ones",
     "tree.sample": "tree: {share:.0%} of a sample of the headings found by way of {way} were right",
-    "tree.not-trusted": "tree: the model accepted headings that were wrong on purpose, so it was not asked again",
+    "tree.not-trusted": "tree: the model accepted test headings that are wrong, so its checks were not used",
     "tree.headings-unknown": "tree: {lost} of {named} headings that the model named are on none of the pages that it "
     "saw",
     "tree.entries-unplaced": "tree: {entries} entries of the printed contents were found on no page",

@@ -105,7 +105,7 @@ class SearchRequest:
                 "The request names libraries and also asks for all libraries.", "Use only one of the two options."
             )
         if self.documents is not None and not self.documents:  # a caller's own search probably returned no document
-            raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
+            raise UsageError("The parameter documents is an empty list.", "Leave it out to search all documents.")
         for option in OPTIONS.values():
             if (value := getattr(self, option.name)) is not None:
                 _check(option, value)

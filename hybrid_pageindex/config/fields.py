@@ -228,7 +228,7 @@ class IndexSettings:
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
-    embedding_model: str = setting("", 'Embedder that embed uses where none is named, for example "bge-m3"')
+    embedding_model: str = setting("", 'Default embedder of the command embed, for example "bge-m3"')
     models_dir: str = setting("", "Folder that holds embedders, each in a folder of its own, whose name then names it")
     model_downloads: Literal["never", "hub"] = setting(
         "never", "Whether a missing embedder is downloaded from the Hugging Face hub", advice="Choose never or hub."
@@ -240,7 +240,7 @@ class EmbeddingSettings:
     embedding_chunks: Literal["after", "never"] = setting(
         "after", "Whether chunks get vectors too, after all pages have theirs", advice="Choose after or never."
     )
-    embedding_device: str = setting("", 'Device of the embedder: "cpu", "cuda", … Empty: the best that is there')
+    embedding_device: str = setting("", 'Device of the embedder: "cpu", "cuda", … Empty: the best available device')
     embedding_threads: int = setting(0, "Threads of an exported model", least=0, usual="one per core, 4 at most")
 
 
@@ -350,7 +350,7 @@ class McpSettings:
 
 @dataclass(frozen=True)
 class HttpSettings:
-    http_token: str = setting("", "Token that opens serve. Empty: a new one at each start", secret=True)
+    http_token: str = setting("", "Token that gives access to the server. Empty: a new one at each start", secret=True)
     http_requests_per_minute: int = setting(
         6000, "Requests of one caller of serve in a minute, at most. 0: no limit", least=0
     )

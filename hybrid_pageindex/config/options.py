@@ -42,7 +42,7 @@ def count(written: str) -> int:
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{written}' is not a whole number") from None
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is too small, the least is 1")
+        raise argparse.ArgumentTypeError(f"{number} is too small, the minimum is 1")
     return number
 
 

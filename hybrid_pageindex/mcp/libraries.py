@@ -305,11 +305,11 @@ def _decode_upload(text: str, encoded: str, limit: int) -> bytes:
     Raise UsageError unless exactly one of text and valid base64 is given and its size is within ``limit``.
     """
     if bool(text) == bool(encoded):
-        raise UsageError("The document has no content, or two.", "Give text or data.")
+        raise UsageError("The document has neither text nor data, or both.", "Give text or data.")
     try:
         data = base64.b64decode(encoded, validate=True) if encoded else text.encode()
     except (binascii.Error, ValueError) as error:
-        raise UsageError("data is no valid base64.", "Encode the bytes of the file anew.") from error
+        raise UsageError("data is no valid base64.", "Encode the file's bytes again.") from error
     if len(data) > limit:
         raise UsageError(f"A file may have at most {limit:,} bytes.", "The setting max_upload_size is the limit.")
     return data

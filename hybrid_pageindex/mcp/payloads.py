@@ -299,7 +299,7 @@ def _unclear_hint(result: SearchResult, library: str | None) -> dict[str, Any]:
 
 def _nothing_hint(library: str | None) -> dict[str, Any]:
     """Return a suggested call after a search without results."""
-    return hint("list_documents", "nothing says this: see what there is, then ask in its words", library=library)
+    return hint("list_documents", "nothing matches: list the documents, then use their words", library=library)
 
 
 def page_payload(read: PageRead, text: str, *, seen: bool = False) -> dict[str, Any]:

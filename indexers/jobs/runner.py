@@ -437,7 +437,7 @@ class _Batch:
             if run.cancelled():
                 self.futures[turn].cancel()
             else:
-                self.futures[turn].set_exception(run.exception() or RuntimeError("the batch has left a file out"))
+                self.futures[turn].set_exception(run.exception() or RuntimeError("the batch gave a file no result"))
 
 
 def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:

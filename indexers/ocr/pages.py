@@ -165,7 +165,7 @@ def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> 
         raise
     except Exception as error:
         if out_of_memory(error):
-            raise LimitError("it needs more memory than a worker may use") from error
+            raise LimitError("reading it needs more memory than a worker may use") from error
         raise DocumentError(f"it cannot be drawn ({error})") from error
 
 

@@ -251,7 +251,7 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
         database.close()
         raise StoreError(
             "This catalog is an unfinished copy.",
-            Advice("Copy it again, which goes on.", "Run 'migrate --catalog' again to continue the copy."),
+            Advice("Copy it again; the copy continues.", "Run 'migrate --catalog' again to continue the copy."),
         )
     return database
 

@@ -320,7 +320,7 @@ def _page_speed_lines(speed: Speed, loading: float, settings: Settings) -> list[
     if page + loading > settings.model_timeout:
         lines.append(f"set {_enough(page + loading, settings)}, or vision to never")
     if at_once > 1 and at_once * page > settings.model_timeout:
-        lines.append(f"set max_concurrent_pages ({at_once}) to 1 where its server takes one call after the other")
+        lines.append(f"set max_concurrent_pages ({at_once}) to 1 if its server handles one call at a time")
     return lines
 
 

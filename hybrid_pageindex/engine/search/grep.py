@@ -135,7 +135,7 @@ class GrepRequest:
         if not 0 <= self.context <= MOST_CONTEXT:
             raise UsageError(f"context is {self.context}.", f"Choose 0 to {MOST_CONTEXT} lines.")
         if self.documents is not None and not self.documents:
-            raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
+            raise UsageError("The parameter documents is an empty list.", "Leave it out to search all documents.")
         if self.node and (self.documents is None or len(self.documents) != 1):
             raise UsageError(
                 "A section was named without its document.", "Name the one document that contains the section."

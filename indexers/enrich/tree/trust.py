@@ -80,7 +80,7 @@ def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section],
         action: Action = "rebuild" if share < _UNLOCATED else "check"
         return TreeAssessment(action, f"{share:.0%} of the outline's titles are on their pages")
     if len(marks) - len(frame) > _LOOK_ALONE * len(marks):
-        return TreeAssessment("check", "many headings are recognised only by their look")
+        return TreeAssessment("check", "many headings are recognised only by their typography")
     return TreeAssessment("keep")
 
 

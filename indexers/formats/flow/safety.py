@@ -123,7 +123,7 @@ class Package:
             if entry.file_size > max(_SMALL, _RATIO * entry.compress_size):
                 raise LimitError(
                     f"'{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
-                    f"{entry.compress_size:,}, as a file does that is made to fill the memory.",
+                    f"{entry.compress_size:,}, which is typical of a file that is made to fill the memory.",
                     file=path,
                 )
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}

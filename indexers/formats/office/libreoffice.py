@@ -103,7 +103,7 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: PictureOpt
         texts = [printed.get_text() for printed in document]
         at = _best_page(_word_pairs(text, _BEGINNING), texts, number, slide)
         if at is None:
-            raise DocumentError(f"page {number}: none of the pages that LibreOffice prints shows its words.")
+            raise DocumentError(f"page {number}: its text is on none of the pages that LibreOffice printed.")
         return draw_page(document[at], how)
 
 

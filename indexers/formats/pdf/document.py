@@ -284,7 +284,7 @@ def _read_embedded(read: Callable[[], bytes | None]) -> Iterator[bytes]:
     except Exception as error:
         if out_of_memory(error):
             raise LimitError(
-                "it needs more memory than a worker may use.", "Raise the setting max_worker_memory."
+                "reading it needs more memory than a worker may use.", "Raise the setting max_worker_memory."
             ) from error
         raise DocumentError(f"the file is damaged: it cannot be extracted ({error}).") from error
     yield data or b""
