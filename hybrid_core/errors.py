@@ -119,7 +119,7 @@ class UnsupportedFileError(DocumentError):
 
 
 class PasswordError(DocumentError):
-    """The file is encrypted, and no password can open it."""
+    """The file is encrypted, and the engine cannot open it even with a password."""
 
     reason = "encrypted"
 

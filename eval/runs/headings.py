@@ -204,9 +204,9 @@ def learn_quality(judged: Sequence[JudgedTree], unseen: Callable[[JudgedTree], s
 
 
 def _quality_weights(rows: Sequence[JudgedTree]) -> tuple[Floats, float]:
-    """Return logistic weights and base.
+    """Return the weights and the intercept of a logistic regression that estimates a tree's F1 from its signs.
 
-    Each tree counts as right with the weight of its F1, and as wrong with the rest.
+    Each tree enters twice: as a success with the weight F1, and as a failure with the weight 1 - F1.
     """
     signs, f1 = np.array([row.signs for row in rows]), np.array([row.score.f1 for row in rows])
     right = np.repeat([True, False], len(rows))

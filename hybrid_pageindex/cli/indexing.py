@@ -98,7 +98,7 @@ async def rebuild_command(engine: Engine, options: argparse.Namespace) -> int:
 async def embed_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.resume and options.embedder:
         raise UsageError(
-            "--resume continues with the embedder that the library has recorded.",
+            "--resume always uses the embedder of the library, so --embedder cannot be given with it.",
             "Use only one of --embedder and --resume.",
         )
     if options.export:

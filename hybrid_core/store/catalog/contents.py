@@ -62,7 +62,7 @@ class ContentSnapshot:
         return self._versions(schema.contents.c.sha256 == sha256)
 
     def version(self, content_id: str) -> StoredVersion | None:
-        """Return the version of a content, None if it was removed."""
+        """Return the stored version of a content, with what produced it; None if the content was removed."""
         return next(iter(self._versions(schema.contents.c.content_id == content_id)), None)
 
     def published_versions(self, library: str) -> dict[str, StoredVersion]:

@@ -198,7 +198,8 @@ def complete(server: Server, collection: str, seconds: float = 3600) -> int:
             to = _emptiest(server, collection, shard)
             if to is None or not whole:
                 few = f"{server.url}: shard {shard} of {collection} is on {len(holders)} of {replicas} nodes"
-                raise UnreachableError(f"{few}, and there is none to copy it {'to' if whole else 'from'}.", _ADVICE)
+                lacking = "no other node can take a copy" if whole else "none of them is active"
+                raise UnreachableError(f"{few}, and {lacking}.", _ADVICE)
             _copy(server, collection, shard, whole[0], to)
             copies += 1
     _wait(server, collection, seconds)
