@@ -416,7 +416,8 @@ class _Version(argparse.Action):
     """Print the version and exit. It is looked up on demand, because that takes longer than parsing."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        parser.exit(message=f"{PROGRAM} {hybrid_pageindex.__version__}\n")
+        sys.stdout.write(f"{PROGRAM} {hybrid_pageindex.__version__}\n")
+        parser.exit()
 
 
 def needs_plugins(typed: Sequence[str], known_commands: Sequence[str]) -> bool:
