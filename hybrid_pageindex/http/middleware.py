@@ -297,8 +297,11 @@ class McpMount:
         access = Access() if limited else self._access
         server = build_server(self._engine, access, limited=limited, feed=self._feed, wake=self._wake)
         return server.http_app(
-            path="/mcp", middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)], host_origin_protection=False,
-            event_store=event_store(), retry_interval=RETRY_MS,
+            path="/mcp",
+            middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)],
+            host_origin_protection=False,
+            event_store=event_store(),
+            retry_interval=RETRY_MS,
         )  # the guard in front has looked at both
 
     async def close(self) -> None:

@@ -171,7 +171,9 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
 
 def event_store() -> EventStore:
     """Return a store of the latest events, from which a client whose stream broke fetches what it missed."""
-    return EventStore(MemoryStore(max_entries_per_collection=_EVENTS), max_events_per_stream=_EVENTS, ttl=_EVENT_SECONDS)
+    return EventStore(
+        MemoryStore(max_entries_per_collection=_EVENTS), max_events_per_stream=_EVENTS, ttl=_EVENT_SECONDS
+    )
 
 
 class HttpGuard:

@@ -37,7 +37,9 @@ class Drawing:
             self.page.insert_text((130 + 80 * at - width / 2, 318), name, fontsize=9)
         return self
 
-    def bars(self, values: Sequence[float], colour: tuple[float, ...] = BLUE, shift: float = 0, base: float = 0) -> Drawing:
+    def bars(
+        self, values: Sequence[float], colour: tuple[float, ...] = BLUE, shift: float = 0, base: float = 0
+    ) -> Drawing:
         for at, value in enumerate(values):
             x = 120 + 80 * at + shift
             self.page.draw_rect((x, self.y(base + value), x + 20, self.y(base)), color=None, fill=colour)
@@ -65,7 +67,8 @@ def table(drawing: Drawing) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize(
-    ("top", "values"), [(100, [20.0, 45.5, 80, 99]), (5_000, [1_250.0, 40, 4_900, 3_000]), (0.5, [0.1, 0.25, 0.4, 0.05])]
+    ("top", "values"),
+    [(100, [20.0, 45.5, 80, 99]), (5_000, [1_250.0, 40, 4_900, 3_000]), (0.5, [0.1, 0.25, 0.4, 0.05])],
 )
 def test_bars_and_lines_give_their_values(top: float, values: list[float]) -> None:
     for drawing in (Drawing(top).names(YEARS).bars(values), Drawing(top).names(YEARS).line(values)):
@@ -104,11 +107,19 @@ def _second_axis() -> Drawing:
     return drawing
 
 
+def _ruled_table() -> Drawing:
+    """Figures of a table in a column, with rules below that are drawn as filled rectangles."""
+    return Drawing(ticks=[0, 20, 40, 60, 80, 100]).names(["$", "$", "$", "$"]).bars([0.6] * 4)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         _scattered,
         _second_axis,
+        _ruled_table,
+        lambda: Drawing().names(["(1,200)", "500", "291", "77"]).bars([0.6] * 4),
+        lambda: Drawing().names(["a", "a", "b", "c"]).bars([10, 20, 30, 40]),  # a name twice
         lambda: Drawing().bars([10, 20, 30, 40]),  # no names
         lambda: Drawing(ticks=[0, 10, 40, 100]).names(YEARS).bars([10, 20, 30, 40]),  # no even axis
         lambda: Drawing().names(YEARS).bars([10, 20, 30, 180]),  # over the axis
@@ -129,6 +140,7 @@ def test_what_reads_a_page_reads_its_charts(tmp_path: Path) -> None:
     run(engine.index(tmp_path / "chart.pdf"))
     [page] = run(engine.pages("chart.pdf", 1))
     text = run(engine.documents.with_tables(page)).text
+    assert run(engine.documents.with_tables(page)).text == text, "also from the cache"
     assert "Chart, read from the drawing:\n|  | value |" in text and "| 2021 | 30 |" in text
     assert list(itertools.chain(page.text.split("\n"))) == text.split("\n")[: page.text.count("\n") + 1]
     engine.close()
