@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.store.shared_cache import SharedCache, page_regions
@@ -125,7 +125,7 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
     return cast("bytes", work.run(PrintedPictureTask(printed, number, page.text, slide, picture)))
 
 
-_LAYOUT_VERSION = "layout-3"
+_LAYOUT_VERSION = "layout-4"
 """Of what tells where things stand: raising it has them told again."""
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
 _WORD = re.compile(r"\w+|[()%+\-–−]")
@@ -283,12 +283,18 @@ def _lines_of(table: TableBox) -> list[str]:
 
 
 def _packed(layout: PageLayout) -> bytes:
-    return zlib.compress(json.dumps(astuple(layout)[:5], ensure_ascii=False).encode())
+    packed = [*astuple(layout)[:5], astuple(layout)[6]]  # regions are added to each copy
+    return zlib.compress(json.dumps(packed, ensure_ascii=False).encode())
 
 
 def _unpacked(data: bytes) -> PageLayout:
-    width, height, words, figures, tables = json.loads(zlib.decompress(data))
+    width, height, words, figures, tables, charts = json.loads(zlib.decompress(data))
     return PageLayout(
         width, height, tuple(WordBox(text, tuple(box)) for text, box in words), tuple(map(tuple, figures)),
-        tuple(TableBox(tuple(box), tuple(map(tuple, rows)), heads, tuple(lines)) for box, rows, heads, lines in tables),
+        tuple(map(_unpacked_table, tables)), charts=tuple(map(_unpacked_table, charts)),
     )  # fmt: skip
+
+
+def _unpacked_table(packed: Sequence[Any]) -> TableBox:
+    box, rows, heads, lines = packed
+    return TableBox(tuple(box), tuple(map(tuple, rows)), heads, tuple(lines))

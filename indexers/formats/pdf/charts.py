@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pymupdf
 
@@ -23,6 +24,8 @@ _LEAST_TICKS = 3
 _LEAST_MARKS = 3
 _EVEN = 0.02  # of the range of an axis, by which a tick may miss its place
 _TOUCH = 1.5  # points
+_LEAST_HEIGHT = 5.0  # points of the highest bar
+_MOST_POINTS = 60  # of a line; more are a function or measurements, not figures to quote
 _NUMBER = re.compile(r"([^\d\s().,−-]{0,3})([−-]?)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(\s?%|\s?[A-Za-z]{1,3})?")
 _POWER = re.compile(r"[×x]\s*10\s*[+−-]?\d*|1e[+−-]?\d+", re.I)
 
@@ -113,20 +116,21 @@ def _labels(page: pymupdf.Page) -> list[_Label]:
     return labels
 
 
-def _marks(drawings: Sequence[dict[str, object]]) -> tuple[list[_Bar], list[_Line], list[tuple[Box, Colour]]]:
+def _marks(drawings: Sequence[dict[str, Any]]) -> tuple[list[_Bar], list[_Line], list[tuple[Box, Colour]]]:
     """Return filled rectangles, lines through several points, and straight strokes."""
     bars: list[_Bar] = []
     lines: list[_Line] = []
     strokes: list[tuple[Box, Colour]] = []
     for path in drawings:
-        x0, y0, x1, y1 = box = tuple(path["rect"])  # type: ignore[arg-type, misc]
-        items: Sequence[tuple[object, ...]] = path["items"]  # type: ignore[assignment]
-        fill, colour = path.get("fill"), tuple(path.get("color") or ())  # type: ignore[arg-type, var-annotated]
+        box: Box = tuple(path["rect"])
+        x0, y0, x1, y1 = box
+        items: Sequence[tuple[Any, ...]] = path["items"]
+        fill, colour = path.get("fill"), tuple(path.get("color") or ())
         wide = x1 - x0 > 1 and y1 - y0 > 0.3
-        if fill is not None and min(fill) < 0.98 and wide and _rectangular(items, box):  # type: ignore[call-overload]
-            bars.append(_Bar(box, tuple(fill)))  # type: ignore[arg-type]
+        if fill is not None and min(fill) < 0.98 and wide and _rectangular(items, box):
+            bars.append(_Bar(box, tuple(fill)))
         elif fill is None and (points := _polyline(items)) is not None:
-            if len(points) > 2 and any(a[0] != b[0] and a[1] != b[1] for a, b in pairwise(points)):
+            if 2 < len(points) <= _MOST_POINTS and any(a[0] != b[0] and a[1] != b[1] for a, b in pairwise(points)):
                 lines.append(_Line(points, colour))
             else:
                 strokes.append((box, colour))
@@ -135,23 +139,23 @@ def _marks(drawings: Sequence[dict[str, object]]) -> tuple[list[_Bar], list[_Lin
     return bars, lines, strokes
 
 
-def _rectangular(items: Sequence[tuple[object, ...]], box: Box) -> bool:
+def _rectangular(items: Sequence[tuple[Any, ...]], box: Box) -> bool:
     if [item[0] for item in items] == ["re"]:
         return True
     corners = [point for item in items if item[0] == "l" for point in item[1:3]]
     if not 3 <= len(items) <= 5 or len(corners) != 2 * len(items):
         return False
     x0, y0, x1, y1 = box
-    return all(min(abs(x - x0), abs(x - x1)) < 0.3 and min(abs(y - y0), abs(y - y1)) < 0.3 for x, y in corners)  # type: ignore[misc]
+    return all(min(abs(x - x0), abs(x - x1)) < 0.3 and min(abs(y - y0), abs(y - y1)) < 0.3 for x, y in corners)
 
 
-def _polyline(items: Sequence[tuple[object, ...]]) -> tuple[tuple[float, float], ...] | None:
+def _polyline(items: Sequence[tuple[Any, ...]]) -> tuple[tuple[float, float], ...] | None:
     """Return the points of a path of straight pieces that goes from left to right or back, else None."""
     if not items or any(item[0] != "l" for item in items):
         return None
-    points: list[tuple[float, float]] = [items[0][1]]  # type: ignore[list-item]
-    for _, start, end in items:  # type: ignore[misc]
-        if math.dist(start, points[-1]) > 0.05:  # type: ignore[arg-type]
+    points: list[tuple[float, float]] = [items[0][1]]
+    for _, start, end in items:
+        if math.dist(start, points[-1]) > 0.05:
             return None
         points.append(end)
     if all(a[0] >= b[0] for a, b in pairwise(points)):
@@ -160,12 +164,12 @@ def _polyline(items: Sequence[tuple[object, ...]]) -> tuple[tuple[float, float],
 
 
 def _read(
-    labels: Sequence[_Label], bars: Sequence[_Bar], lines: Sequence[_Line], strokes: Sequence[object], *,
+    labels: Sequence[_Label], bars: Sequence[_Bar], lines: Sequence[_Line], strokes: Sequence[Any], *,
     below: bool, swatches: Sequence[_Bar] = (), legend: Sequence[_Label] = (),
 ) -> list[TableBox]:  # fmt: skip
     """Read charts whose values go up the page; ``below`` says on which side of the bars their names are."""
     plain = [item if below else (item, ()) for item in strokes]
-    axes = _axes(labels, [box for box, _ in plain])  # type: ignore[misc]
+    axes = _axes(labels, [box for box, _ in plain])
     tables = []
     for axis in axes:
         left = max(label.box[2] for label in axis.labels)
@@ -181,7 +185,7 @@ def _read(
         if not (inner or drawn) or any(not _has_marks(other, axes, bars, lines) for other in others):
             continue  # a second value axis: which marks are whose cannot be told
         chart = _Chart(axis, labels, inner, drawn, below)
-        named = _Legend(legend or labels, swatches or bars, [pair for pair in plain if below])  # type: ignore[misc]
+        named = _Legend(legend or labels, swatches or bars, [pair for pair in plain if below])
         table = chart.table(named)
         if table is not None:
             tables.append(table)
@@ -254,7 +258,7 @@ def _tick_places(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[float
     """Return the places of ticks: of the strokes beside all labels, else the middles of the labels."""
     middles = [label.centre[1] for label in labels]
     level = sorted({(box[1] + box[3]) / 2 for box in strokes if abs(box[3] - box[1]) < 0.5 and box[2] - box[0] > 1})
-    places = [min(level, key=lambda y, middle=middle: abs(y - middle), default=math.inf) for middle in middles]  # type: ignore[misc]
+    places = [min(level, key=lambda y, middle=middle: abs(y - middle), default=math.inf) for middle in middles]
     near = max(label.box[3] - label.box[1] for label in labels) / 3
     fits = all(abs(place - middle) <= near for place, middle in zip(places, middles, strict=True))
     return places if fits and len(set(places)) == len(places) else middles
@@ -316,6 +320,9 @@ class _Chart:
                 cells[at] = self.axis.written(value)
         heads = ["", *(name or ("value" if len(series) == 1 else f"series {at}")
                        for at, (name, _) in enumerate(series, 1))]  # fmt: skip
+        values = [value for _, own in series for value in own.values()]
+        if len({name for _, name in rows}) < len(rows) or not _differ(bars, values):
+            return None  # rules below the figures of a table
         body = [(name, *(cells.get(at, "") for at in range(len(series)))) for (_, name), cells in sorted(rows.items())]
         area = (min(places), self.axis.first, max(places), self.axis.last)
         return TableBox(area, (tuple(heads), *body), 1, (0, 0))
@@ -379,6 +386,11 @@ class _Chart:
             near = next((key for key in rows if abs(key - label.box[edge]) <= 3), round(label.box[edge]))
             rows.setdefault(near, []).append(label)
         yield from (row for row in rows.values() if len(row) > 1)
+
+
+def _differ(bars: Sequence[tuple[_Bar, float]], values: Sequence[float]) -> bool:
+    """Return whether marks are of several heights, and bars are more than rules."""
+    return max(values) > min(values) and (not bars or max(bar.box[3] - bar.box[1] for bar, _ in bars) > _LEAST_HEIGHT)
 
 
 def _marks_point(bar: _Bar, points: Sequence[tuple[float, float]]) -> bool:

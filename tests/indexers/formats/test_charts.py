@@ -107,11 +107,19 @@ def _second_axis() -> Drawing:
     return drawing
 
 
+def _ruled_table() -> Drawing:
+    """Figures of a table in a column, with rules below that are drawn as filled rectangles."""
+    return Drawing(ticks=[0, 20, 40, 60, 80, 100]).names(["$", "$", "$", "$"]).bars([0.6] * 4)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         _scattered,
         _second_axis,
+        _ruled_table,
+        lambda: Drawing().names(["(1,200)", "500", "291", "77"]).bars([0.6] * 4),
+        lambda: Drawing().names(["a", "a", "b", "c"]).bars([10, 20, 30, 40]),  # a name twice
         lambda: Drawing().bars([10, 20, 30, 40]),  # no names
         lambda: Drawing(ticks=[0, 10, 40, 100]).names(YEARS).bars([10, 20, 30, 40]),  # no even axis
         lambda: Drawing().names(YEARS).bars([10, 20, 30, 180]),  # over the axis
@@ -132,6 +140,7 @@ def test_what_reads_a_page_reads_its_charts(tmp_path: Path) -> None:
     run(engine.index(tmp_path / "chart.pdf"))
     [page] = run(engine.pages("chart.pdf", 1))
     text = run(engine.documents.with_tables(page)).text
+    assert run(engine.documents.with_tables(page)).text == text, "also from the cache"
     assert "Chart, read from the drawing:\n|  | value |" in text and "| 2021 | 30 |" in text
     assert list(itertools.chain(page.text.split("\n"))) == text.split("\n")[: page.text.count("\n") + 1]
     engine.close()
