@@ -12,6 +12,7 @@ from eval.datasets.registry import VARIABLE, load
 from eval.datasets.variants import reworded
 from eval.records.progress import Progress
 from eval.records.questions import Dataset, EvalQuestion, Gold
+from eval.runs.plan import Plan
 from eval.runs.run import measure
 from hybrid_core.errors import DocumentError
 from tests.eval.sets import own_set, plan
@@ -114,6 +115,22 @@ def test_a_run_completes_a_follow_up_as_a_conversation_does(tmp_path: Path) -> N
     )
     assert with_before.head.measures["all"]["hit@1"] == 1
     assert with_before.questions[0].pages != bare.questions[0].pages
+
+
+def test_follow_ups_are_found_as_the_same_questions_in_full(tmp_path: Path) -> None:
+    if not os.environ.get(VARIABLE) or not (Path(os.environ[VARIABLE]) / "sets" / "contoso").is_dir():
+        pytest.skip(f"{VARIABLE} names no set contoso")
+    texts = {question.id: question.text for question in load("sets/contoso").questions}
+    rows = [json.loads(line) for file in DIALOGUES for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if row["set"] == "sets/contoso"]
+    full = [{"id": row["id"], "question": texts[row["id"]]} for row in rows]
+    hits = {}
+    for name, asked_rows in (("follow-up", rows), ("full", full)):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text("\n".join(map(json.dumps, asked_rows)))
+        dialogues = Plan("sets/contoso", paraphrases=file, home=tmp_path / "home", out=tmp_path / name)
+        hits[name] = measure(dialogues, Progress(quiet=True)).head.measures["all"]["hit@5"]
+    assert hits["full"] > 0.8 and hits["follow-up"] >= hits["full"] - 0.03
 
 
 def test_dialogues_are_forty_and_more_of_all_kinds() -> None:
