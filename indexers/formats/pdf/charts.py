@@ -258,7 +258,7 @@ def _tick_places(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[float
     """Return the places of ticks: of the strokes beside all labels, else the middles of the labels."""
     middles = [label.centre[1] for label in labels]
     level = sorted({(box[1] + box[3]) / 2 for box in strokes if abs(box[3] - box[1]) < 0.5 and box[2] - box[0] > 1})
-    places = [min(level, key=lambda y, middle=middle: abs(y - middle), default=math.inf) for middle in middles]
+    places = [min(((abs(y - middle), y) for y in level), default=(0.0, math.inf))[1] for middle in middles]
     near = max(label.box[3] - label.box[1] for label in labels) / 3
     fits = all(abs(place - middle) <= near for place, middle in zip(places, middles, strict=True))
     return places if fits and len(set(places)) == len(places) else middles
