@@ -216,16 +216,16 @@ def _within(axis: _Axis, box: Box) -> bool:
 
 def _axes(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[_Axis]:
     """Return columns of evenly spaced numbers, as value axes."""
-    numbers = [(label, found) for label in labels if (found := _NUMBER.fullmatch(label.text))]
+    numbers = [(label, figure) for label in labels if (figure := _NUMBER.fullmatch(label.text))]
     axes: list[_Axis] = []
     used: set[int] = set()
     for edge in (2, 0):
         columns: dict[int, list[tuple[_Label, re.Match[str]]]] = {}
-        for label, found in numbers:
-            columns.setdefault(round(label.box[edge] / 2), []).append((label, found))
+        for label, figure in numbers:
+            columns.setdefault(round(label.box[edge] / 2), []).append((label, figure))
         for key, column in sorted(columns.items()):
             members = column + columns.get(key + 1, [])
-            free = [(label, found) for label, found in members if id(label) not in used]
+            free = [(label, figure) for label, figure in members if id(label) not in used]
             axis = _axis(free, strokes)
             if axis is not None:
                 used |= {id(label) for label in axis.labels}
@@ -235,11 +235,11 @@ def _axes(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[_Axis]:
 
 def _axis(column: Sequence[tuple[_Label, re.Match[str]]], strokes: Sequence[Box]) -> _Axis | None:
     ticks = sorted(column, key=lambda pair: pair[0].centre[1])
-    units = {(found[1], (found[4] or "")) for _, found in ticks if float(found[3].replace(",", ""))}
+    units = {(figure[1], (figure[4] or "")) for _, figure in ticks if float(figure[3].replace(",", ""))}
     if len(ticks) < _LEAST_TICKS or len(units) != 1:
         return None
     places = _tick_places([label for label, _ in ticks], strokes)
-    values = [float(found[3].replace(",", "")) * (-1 if found[2] else 1) for _, found in ticks]
+    values = [float(figure[3].replace(",", "")) * (-1 if figure[2] else 1) for _, figure in ticks]
     steps = [b - a for a, b in pairwise(values)]
     if not all(abs(step - steps[0]) <= 1e-6 * max(map(abs, values)) for step in steps) or not steps[0]:
         return None
@@ -258,7 +258,7 @@ def _tick_places(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[float
     """Return the places of ticks: of the strokes beside all labels, else the middles of the labels."""
     middles = [label.centre[1] for label in labels]
     level = sorted({(box[1] + box[3]) / 2 for box in strokes if abs(box[3] - box[1]) < 0.5 and box[2] - box[0] > 1})
-    places = [min(level, key=lambda y, middle=middle: abs(y - middle), default=math.inf) for middle in middles]
+    places = [min(((abs(y - middle), y) for y in level), default=(0.0, math.inf))[1] for middle in middles]
     near = max(label.box[3] - label.box[1] for label in labels) / 3
     fits = all(abs(place - middle) <= near for place, middle in zip(places, middles, strict=True))
     return places if fits and len(set(places)) == len(places) else middles
@@ -360,7 +360,7 @@ class _Chart:
             nearest = {place: min(centres, key=lambda item: abs(item[0] - place)) for place in places}
             if len(centres) > 1 and all(abs(item[0] - place) <= reach for place, item in nearest.items()):
                 return nearest
-            numbers = _axis([(label.turned(), found) for label in row if (found := _NUMBER.fullmatch(label.text))], ())
+            numbers = _axis([(label.turned(), figure) for label in row if (figure := _NUMBER.fullmatch(label.text))], ())
             if numbers is not None and len(numbers.labels) == len(row) and not centred:
                 values = {place: numbers.value(place) for place in places}
                 whole = all(abs(value - round(value)) < 0.05 for value in values.values())
