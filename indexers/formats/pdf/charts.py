@@ -360,7 +360,9 @@ class _Chart:
             nearest = {place: min(centres, key=lambda item: abs(item[0] - place)) for place in places}
             if len(centres) > 1 and all(abs(item[0] - place) <= reach for place, item in nearest.items()):
                 return nearest
-            numbers = _axis([(label.turned(), figure) for label in row if (figure := _NUMBER.fullmatch(label.text))], ())
+            numbers = _axis(
+                [(label.turned(), figure) for label in row if (figure := _NUMBER.fullmatch(label.text))], ()
+            )
             if numbers is not None and len(numbers.labels) == len(row) and not centred:
                 values = {place: numbers.value(place) for place in places}
                 whole = all(abs(value - round(value)) < 0.05 for value in values.values())
