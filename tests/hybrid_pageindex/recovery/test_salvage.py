@@ -259,7 +259,7 @@ def test_values_that_no_program_wrote_are_mended(copied: Copied, before: Rows) -
             "UPDATE grants SET role = 'atmin' WHERE token IN (SELECT id FROM tokens WHERE name = 'program 3')",
             "UPDATE documents SET corrections = '{\"title' WHERE name = 'report-1.pdf'",
             "UPDATE documents SET card = '[' WHERE name = 'report-2.pdf'",
-            "UPDATE contents SET metadata = '}' WHERE rowid = 1",
+            "UPDATE contents SET metadata = '}' WHERE rowid = (SELECT min(rowid) FROM contents)",
         ):
             assert direct.execute(statement).rowcount == 1 + (statement.count("report-1") > 0), statement
         [(content_id, body)] = direct.execute("SELECT content_id, body FROM terms LIMIT 1 OFFSET 3").fetchall()
