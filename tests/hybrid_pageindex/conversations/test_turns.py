@@ -173,12 +173,14 @@ def test_a_turn_is_cancelled_within_moments_and_what_there_is_stays(home: Path) 
 
         async def cancel() -> ConversationMessage:
             begun = await conversations.ask((await conversations.create()).id, SALES)
+            cancelled = False
             async for event in conversations.stream(begun.id):
-                if event.kind == "text":
-                    assert await conversations.cancel(begun.id)
+                if event.kind == "text" and not cancelled:  # more text may come until the turn has ended
+                    cancelled = await conversations.cancel(begun.id)
+                    assert cancelled
             return await conversations.message(begun.id)
 
-        message = run(asyncio.wait_for(cancel(), 60))
+        message = run(asyncio.wait_for(cancel(), 600))
         assert message.status == "cancelled" and message.text and len(message.text) < len(GOOD * 50)
         assert not run(conversations.cancel(message.id))
 
