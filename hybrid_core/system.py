@@ -288,3 +288,18 @@ def opened_path(path: Path, descriptor: int) -> Path:
         place: bytes = fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024))
         return Path(os.fsdecode(place.rstrip(b"\0")))
     return Path(os.path.realpath(path))
+
+
+def installed_version() -> str:
+    """Return the version of the installed package, which the tag decided when it was built."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hybrid-pageindex")
+    except PackageNotFoundError:  # a source tree on the path, never installed
+        return "0+unknown"
+
+
+def __dir__() -> list[str]:
+    """Return all public names, also before they are imported, for completion in notebooks."""
+    return sorted(__all__)

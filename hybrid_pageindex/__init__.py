@@ -65,22 +65,9 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     """Import a public name on first access, so that ``--help`` does not load the engine."""
     if name == "__version__":
-        return _installed_version()
+        from hybrid_core.system import installed_version
+
+        return installed_version()
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _installed_version() -> str:
-    """Return the version of the installed package, which the tag decided when it was built."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("hybrid-pageindex")
-    except PackageNotFoundError:  # a source tree on the path, never installed
-        return "0+unknown"
-
-
-def __dir__() -> list[str]:
-    """Return all public names, also before they are imported, for completion in notebooks."""
-    return sorted(__all__)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import hybrid_pageindex
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import unwritable
 from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.system import installed_version
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.health_checks import Check, check_collections, check_index
 from hybrid_pageindex.engine.libraries.libraries import library_sizes
@@ -79,7 +79,7 @@ def health(
         _tried("language model", partial(_model, settings, "llm", "none (pages are ranked without a model)")),
         _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
     ]
-    return Health(str(home), hybrid_pageindex.__version__, tuple(checks))
+    return Health(str(home), installed_version(), tuple(checks))
 
 
 def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:

@@ -150,7 +150,9 @@ def test_where_there_are_too_few_nodes_it_is_said(running: list[Node], library: 
     server = connect(running[0].url, "k", Layout(shards=1, replicas=4))
     index = opened(server, library, dimension=DIMENSION)
     name: str = index.store.name  # type: ignore[attr-defined]
-    with pytest.raises(UnreachableError, match=rf"shard 0 of {name} is on 3 of 4 nodes, and no other node can take a copy"):
+    with pytest.raises(
+        UnreachableError, match=rf"shard 0 of {name} is on 3 of 4 nodes, and no other node can take a copy"
+    ):
         complete(server, name)
     index.close()
     server.call(lambda client: client.delete_collection(name), writes=True)
