@@ -298,8 +298,3 @@ def installed_version() -> str:
         return version("hybrid-pageindex")
     except PackageNotFoundError:  # a source tree on the path, never installed
         return "0+unknown"
-
-
-def __dir__() -> list[str]:
-    """Return all public names, also before they are imported, for completion in notebooks."""
-    return sorted(__all__)
