@@ -157,6 +157,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def own_postgres() -> Iterator[postgres.Server]:
-    """For tests that stop it."""
-    with postgres.server() as server:
+    """Start a server that tests may stop. A busy machine starts it slowly, so connections wait for it longer."""
+    with postgres.server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hybrid_core.store.postgres._PATIENCE", 300.0)
         yield server
