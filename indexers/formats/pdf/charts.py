@@ -243,8 +243,8 @@ def _axis(column: Sequence[tuple[_Label, re.Match[str]]], strokes: Sequence[Box]
     steps = [b - a for a, b in pairwise(values)]
     if not all(abs(step - steps[0]) <= 1e-6 * max(map(abs, values)) for step in steps) or not steps[0]:
         return None
-    if abs(steps[0]) == 1 and min(values) >= 99 and max(values) <= 109:
-        return None  # powers of ten, whose exponents stand raised
+    if abs(steps[0]) == 1 and min(values) >= 99:
+        return None  # years, numbers of pages or notes, or powers of ten, whose exponents stand raised
     slope = (values[-1] - values[0]) / (places[-1] - places[0])
     start = values[0] - slope * places[0]
     if any(abs(slope * place + start - value) > _EVEN * abs(values[-1] - values[0])

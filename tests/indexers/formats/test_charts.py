@@ -112,12 +112,25 @@ def _ruled_table() -> Drawing:
     return Drawing(ticks=[0, 20, 40, 60, 80, 100]).names(["$", "$", "$", "$"]).bars([0.6] * 4)
 
 
+def _counted_up(first: int) -> Drawing:
+    """Numbers that count up a column, as years, notes and pages do, beside filled rectangles."""
+    drawing = Drawing()
+    drawing.page = pymupdf.open().new_page(width=500, height=400)
+    for at in range(4):
+        drawing.page.insert_text((66, 303 - 50 * at), f"{first + at}", fontsize=9)
+        drawing.page.draw_line((90, 300 - 50 * at), (94, 300 - 50 * at))
+    return drawing.names(["a", "b", "c", "d"]).bars([20, 40, 60, 70])
+
+
 @pytest.mark.parametrize(
     "make",
     [
         _scattered,
         _second_axis,
         _ruled_table,
+        lambda: _counted_up(2015),
+        lambda: _counted_up(117),
+        lambda: _counted_up(1_020),
         lambda: Drawing().names(["(1,200)", "500", "291", "77"]).bars([0.6] * 4),
         lambda: Drawing().names(["a", "a", "b", "c"]).bars([10, 20, 30, 40]),  # a name twice
         lambda: Drawing().bars([10, 20, 30, 40]),  # no names
