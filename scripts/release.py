@@ -60,8 +60,8 @@ def check_lock(root: Path) -> Iterator[str]:
     for requirement in requirements(tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]):
         versions = pinned.get(canonicalize_name(requirement.name), [])
         if not any(requirement.specifier.contains(version, prereleases=True) for version in versions):
-            found = ", ".join(versions) or "nothing"
-            yield f"{LOCK}: {requirement} is required, {found} is locked: run python scripts/release.py lock"
+            locked = ", ".join(versions) or "nothing"
+            yield f"{LOCK}: {requirement} is required, {locked} is locked: run python scripts/release.py lock"
 
 
 def requirements(project: dict[str, Any]) -> Iterator[Requirement]:

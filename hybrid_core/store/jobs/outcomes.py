@@ -49,16 +49,16 @@ class NewEvent:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-def log(connection: Connection, happenings: Sequence[NewEvent]) -> None:
+def log(connection: Connection, new_events: Sequence[NewEvent]) -> None:
     """Write events with their numbers. Call it last in a transaction: the counter is locked until the commit."""
-    if not happenings:
+    if not new_events:
         return
     at = connection.scalar(_NOW)
-    first = take(connection, _COUNTER, len(happenings))
+    first = take(connection, _COUNTER, len(new_events))
     values = [
-        {"number": first + n, "job_id": happening.job, "library": happening.library, "at": at, "kind": happening.kind,
-         "detail": to_json(happening.detail)}
-        for n, happening in enumerate(happenings)
+        {"number": first + n, "job_id": event.job, "library": event.library, "at": at, "kind": event.kind,
+         "detail": to_json(event.detail)}
+        for n, event in enumerate(new_events)
     ]  # fmt: skip
     connection.execute(_INSERT, values)
 

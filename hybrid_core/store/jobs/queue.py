@@ -320,7 +320,7 @@ class JobQueue:
         with self._store.writing() as connection:
             happened = self._expire(connection)
             log(connection, happened)
-        return len({happening.job for happening in happened})
+        return len({event.job for event in happened})
 
     def lapse(self, gone: Collection[str]) -> None:
         """End the leases of dead workers at once, before they expire."""

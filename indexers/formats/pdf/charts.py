@@ -97,8 +97,8 @@ def read_charts(page: pymupdf.Page) -> list[TableBox]:
     if upright or len(bars) < _LEAST_MARKS:
         return upright
     lying = _read(
-        [label.turned() for label in labels], [bar.turned() for bar in bars], [], [_turned(box) for box, _ in strokes],
-        below=False, swatches=bars, legend=labels,
+        [label.turned() for label in labels], [bar.turned() for bar in bars], [],
+        [(_turned(box), colour) for box, colour in strokes], below=False, swatches=bars, legend=labels,
     )  # fmt: skip
     return [TableBox(_turned_back(table.box), table.rows, table.heads, table.lines) for table in lying]
 
@@ -164,12 +164,11 @@ def _polyline(items: Sequence[tuple[Any, ...]]) -> tuple[tuple[float, float], ..
 
 
 def _read(
-    labels: Sequence[_Label], bars: Sequence[_Bar], lines: Sequence[_Line], strokes: Sequence[Any], *,
-    below: bool, swatches: Sequence[_Bar] = (), legend: Sequence[_Label] = (),
+    labels: Sequence[_Label], bars: Sequence[_Bar], lines: Sequence[_Line],
+    strokes: Sequence[tuple[Box, Colour]], *, below: bool, swatches: Sequence[_Bar] = (), legend: Sequence[_Label] = (),
 ) -> list[TableBox]:  # fmt: skip
     """Read charts whose values go up the page; ``below`` says on which side of the bars their names are."""
-    plain = [item if below else (item, ()) for item in strokes]
-    axes = _axes(labels, [box for box, _ in plain])
+    axes = _axes(labels, [box for box, _ in strokes])
     tables = []
     for axis in axes:
         left = max(label.box[2] for label in axis.labels)
@@ -185,7 +184,7 @@ def _read(
         if not (inner or drawn) or any(not _has_marks(other, axes, bars, lines) for other in others):
             continue  # a second value axis: which marks are whose cannot be told
         chart = _Chart(axis, labels, inner, drawn, below)
-        named = _Legend(legend or labels, swatches or bars, [pair for pair in plain if below])
+        named = _Legend(legend or labels, swatches or bars, strokes if below else ())
         table = chart.table(named)
         if table is not None:
             tables.append(table)

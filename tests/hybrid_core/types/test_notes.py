@@ -151,7 +151,7 @@ FILE_ERRORS = frozenset(
 
 
 def test_errors_name_their_file_apart_from_their_message() -> None:
-    """What reads a message without its file never cuts it off the text."""
+    """Keep the file out of the message, so that readers of the message never cut it off."""
     for room in ROOMS:
         for file in (ROOT / room).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text("utf-8"))):
