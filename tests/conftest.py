@@ -42,6 +42,7 @@ for name in list(os.environ):
     own = name.startswith("PAGEINDEX_") and name not in ("PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY")
     if own or name.lower().endswith("_proxy") or name in _SHOWN:
         del os.environ[name]
+os.environ["PAGEINDEX_OUTLINE"] = "fast"  # the layout model takes most of a small file's time: see default_outlines
 
 
 @pytest.hookimpl(wrapper=True)
@@ -69,6 +70,12 @@ def _home_of_its_own(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         shares = "library" in request.fixturenames
         url = request.getfixturevalue("library_url" if shares else "postgres_url")
         monkeypatch.setenv(homes.VARIABLE, url if shares else postgres.new_database(url))
+
+
+@pytest.fixture
+def default_outlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refine outlines as a user's engine does; elsewhere the tests ask for the fast ones."""
+    monkeypatch.delenv("PAGEINDEX_OUTLINE")
 
 
 @pytest.fixture

@@ -31,6 +31,8 @@ FENCE = re.compile(r"^ *(?:`{3,}|~{3,})\s*(?:console|python|bash|sh|shell|py|pyc
 REPORTS = ("report.pdf", "report-2023.pdf", "report-2024.pdf", "report-2025.pdf", "q1.pdf", "q2.pdf", "a.pdf")
 FOLDERS = (".", "Documents/reports", "filings", "reports", "documents", "scans/2025")
 
+pytestmark = pytest.mark.usefixtures("default_outlines")
+
 
 class Block(NamedTuple):
     kind: str

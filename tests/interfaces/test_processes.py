@@ -18,7 +18,7 @@ from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.conftest import Cli
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("default_outlines")]
 
 DOCUMENTS, PAGES = 16, 4
 

@@ -39,7 +39,7 @@ from tests.homes import OwnHome, settings_of
 from tests.indexers.enrich.test_stage import thinking
 from tests.postgres import catalog_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("default_outlines")]
 
 
 @pytest.fixture
