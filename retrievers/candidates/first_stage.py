@@ -138,7 +138,15 @@ class FirstStage:
             return []
         counted = self._counted(scope)
         index = self.index if counted is None else self.index.within(counted)
-        return of_published(index.search(Query("bm25", _arrays(query), scoring.hits, scope)), self.view.contents)
+        hits = index.search(Query("bm25", _arrays(query), scoring.hits, scope))
+        published = of_published(hits, self.view.contents)
+        if len(published) < len(hits):  # versions that were replaced after the index or the documents were read
+            self.contents.gone.update(
+                content_id
+                for doc_id in {hit.doc_id for hit in hits}.difference(hit.doc_id for hit in published)
+                if (content_id := self.view.contents.get(doc_id)) is not None
+            )
+        return published
 
     def _counted(self, scope: Collection[str] | None) -> list[CountedDocument] | None:
         """Return the documents of a small scope with their term counts, None if the scope is large or mostly not in

@@ -5,21 +5,25 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hybrid_core.errors import StoreError
+from hybrid_core.errors import PageIndexError, StoreError
 from hybrid_core.store.index.edge import shard
 from hybrid_core.store.index.edge.folders import read_state
+from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.engine.index import indexing
 from hybrid_pageindex.engine.search import handles
 from hybrid_pageindex.engine.search.handles import index_folder
 from hybrid_pageindex.engine.search.indexes import Indexes
+from hybrid_pageindex.engine.search.views import LibraryViews
 from tests.conftest import Cli
 from tests.homes import settings_of
 from tests.postgres import catalog_of
@@ -250,3 +254,80 @@ def test_a_script_that_forgets_to_close_ends_and_leaves_a_whole_index(tmp_path: 
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True)
     state = read_state(index_folder(home, "default") / "state.json")
     assert ended.stderr == "" and state is not None and not state.writing and state.position > 1
+
+
+@pytest.mark.parametrize("followed", [False, True], ids=["index-behind", "index-ahead"])
+@pytest.mark.parametrize("moment", ["after the index was opened", "after the documents were read"])
+def test_a_document_that_is_replaced_while_a_search_opens_is_found(
+    reading: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, followed: bool
+) -> None:
+    """Whichever version it is: its pages are neither missing nor without their scores."""
+    path = tmp_path / "lamps.md"
+    path.write_text("# Lamps\n\nCalm harbours.\n\n## Lanterns\n\nThe port of Vesna ships amber lanterns.\n")
+    run(reading.index(path))
+    before = search(reading)
+    assert names(before)[0] == "lamps.md" and before.results[0].score > 0.5
+    replaced = []
+
+    def replace_once() -> None:
+        if not replaced:
+            replaced.append(True)
+            path.write_text(f"{path.read_text()}\n\n## Oil\n\nThe oil is from Karst.\n")
+            with closing(Engine(tmp_path / "home")) as other:
+                run(other.index(path))
+            if followed:
+                reading._indexes().ready("default")
+
+    owner, name = (Indexes, "searchable") if moment == "after the index was opened" else (LibraryViews, "published")
+    original = getattr(owner, name)
+
+    def replaced_after(*arguments: object) -> object:
+        opened = original(*arguments)
+        replace_once()
+        return opened
+
+    monkeypatch.setattr(owner, name, replaced_after)
+    found = search(reading)
+    assert replaced and names(found)[0] == "lamps.md"
+    assert found.results[0].score > 0.5, found
+    assert not [note for note in found.notes if note.code == "search.gone"]
+
+
+def test_publications_that_update_the_index_at_once_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one begins while the first one ends, which optimises and closes the index."""
+    began, failures = threading.Event(), []
+    settle, catch_up = VectorIndex.settle, VectorIndex.catch_up
+
+    def settled(index: VectorIndex) -> None:
+        began.wait(1)  # at the latest then: the second one waits where it must not disturb
+        settle(index)
+
+    def caught_up(index: VectorIndex, *arguments: Any, **options: Any) -> None:
+        if threading.current_thread() is second:
+            began.set()
+            time.sleep(0.2)
+        catch_up(index, *arguments, **options)
+
+    def follow() -> None:
+        try:
+            engine._indexes().follow("default")
+        except PageIndexError as error:
+            failures.append(error.message)
+
+    with closing(Engine(tmp_path / "home")) as engine:
+        run(engine.index(written(tmp_path / "first", 2)))
+        with closing(Engine(tmp_path / "home")) as other:
+            monkeypatch.setattr(indexing, "follow", lambda *_: ())
+            run(other.index(written(tmp_path / "next", 3)))
+        monkeypatch.setattr(VectorIndex, "settle", settled)
+        monkeypatch.setattr(VectorIndex, "catch_up", caught_up)
+        second = threading.Thread(target=follow)
+        first = threading.Thread(target=follow)
+        first.start()
+        second.start()
+        first.join()
+        second.join()
+        assert not failures
+        assert len(names(search(engine))) == 5

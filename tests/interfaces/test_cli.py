@@ -411,6 +411,7 @@ def test_help_imports_no_heavy_package() -> None:
     assert not heavy & {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
 
 
+@pytest.mark.usefixtures("default_outlines")  # any setting is checked with pydantic
 def test_searching_imports_only_what_it_needs(library: Engine) -> None:
     """PyMuPDF alone takes 0.8 s to import, pydantic 0.1."""
     script = (

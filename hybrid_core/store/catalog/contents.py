@@ -277,7 +277,7 @@ class Contents:
     """Reader of published contents by id, with a short read for each call.
 
     A content never changes, so reads at different times are consistent, and no connection is occupied while a model
-    runs. ``gone`` collects requested ids whose contents were removed meanwhile.
+    runs. ``gone`` collects the ids of contents that were removed or replaced meanwhile.
     """
 
     def __init__(self, catalog: SnapshotSource) -> None:

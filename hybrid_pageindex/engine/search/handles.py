@@ -48,6 +48,7 @@ class IndexHandle:
     index: VectorIndex | None = None
     made_for: tuple[Mapping[str, str | int], str] | None = None  # manifest and epoch with which it was opened
     searched: bool = False  # whether this process has searched it since it was opened
+    following: int = 0  # threads that update it after a publication
     behind: bool = False  # whether it was behind the log at the last search
     failure: str = ""  # why the last update failed
     tries_at: float = 0.0  # when a failed opening is repeated (monotonic)

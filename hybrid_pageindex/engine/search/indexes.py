@@ -209,9 +209,16 @@ class Indexes:
         def bring_up(index: VectorIndex, plan: IndexPlan) -> None:
             index.catch_up(plan.source, plan.newest.seq, lambda: stopped() or handle.enough())
 
-        index = self._brought_up(library, bring_up, searched=False)
         with handle.lock:
-            if not handle.searched and handle.index is index and self.backend == "embedded":
+            handle.following += 1
+        try:
+            index = self._brought_up(library, bring_up, searched=False)
+        finally:
+            with handle.lock:
+                handle.following -= 1
+        with handle.lock:
+            unused = not handle.searched and not handle.following and handle.index is index
+            if unused and self.backend == "embedded":
                 index.settle()
                 handle.close()  # other processes search with it
 

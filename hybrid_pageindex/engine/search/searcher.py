@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, PageIndexError
 from hybrid_core.llm.budget import charged
@@ -203,6 +203,19 @@ def _mostly(document: UnreadDocument) -> bool:
 
 
 _T = TypeVar("_T")
+_TRIES = 4  # to search while documents are replaced; one more is needed only if another is replaced in milliseconds
+
+
+class Opened(NamedTuple):
+    """The opened libraries of one search.
+
+    ``documents`` are those that pass its filters. ``timings`` are the milliseconds for opening and embedding.
+    """
+
+    resources: SearchResources
+    documents: Mapping[str, Document]
+    timings: dict[str, float]
+    scope: Scope
 
 
 class Searcher:
@@ -258,8 +271,10 @@ class Searcher:
         """
 
         def score(wished: SearchRequest) -> SearchState:
-            resources = self._opened(wished, None, libraries_of(self._catalog, wished))[0]
-            return run_stages(before("walk", self._stages), SearchState.begin(wished, resources))[0]
+            return self._current(
+                lambda: self._opened(wished, None, libraries_of(self._catalog, wished)),
+                lambda opened: self._until("walk", wished, opened.resources),
+            )
 
         def work() -> list[SectionScores]:
             if document is not None:
@@ -272,11 +287,13 @@ class Searcher:
         """Return the candidate pages of a search with their features, and the signals of the evidence level."""
 
         def work() -> CandidateFeatures:
-            resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
-            state = run_stages(before("reasoning", self._stages), SearchState.begin(request, resources))[0]
+            state = self._current(
+                lambda: self._opened(request, None, libraries_of(self._catalog, request)),
+                lambda opened: self._until("reasoning", request, opened.resources),
+            )
             ranking = state.ranking
             pages = [(ranking.pages[visit.doc].candidate.document.doc_id, visit.page) for visit in ranking.visits[:5]]
-            features = candidate_features(ranking.table, resources.ranking)
+            features = candidate_features(ranking.table, state.resources.ranking)
             return replace(features, signals=state.outcome.signals, first=tuple(pages))
 
         return self._opening_again(work, request)
@@ -298,9 +315,14 @@ class Searcher:
         libraries = reread(partial(libraries_of, self._catalog, request))
         request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
         # Only what a search reads is read again, here and in Contents, so that no model is asked twice.
-        resources, documents, timings, scope = reread(partial(self._opened, request, reasoner, libraries))
-        with charged_to(libraries) if reasoner else nullcontext():
-            result = search(request, resources, stages)
+        opening = partial(reread, partial(self._opened, request, reasoner, libraries))
+        if reasoner:
+            opened = self._current(opening, partial(self._probed, request))
+            with charged_to(libraries):
+                result = search(request, opened.resources, stages)
+        else:
+            opened, result = self._current(opening, lambda opened: (opened, search(request, opened.resources, stages)))
+        resources, documents, timings, scope = opened
         timings |= {**result.timings_ms, "total": (time.perf_counter() - began) * 1000}
         rounded = {name: round(value, 3) for name, value in timings.items()}
         index = resources.index
@@ -321,12 +343,28 @@ class Searcher:
         mark_asked(self._catalog, [documents[page.doc_id] for page in results if page.doc_id in documents])
         return replace(result, results=results, timings_ms=rounded, notes=notes, unread=unread)
 
-    def _opened(
-        self, request: SearchRequest, reasoner: Reasoner | None, libraries: Sequence[Library]
-    ) -> tuple[SearchResources, Mapping[str, Document], dict[str, float], Scope]:
-        """Return the resources of a search, its filtered documents, the milliseconds for opening and embedding, and its
-        scope.
+    def _current(self, opening: Callable[[], Opened], work: Callable[[Opened], _T]) -> _T:
+        """Return the result of read-only work on opened libraries.
+
+        Open them and work again, a few times at most, if a document was replaced meanwhile: neither of its versions
+        would be found.
         """
+        for _ in range(_TRIES):
+            opened = opening()
+            result = work(opened)
+            if not opened.resources.contents.gone:
+                break
+        return result
+
+    def _probed(self, request: SearchRequest, opened: Opened) -> Opened:
+        """Run the first pass, which notices replaced documents, before a model is asked."""
+        self._until("routing", request, opened.resources)
+        return opened
+
+    def _until(self, stage: str, request: SearchRequest, resources: SearchResources) -> SearchState:
+        return run_stages(before(stage, self._stages), SearchState.begin(request, resources))[0]
+
+    def _opened(self, request: SearchRequest, reasoner: Reasoner | None, libraries: Sequence[Library]) -> Opened:
         began = time.perf_counter()
         knowledge, ranking = self._knowledge(request.expert), find_ranking(self._ranking)
         opened_libraries, behind = [], []
@@ -354,7 +392,7 @@ class Searcher:
         resources = SearchResources(
             view, joined.index, contents, self._contents, knowledge, embedding, ranking, reasoner, embed
         )
-        return resources, documents, timings, joined
+        return Opened(resources, documents, timings, joined)
 
     def _knowledge(self, name: str) -> Expert:
         """Return the expert knowledge of that name with the user's nicknames of organisations.
