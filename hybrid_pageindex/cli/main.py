@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,8 @@ def _run(typed: Sequence[str]) -> int:
         options = build_parser(typed).parse_args(typed)
         if "run_command" in options:  # a command of another package
             return int(options.run_command(options))
+        if options.command == "search" and options.daemon and _searched_by_server(options):
+            return DONE
         gc.disable()  # imported objects stay, and collecting garbage among them takes a tenth of the start
         from hybrid_pageindex.cli.commands import run_command  # imports the engine
 
@@ -69,6 +72,18 @@ def _run(typed: Sequence[str]) -> int:
             output.dump({"error": body})
         code = _report_failure(f"{error.message} {error.command_advice}".strip())
         return USAGE if isinstance(error, UsageError) else code
+
+
+def _searched_by_server(options: argparse.Namespace) -> bool:
+    """Search by a running server, without the imports of the engine. Return False if there is none."""
+    from hybrid_pageindex.config.settings import load_settings
+
+    settings = load_settings(getattr(options, "home", None))
+    if not (settings.storage_path / "server.json").is_file():
+        return False
+    from hybrid_pageindex.cli.search import search_by_server
+
+    return search_by_server(settings, options)
 
 
 def _report_failure(why: str) -> int:

@@ -115,6 +115,10 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         action="store_true",
         help="show the parts of each score, the matched terms (stems) and the section's score",
     )
+    search.add_argument(
+        "--no-daemon", dest="daemon", action="store_false",
+        help="open the libraries in this process, even if the command 'serve' runs on the same home",
+    )  # fmt: skip
     ask = commands.add_parser(
         "ask", parents=[question_options], help="answer a question with citations (needs a language model)"
     )

@@ -6,9 +6,9 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape as escape_markup
@@ -18,6 +18,7 @@ from hybrid_core.text.names import has_cjk
 from hybrid_core.text.prose import counted
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.answers import Answer
+from hybrid_core.types.notes import without_codes
 from hybrid_core.types.requests import OPTIONS, SearchRequest
 from hybrid_core.types.results import ReasoningStep, Receipt, SearchResult
 from hybrid_core.types.usage import Usage
@@ -33,16 +34,19 @@ from hybrid_pageindex.cli.console import (
     wants_json_output,
 )
 from hybrid_pageindex.cli.output import dump, visible
-from hybrid_pageindex.engine.engine import Engine
 
 if TYPE_CHECKING:
+    from hybrid_pageindex.config.running import RunningServer
+    from hybrid_pageindex.config.settings import Settings
     from hybrid_pageindex.engine.documents.comparison import Comparison, SectionChange, SectionSide
+    from hybrid_pageindex.engine.engine import Engine
     from hybrid_pageindex.engine.search.grep import GrepResult
 
 _WORD = re.compile(r"[^\W_]+(?:[.,'’-][^\W_]+)*")
 _BOLD, _END = "[bold not italic]", "[/]"
 _GAPS = 2  # maximum gaps of a section to print with a page
 _STEP_LENGTH = 160  # maximum characters of a step
+_SERVER_SECONDS = 30.0  # seconds to wait for a running server
 
 
 async def search_command(engine: Engine, options: argparse.Namespace) -> int:
@@ -51,8 +55,53 @@ async def search_command(engine: Engine, options: argparse.Namespace) -> int:
     if wants_json_output(options):
         dump(result.to_dict())
     else:
-        show_search_result(result, parts=options.why, effort=options.why or options.effort in ("auto", "deep"))
+        _show(result, options)
     return 0
+
+
+def search_by_server(settings: Settings, options: argparse.Namespace) -> bool:
+    """Search by the server that runs on the home, and print its result.
+
+    Return False if there is none, or if it cannot answer as this process would. A model's steps are shown as they
+    happen, so this process asks the model itself.
+    """
+    from hybrid_pageindex.config.running import find_running
+
+    request = _read_request(options)
+    if settings.llm_model and (options.effort or settings.effort) != "fast":
+        return False
+    server = find_running(settings)
+    body = server and _answer_of(server, {name: getattr(request, name) for name in ("question", *OPTIONS)})
+    if not body:
+        return False
+    if wants_json_output(options):
+        dump(without_codes(json.loads(body)))
+        return True
+    from pydantic import TypeAdapter
+
+    _show(TypeAdapter(SearchResult).validate_python(without_codes(json.loads(body))), options)
+    return True
+
+
+def _answer_of(server: RunningServer, fields: Mapping[str, Any]) -> bytes:
+    """Return the server's JSON result of a search, b"" if it does not answer or refuses."""
+    from http.client import HTTPException
+    from urllib.error import URLError
+    from urllib.request import ProxyHandler, Request, build_opener
+
+    data = json.dumps({name: value for name, value in fields.items() if value not in (None, ())}).encode()
+    headers = {"Authorization": f"Bearer {server.secret}", "Content-Type": "application/json"}
+    try:
+        request = Request(f"{server.url}api/v1/search", data, headers)
+        with build_opener(ProxyHandler({})).open(request, timeout=_SERVER_SECONDS) as response:
+            body: bytes = response.read()
+    except (URLError, HTTPException, OSError, ValueError):
+        return b""
+    return body
+
+
+def _show(result: SearchResult, options: argparse.Namespace) -> None:
+    show_search_result(result, parts=options.why, effort=options.why or options.effort in ("auto", "deep"))
 
 
 async def ask_command(engine: Engine, options: argparse.Namespace) -> int:

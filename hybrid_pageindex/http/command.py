@@ -19,6 +19,7 @@ from types import FrameType
 import uvicorn
 
 from hybrid_core.errors import PageIndexError, StoreError, UsageError
+from hybrid_pageindex.config.running import RunningServer, remove_record, write_record
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.http.app import Listening, build_app
 from hybrid_pageindex.http.identity import Proxy, Start
@@ -83,16 +84,23 @@ class _Uvicorn(uvicorn.Server):
         self._server, self._options = server, options
         self._signing_in = f"{address}#token={start.token}"
         self._printed = address if start.chosen else self._signing_in  # a token that was set is no matter of a log
+        self._record = RunningServer(_local(address), start.commands)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             sys.stderr.write(f"Serving {self._server.engine.home} at {self._printed}\n")
             sys.stderr.flush()
+            with suppress(OSError):  # a home that cannot be written: commands open it themselves
+                write_record(self._server.engine.settings, self._record)
             if self._options.open:
                 await asyncio.to_thread(webbrowser.open, self._signing_in)
                 with suppress(PageIndexError):  # the first page image reports the error
                     await self._server.engine.pictures.prepare()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        remove_record(self._server.engine.settings, self._record)
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._server.ending.set()
@@ -116,6 +124,11 @@ def _bind(listening: Listening) -> socket.socket:
         why = f"{listening.host}:{listening.port} cannot be opened for listening ({error.strerror})."
         raise StoreError(why, "Choose another --port.") from error
     return listener
+
+
+def _local(address: str) -> str:
+    """Return the address by which this machine reaches a server that listens on all its addresses."""
+    return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def _bracket_ipv6(host: str) -> str:

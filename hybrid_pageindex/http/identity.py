@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers
@@ -39,17 +39,21 @@ _SIGNED_OUT = (
 _MAX_SECRETS = 1000  # maximum secrets in the cache
 _SECONDS = 2.0  # seconds until a secret is looked up again; a token revoked by another process is accepted until then
 OWNER = Caller("start", "owner", {EVERYWHERE: "admin"})
+COMMANDS = Caller("commands", "command line", {EVERYWHERE: "read"})
+"""The commands of the home's owner, which find the server's second secret in the home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """The token that a server is started with.
 
-    Its holder has all rights. ``chosen`` is True if the user set the token.
+    Its holder has all rights. ``chosen`` is True if the user set the token. ``commands`` is the secret of commands on
+    the same home, which may only read.
     """
 
     token: str
     chosen: bool
+    commands: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     @property
     def parent(self) -> str:
@@ -60,7 +64,11 @@ class Start:
         return f"start:{hashlib.sha256(self.token.encode()).hexdigest()[:32]}" if self.chosen else "start"
 
     def fits(self, secret: str) -> bool:
-        return hmac.compare_digest(secret.encode("utf-8", "surrogatepass"), self.token.encode())
+        return _equal(secret, self.token)
+
+
+def _equal(secret: str, expected: str) -> bool:
+    return hmac.compare_digest(secret.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,8 @@ class Callers:
     async def by_secret(self, secret: str) -> Caller | None:
         if self.start.fits(secret):
             return OWNER
+        if _equal(secret, self.start.commands):
+            return COMMANDS
         if (token := self._held.get(secret_hash(secret))) is not None:
             opened_with = await self.by_secret(token)
             return opened_with and replace(opened_with, by_cookie=True)

@@ -22,6 +22,7 @@ from hybrid_pageindex.engine.accounts import SESSION_SECONDS, NewToken, UsageRep
 from hybrid_pageindex.engine.libraries.libraries import HomeSize
 from hybrid_pageindex.engine.models.models import LocalServer, find_local_servers
 from hybrid_pageindex.http.errors import Refusal, error_payload
+from hybrid_pageindex.http.identity import COMMANDS
 from hybrid_pageindex.http.models import (
     EXPERT_PATTERN,
     QUESTION,
@@ -146,7 +147,7 @@ async def session(caller: AnyCaller) -> Response:
 async def sign_in(request: Request, server: ServerState, body: SignIn) -> Response:
     """Exchange a token for a cookie that scripts cannot read."""
     caller = await server.callers.by_secret(body.token.strip())
-    if caller is None or caller.by_cookie:
+    if caller is None or caller.by_cookie or caller is COMMANDS:
         raise Refusal(
             401, "token_refused", "This token is not valid.", "Open the address that the command 'serve' printed."
         )
