@@ -89,10 +89,10 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            sys.stderr.write(f"Serving {self._server.engine.home} at {self._printed}\n")
-            sys.stderr.flush()
             with suppress(OSError):  # a home that cannot be written: commands open it themselves
                 write_record(self._server.engine.settings, self._record)
+            sys.stderr.write(f"Serving {self._server.engine.home} at {self._printed}\n")
+            sys.stderr.flush()
             if self._options.open:
                 await asyncio.to_thread(webbrowser.open, self._signing_in)
                 with suppress(PageIndexError):  # the first page image reports the error
