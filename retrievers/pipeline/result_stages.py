@@ -284,6 +284,7 @@ def _pointers(result: PageFound, place: tuple[Content, int], texts: PageTexts) -
 
 def _lacking(ranking: Ranking, missing: Sequence[str]) -> Note:
     """Return the note that a document has no parts with these names."""
-    name = ranking.pages[ranking.visits[0].doc].candidate.document.name
+    first = ranking.visits[0].doc if ranking.visits else 0
+    name = ranking.pages[first].candidate.document.name
     places = [Note("search.quoted", name=place) for place in missing]
     return Note("search.no-such-place", document=name, places=places)

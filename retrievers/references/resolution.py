@@ -243,8 +243,8 @@ def _by_number(
     leads = lead("reference", visits, pages, docs, places, lambda scores: bool(asked_beside(scores)))
     if any(reference.kind == "page" for reference in named):
         leads = replace(leads, page_terms={place: asked_beside(pages[place[0]]) for place in leads.reasons})
-    if not alone and not any(_is_named(pages[doc].candidate.document, question) for doc in docs):
-        return leads  # the question does not identify the document
+    if not docs or not (alone or any(_is_named(pages[doc].candidate.document, question) for doc in docs)):
+        return leads  # no page matches, or the question does not identify the document
     missing = [reference.written for reference in named if reference not in located and not is_year(reference.number)]
     return replace(leads, missing=missing, settled=leads.settled and not missing) if missing else leads
 
