@@ -53,8 +53,8 @@ VARIANTS = (
     Variant("100 pages of the coarse pass", {"first_stage.hits": 100}),
     Variant("20 pages of each document searched wholly", {"documents.pages": 20}),
     Variant("80 pages of each document searched wholly", {"documents.pages": 80}),
-    Variant("4 documents searched wholly", {"documents.most": 4}),
-    Variant("16 documents searched wholly", {"documents.most": 16}),
+    Variant("4 documents searched wholly", {"documents.limit": 4}),
+    Variant("16 documents searched wholly", {"documents.limit": 16}),
     Variant("k1 1.2 instead of 2 within documents", {"pages.k1": 1.2}),
     Variant("b .75 instead of 1 within documents", {"pages.b": 0.75}),
 )

@@ -15,6 +15,7 @@ import hybrid_core  # noqa: F401 - before any library: it switches their telemet
 if TYPE_CHECKING:
     __version__: str
     from hybrid_core.errors import PageIndexError
+    from hybrid_core.types.exhaustive import CompareRequest, GrepRequest
     from hybrid_core.types.requests import SearchRequest
     from hybrid_core.types.results import SearchResult
     from hybrid_pageindex.config.settings import Settings, load_settings
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "STAGES", "Candidates", "Engine", "Outcome", "PageIndexError", "Query", "Ranking", "SearchRequest", "SearchResult",
-    "SearchState", "Settings", "Stage", "SyncEngine", "__version__", "inserted", "load_settings", "run", "stage",
-    "without",
+    "STAGES", "Candidates", "CompareRequest", "Engine", "GrepRequest", "Outcome", "PageIndexError", "Query",
+    "Ranking", "SearchRequest", "SearchResult", "SearchState", "Settings", "Stage", "SyncEngine", "__version__",
+    "inserted", "load_settings", "run", "stage", "without",
 ]  # fmt: skip
 
 _HOME = {
@@ -46,6 +47,8 @@ _HOME = {
     "SyncEngine": "hybrid_pageindex.sync",
     "Settings": "hybrid_pageindex.config.settings",
     "load_settings": "hybrid_pageindex.config.settings",
+    "CompareRequest": "hybrid_core.types.exhaustive",
+    "GrepRequest": "hybrid_core.types.exhaustive",
     "SearchRequest": "hybrid_core.types.requests",
     "SearchResult": "hybrid_core.types.results",
     "PageIndexError": "hybrid_core.errors",

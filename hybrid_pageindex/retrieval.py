@@ -8,10 +8,11 @@ from functools import wraps
 from typing import Any, Protocol, Unpack
 
 from hybrid_core.errors import PageIndexError
+from hybrid_core.types.exhaustive import GrepFields, GrepRequest
 from hybrid_core.types.requests import SearchFields, search_request
 from hybrid_core.types.results import PageFound, SearchResult
 from hybrid_pageindex.engine.documents.reading import PageRead
-from hybrid_pageindex.engine.search.grep import GrepResult, Listed
+from hybrid_pageindex.engine.search.grep import GrepResult
 
 _TOOL_PAGES = 5  # that an agent reads at once
 _TOOL_DOCUMENTS = 50  # that a count lists
@@ -89,9 +90,7 @@ def _retrieved(page: PageFound, text: str, score: float) -> RetrievedPage:
 class ToolSource(Source, Protocol):
     """A source of pages that also counts words: an ``Engine``, or a ``client.Client`` of a server."""
 
-    async def grep(
-        self, pattern: str, *, library: str | Sequence[str] | None = None, listed: Listed = "pages", most: int = 20
-    ) -> GrepResult: ...
+    async def grep(self, pattern: str | GrepRequest, **fields: Unpack[GrepFields]) -> GrepResult: ...
 
 
 def page_tools(source: ToolSource, *, library: str | None = None, top_k: int = 5) -> list[AgentTool]:
@@ -130,7 +129,7 @@ def page_tools(source: ToolSource, *, library: str | None = None, top_k: int = 5
         Args:
             words: A word, a phrase, or the beginning of a word with a star.
         """
-        result = await source.grep(words, library=library, listed="documents", most=_TOOL_DOCUMENTS)
+        result = await source.grep(words, library=library, listed="documents", limit=_TOOL_DOCUMENTS)
         listed = [{"document": each.doc_id, "name": each.document, "pages": each.pages} for each in result.documents]
         totals = {"total_documents": result.total_documents, "total_pages": result.total_pages}
         return totals | {"complete": result.complete, "documents": listed}

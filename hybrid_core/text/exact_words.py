@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from hybrid_core.errors import UsageError
 from hybrid_core.text.tokens import fold
+from hybrid_core.types.exhaustive import MAX_PATTERN
 
 _UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LAST = 0x2FFFF
@@ -33,7 +34,6 @@ _SIGNS = {
 }  # fmt: skip
 _MOST_PIECES = 8  # maximum pieces of one word that is hyphenated over several lines
 _LONGEST_RUN = 8  # maximum run of letters in which overlapping ligatures are matched
-LONGEST = 500  # maximum characters of a query
 
 
 def count_words(text: str) -> Counter[str]:
@@ -99,8 +99,8 @@ class WordQuery:
         written = unicodedata.normalize("NFC", written).strip()
         if not written.strip("*").strip():
             raise UsageError("The pattern is empty.", "Give a word or a phrase to search for.")
-        if len(written) > LONGEST:
-            raise UsageError(f"The pattern has {len(written)} characters.", f"Use at most {LONGEST}.")
+        if len(written) > MAX_PATTERN:
+            raise UsageError(f"The pattern has {len(written)} characters.", f"Use at most {MAX_PATTERN}.")
         self._written = written
         self.words, self.exact, _ = _parse_query(written)
         signs = {_SIGNS.get(sign, sign) for sign in written if not sign.isalnum()}

@@ -161,7 +161,7 @@ def search_request(question: str | SearchRequest, fields_given: SearchFields) ->
 
     Raise UsageError for an unknown argument; the message suggests similar names.
     """
-    check_options(fields_given)
+    check_options(fields_given, SearchFields.__annotations__, "search")
     values: dict[str, Any] = {**fields_given}
     if (library := values.pop("library", None)) is not None:
         values["libraries"] = several(library)
@@ -170,14 +170,13 @@ def search_request(question: str | SearchRequest, fields_given: SearchFields) ->
     return SearchRequest(question, **values)
 
 
-def check_options(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for a name that is not an option of a search. The message suggests similar names."""
-    names = SearchFields.__annotations__
+def check_options(values: Mapping[str, Any], names: Mapping[str, Any], call: str) -> None:
+    """Raise UsageError for a name that is not an option of a call. The message suggests similar names."""
     for name in values:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
             advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
-            raise UsageError(f"A search has no option '{name}'.", advice)
+            raise UsageError(f"A {call} has no option '{name}'.", advice)
 
 
 def several(value: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:

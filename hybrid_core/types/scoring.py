@@ -38,7 +38,7 @@ class DocumentScoring:
     """Selection of documents that are searched completely, besides those of the hits. Source: docs/lab/ranking.md."""
 
     # maximum number of documents that the question names; the limit does not apply if the question asks for more
-    most: int = 8
+    limit: int = 8
     best: int = 3  # number of documents with the best DocScores
     pages: int = 40  # pages per document, chosen by the statistics of this document
     cards: float = 3.0  # weight of a card score of 1 in proportion to DocScore / best DocScore

@@ -33,7 +33,7 @@ _CITATION_STATES = {"changed": "changed since", "gone": "gone"}
 async def chat_command(engine: Engine, options: argparse.Namespace) -> int:
     json_wanted, conversations = getattr(options, "json", False), engine.conversations
     if options.action == "list":
-        listed = await conversations.listed(most=getattr(options, "most", 50), find=getattr(options, "find", ""))
+        listed = await conversations.listed(limit=getattr(options, "limit", 50), find=getattr(options, "find", ""))
         dump([item.to_dict() for item in listed]) if json_wanted else _show_conversations(listed)
     elif options.action == "show":
         id = await _find_conversation(conversations, options.conversation)
@@ -190,7 +190,7 @@ async def _find_conversation(conversations: Conversations, id: str) -> str:
         return (await conversations.get(id)).id
     matches = [
         conversation.id
-        for conversation in await conversations.listed(most=1000)
+        for conversation in await conversations.listed(limit=1000)
         if id and conversation.id.startswith(id)
     ]
     return matches[0] if len(matches) == 1 else (await conversations.get(id)).id

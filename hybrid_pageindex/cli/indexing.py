@@ -116,7 +116,7 @@ async def embed_command(engine: Engine, options: argparse.Namespace) -> int:
 
 async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.alive:
-        workers = (await engine.jobs.list(most=1)).workers
+        workers = (await engine.jobs.list(limit=1)).workers
         alive = sum(worker.kind == "worker" and worker.host.partition(":")[0] == platform.node() for worker in workers)
         dump({"alive": alive}) if wants_json_output(options) else show_workers_alive(alive)
         return 0 if alive else 1

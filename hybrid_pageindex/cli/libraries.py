@@ -143,7 +143,7 @@ async def jobs_command(engine: Engine, options: argparse.Namespace) -> int:
     json, library = getattr(options, "json", False), getattr(options, "library", None)
     if options.action in (None, "list"):
         queue = await engine.jobs.list(
-            library=library, status=getattr(options, "status", ()), most=getattr(options, "most", 50)
+            library=library, status=getattr(options, "status", ()), limit=getattr(options, "limit", 50)
         )
         dump(queue.to_dict()) if json else _show_jobs(queue)
     elif options.action == "show":

@@ -137,7 +137,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     grep.add_argument("--node", default="", metavar="NODE", help="search only this section; needs one --doc")
     grep.add_argument("--count", action="store_true", help="list documents with their counts instead of pages")
     grep.add_argument(
-        "--most", type=count, default=20, metavar="N", help="number of pages or documents to list (default: 20)"
+        "--limit", type=count, default=20, metavar="N", help="number of pages or documents to list (default: 20)"
     )
     grep.add_argument("--context", type=int, default=0, metavar="N", help="lines to show before and after a match")
     grep.add_argument("--cursor", default="", metavar="C", help="continue after the previous results")
@@ -152,7 +152,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     compare.add_argument("--left-node", default="", metavar="NODE", help="compare only this section of OLD")
     compare.add_argument("--right-node", default="", metavar="NODE", help="compare only this section of NEW")
-    compare.add_argument("--most", type=count, default=50, metavar="N", help="number of sections to list (default: 50)")
+    compare.add_argument(
+        "--limit", type=count, default=50, metavar="N", help="number of sections to list (default: 50)"
+    )
     compare.add_argument(
         "--each", type=count, default=20, metavar="N", help="changes to list per section (default: 20)"
     )
@@ -169,7 +171,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         "list", parents=[common], help="list the stored conversations, the most recent first"
     )
     listed_chats.add_argument(
-        "--most", type=count, default=50, metavar="N", help="number of entries to show (default: 50)"
+        "--limit", type=count, default=50, metavar="N", help="number of entries to show (default: 50)"
     )
     listed_chats.add_argument(
         "--find", default="", metavar="WORDS", help="show only conversations that contain these words"
@@ -270,7 +272,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     listed.add_argument(
         "--status", action="append", default=[], metavar="S", help="list only jobs with this status (repeatable)"
     )
-    listed.add_argument("--most", type=count, default=50, metavar="N", help="number of entries to show (default: 50)")
+    listed.add_argument("--limit", type=count, default=50, metavar="N", help="number of entries to show (default: 50)")
     shown = decisions.add_parser("show", parents=[common], help="show a job and its history")
     shown.add_argument("job", type=count, metavar="JOB")
     for name, what in (

@@ -18,6 +18,7 @@ from hybrid_core.text.names import has_cjk
 from hybrid_core.text.prose import counted
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.answers import Answer
+from hybrid_core.types.exhaustive import GrepRequest
 from hybrid_core.types.notes import without_codes
 from hybrid_core.types.requests import OPTIONS, SearchRequest
 from hybrid_core.types.results import ReasoningStep, Receipt, SearchResult
@@ -137,12 +138,13 @@ def _read_question(options: argparse.Namespace) -> str:
 
 
 async def grep_command(engine: Engine, options: argparse.Namespace) -> int:
-    result = await engine.grep(
-        options.pattern, regex=options.regex, library=options.libraries or None, all_libraries=options.all_libraries,
+    request = GrepRequest(
+        options.pattern, options.regex, tuple(options.libraries or ()), options.all_libraries,
         documents=options.documents, where=options.where or (), node=options.node,
-        listed="documents" if options.count else "pages", most=options.most, context=options.context,
+        listed="documents" if options.count else "pages", limit=options.limit, context=options.context,
         cursor=options.cursor,
     )  # fmt: skip
+    result = await engine.grep(request)
     dump(result.to_dict()) if wants_json_output(options) else show_grep(result)
     return 0
 
@@ -150,7 +152,7 @@ async def grep_command(engine: Engine, options: argparse.Namespace) -> int:
 async def compare_command(engine: Engine, options: argparse.Namespace) -> int:
     compared = await engine.compare(
         options.left, options.right, library=library_option(options), right_library=options.right_library,
-        left_node=options.left_node, right_node=options.right_node, most=options.most, each=options.each,
+        left_node=options.left_node, right_node=options.right_node, limit=options.limit, each=options.each,
         cursor=options.cursor,
     )  # fmt: skip
     dump(compared.to_dict()) if wants_json_output(options) else show_comparison(compared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
@@ -13,6 +13,15 @@ from pydantic import TypeAdapter
 
 from hybrid_core import errors
 from hybrid_core.types.answers import Answer
+from hybrid_core.types.exhaustive import (
+    CompareFields,
+    CompareRequest,
+    GrepFields,
+    GrepRequest,
+    changed_fields,
+    compare_request,
+    grep_request,
+)
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.client.conversations import ConversationsClient
@@ -23,7 +32,7 @@ from hybrid_pageindex.engine.documents.comparison import Comparison
 from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.engine.index.uploads import Uploaded
-from hybrid_pageindex.engine.search.grep import GrepResult, Listed
+from hybrid_pageindex.engine.search.grep import GrepResult
 
 _BINARY = {"Content-Type": "application/octet-stream"}
 
@@ -78,52 +87,19 @@ class Client(SubClient):
             return read_as(Answer, await self._wire.json("POST", "/ask", json=body))
         return read_as(Answer, await self._followed("/ask", body, "answer", on_step, on_text))
 
-    async def grep(
-        self,
-        pattern: str,
-        *,
-        regex: bool = False,
-        library: str | Sequence[str] | None = None,
-        all_libraries: bool = False,
-        documents: Sequence[str] | str | None = None,
-        where: Sequence[str] | str = (),
-        node: str = "",
-        listed: Listed = "pages",
-        most: int = 20,
-        context: int = 0,
-        cursor: str = "",
-        seconds: float | None = None,
-    ) -> GrepResult:
+    async def grep(self, pattern: str | GrepRequest, **options: Unpack[GrepFields]) -> GrepResult:
         """Count and list like ``Engine.grep``. The server stops after ``seconds``, by default 2."""
-        body: dict[str, Any] = {
-            "pattern": pattern, "regex": regex, "all_libraries": all_libraries, "where": several(where), "node": node,
-            "listed": listed, "most": most, "context": context, "cursor": cursor,
-        }  # fmt: skip
-        body |= {} if all_libraries else {"libraries": several(library or self._library)}
-        body |= {} if documents is None else {"documents": several(documents)}
-        body |= {} if seconds is None else {"seconds": seconds}
-        return read_as(GrepResult, await self._wire.json("POST", "/grep", json=body))
+        request = grep_request(pattern, options)
+        if not (request.libraries or request.all_libraries):
+            request = replace(request, libraries=(self._library,))
+        return read_as(GrepResult, await self._wire.json("POST", "/grep", json=changed_fields(request)))
 
     async def compare(
-        self,
-        left: str,
-        right: str,
-        *,
-        library: str | None = None,
-        right_library: str | None = None,
-        left_node: str = "",
-        right_node: str = "",
-        most: int = 50,
-        each: int = 20,
-        cursor: str = "",
+        self, left: str | CompareRequest, right: str | None = None, **options: Unpack[CompareFields]
     ) -> Comparison:
         """Compare like ``Engine.compare``."""
-        own = library or self._library
-        body = {
-            "left": {"document": left, "library": own, "node": left_node},
-            "right": {"document": right, "library": right_library or own, "node": right_node},
-            "most": most, "each": each, "cursor": cursor,
-        }  # fmt: skip
+        request = compare_request(left, right, options).with_libraries(lambda name: name or self._library)
+        body = changed_fields(request)
         return read_as(Comparison, await self._wire.json("POST", "/compare", json=body))
 
     async def outline(

@@ -47,13 +47,13 @@ class ConversationsClient:
         return read_as(Conversation, await self._wire.json("POST", "/conversations", json=body))
 
     async def listed(
-        self, *, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
+        self, *, limit: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
         """Return conversations, most recently used first.
 
         ``find`` selects those whose title, questions or answers contain it.
         """
-        params = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None, "find": find or None}
+        params = {"limit": limit, "before": f"{before[0]}:{before[1]}" if before else None, "find": find or None}
         return read_as(list[Conversation], (await self._wire.json("GET", "/conversations", params))["conversations"])
 
     async def get(self, id: str) -> Conversation:

@@ -31,9 +31,9 @@ class DocumentsClient(SubClient):
         return read_as(Briefing, await self._wire.json("GET", of, {"model": model}))
 
     async def find_words(
-        self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
+        self, document: str, words: str, *, library: str | None = None, first: int = 1, limit: int = 100
     ) -> Matches:
-        params = {"q": words, "first": first, "most": most}
+        params = {"q": words, "first": first, "limit": limit}
         return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), params))
 
     async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
@@ -90,7 +90,7 @@ class DocumentsClient(SubClient):
         documents: list[Document] = []
         cursor = ""
         while True:
-            part = await self.browse(library=library, where=several(where), most=1000, cursor=cursor)
+            part = await self.browse(library=library, where=several(where), limit=1000, cursor=cursor)
             documents += part.documents
             if not (cursor := part.cursor):
                 return documents

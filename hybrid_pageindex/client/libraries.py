@@ -89,9 +89,9 @@ class JobsClient(SubClient):
         done: list[int] = (await self._wire.json("POST", f"/jobs/{action}", json=body))["jobs"]
         return done
 
-    async def list(self, *, library: str | None = None, status: Sequence[str] = (), most: int = 100) -> dict[str, Any]:
+    async def list(self, *, library: str | None = None, status: Sequence[str] = (), limit: int = 100) -> dict[str, Any]:
         """Return jobs in the form of ``JobList.to_dict``."""
-        params = {"library": library, "status": list(status), "most": most}
+        params = {"library": library, "status": list(status), "limit": limit}
         return read_as(dict[str, Any], await self._wire.json("GET", "/jobs", params))
 
 

@@ -146,13 +146,13 @@ class Conversations:
         return await asyncio.to_thread(create)
 
     async def listed(
-        self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
+        self, *, owner: str | None = None, limit: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
         """Return conversations, most recently used first.
 
         ``find`` selects those whose title, questions or answers contain it.
         """
-        return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, limit=most, before=before, find=find))
+        return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, limit=limit, before=before, find=find))
 
     async def get(self, id: str) -> Conversation:
         return await asyncio.to_thread(lambda: self._reader.conversation(id))

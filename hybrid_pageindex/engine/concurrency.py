@@ -18,6 +18,7 @@ from typing import Any, NoReturn, TypeVar
 
 from hybrid_core.errors import UsageError
 from hybrid_core.store.database import reread
+from hybrid_core.types.exhaustive import CompareFields, CompareRequest, GrepFields, GrepRequest
 from hybrid_core.types.requests import SearchFields, SearchRequest
 
 T = TypeVar("T")
@@ -210,26 +211,25 @@ def _pending(name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Call
 
 
 def explicit(signature: inspect.Signature) -> inspect.Signature:
-    """Return a signature in which ``**fields`` is replaced by the fields of a search request, for completion in
-    notebooks.
-    """
+    """Return a signature in which ``**fields`` is replaced by the fields of a request, for completion in notebooks."""
     parameters = list[inspect.Parameter]()
     for item in signature.parameters.values():
-        if item.kind is item.VAR_KEYWORD and "SearchFields" in str(item.annotation):
-            parameters += [
+        fields = next((some for some in _FIELDS if some.__name__ in str(item.annotation)), None)
+        if item.kind is not item.VAR_KEYWORD or fields is None:
+            parameters.append(item)
+            continue
+        defaults = _FIELDS[fields].__dataclass_fields__
+        for name, kind in fields.__annotations__.items():
+            default = defaults[name].default if name in defaults else None
+            parameters.append(
                 inspect.Parameter(
                     name,
                     item.KEYWORD_ONLY,
-                    default=_DEFAULTS.get(name),
+                    default=None if default == () else default,
                     annotation=getattr(kind, "__forward_arg__", kind),
                 )
-                for name, kind in SearchFields.__annotations__.items()
-            ]
-        else:
-            parameters.append(item)
+            )
     return signature.replace(parameters=parameters)
 
 
-_DEFAULTS = {
-    name: item.default for name, item in SearchRequest.__dataclass_fields__.items() if item.default not in (None, ())
-}
+_FIELDS: dict[Any, Any] = {SearchFields: SearchRequest, GrepFields: GrepRequest, CompareFields: CompareRequest}

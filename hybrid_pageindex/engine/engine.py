@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Unpack
 
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.exhaustive import (
+    CompareFields,
+    CompareRequest,
+    GrepFields,
+    GrepRequest,
+    compare_request,
+    grep_request,
+)
 from hybrid_core.types.libraries import Library
-from hybrid_core.types.requests import SearchFields, SearchRequest, several
+from hybrid_core.types.requests import SearchFields, SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import CandidateFeatures
 from hybrid_pageindex.config.experts import preview
@@ -32,7 +40,6 @@ from hybrid_pageindex.engine.documents.comparison import compare
 from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
 from hybrid_pageindex.engine.parts import Parts
-from hybrid_pageindex.engine.search.grep import GrepRequest
 from hybrid_pageindex.engine.search.indexes import Indexes
 from hybrid_pageindex.engine.search.searcher import libraries_of
 from retrievers.pipeline.search import STAGES
@@ -56,7 +63,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.engine.jobs import JobsEngine
     from hybrid_pageindex.engine.libraries.engine import BinEngine, LibrariesEngine
     from hybrid_pageindex.engine.models.engine import ModelsEngine
-    from hybrid_pageindex.engine.search.grep import GrepResult, Listed
+    from hybrid_pageindex.engine.search.grep import GrepResult
     from indexers.jobs.report import IndexProgress, IndexReport
 
 
@@ -403,17 +410,17 @@ class Engine:
         *,
         library: str | None = None,
         depth: int | None = None,
-        most: int = 3,
+        limit: int = 3,
         expert: str | Path | None = None,
     ) -> list[Outline]:
-        """Return the scored section trees of the ``most`` documents that match a question best, best first.
+        """Return the scored section trees of the ``limit`` documents that match a question best, best first.
 
         Scores are those of ``outline``.
         """
         request = self._context.request(question, library=library, expert=expert, effort="fast")
 
         def read() -> list[Outline]:
-            scored = self._context.parts.searcher.section_scores(request, None, most)
+            scored = self._context.parts.searcher.section_scores(request, None, limit)
             return [
                 contents.outline(self._context.catalog, request.library, scores.document.doc_id, scores, depth)
                 for scores in scored
@@ -440,22 +447,7 @@ class Engine:
         name = self._context.library(library)
         return await read_in_thread(lambda: reading.read_pages(self._context.catalog, name, document, numbers))
 
-    async def grep(
-        self,
-        pattern: str,
-        *,
-        regex: bool = False,
-        library: str | Sequence[str] | None = None,
-        all_libraries: bool = False,
-        documents: Sequence[str] | str | None = None,
-        where: Sequence[str] | str = (),
-        node: str = "",
-        listed: Listed = "pages",
-        most: int = 20,
-        context: int = 0,
-        cursor: str = "",
-        seconds: float | None = None,
-    ) -> GrepResult:
+    async def grep(self, pattern: str | GrepRequest, **fields: Unpack[GrepFields]) -> GrepResult:
         """Return all pages that contain a word, a phrase, a word prefix (``indemnif*``) or a regular expression.
 
         The totals are complete even if fewer matches are listed. ``listed`` "documents" lists documents with counts
@@ -464,35 +456,23 @@ class Engine:
 
         Raise UsageError for an invalid pattern or cursor, NotFoundError for an unknown library, document or section.
         """
-        scope = self._context.request("words", library=library, all_libraries=all_libraries)
-        named = None if documents is None else several(documents)
-        request = GrepRequest(pattern, regex, named, several(where), node, listed, most, context, cursor, seconds)
+        request = grep_request(pattern, fields)
+        scope = self._context.request("words", libraries=request.libraries, all_libraries=request.all_libraries)
         return await stoppable(
             lambda stop: self._context.parts.grep.search(libraries_of(self._context.catalog, scope), request, stop)
         )
 
     async def compare(
-        self,
-        left: str,
-        right: str,
-        *,
-        library: str | None = None,
-        right_library: str | None = None,
-        left_node: str = "",
-        right_node: str = "",
-        most: int = 50,
-        each: int = 20,
-        cursor: str = "",
+        self, left: str | CompareRequest, right: str | None = None, **fields: Unpack[CompareFields]
     ) -> Comparison:
         """Compare two documents, or a section of each, without a model.
 
         Return the sections that were added, removed, moved or changed, with the differing words, figures and pages.
-        ``most`` limits the listed sections and ``each`` the changes per section; counts include all. Raise
+        ``limit`` limits the listed sections and ``each`` the changes per section; counts include all. Raise
         NotFoundError for an unknown document or section, UsageError for an invalid cursor.
         """
-        own = self._context.library(library)
-        sides = (own, left, left_node), (right_library or own, right, right_node)
-        return await read_in_thread(lambda: compare(self._context.catalog, *sides, most=most, each=each, cursor=cursor))
+        request = compare_request(left, right, fields).with_libraries(self._context.library)
+        return await read_in_thread(lambda: compare(self._context.catalog, request))
 
     async def preview(self, question: str, *, expert: str | None = None) -> PackPreview:
         """Return the terms that expert knowledge would add to a question. Raise UsageError for an unknown pack."""

@@ -35,7 +35,7 @@ class DocumentsInterface(Protocol):
         find: str = "",
         state: DocumentState = "all",
         sort: str = "path",
-        most: int = 100,
+        limit: int = 100,
         cursor: str = "",
     ) -> DocumentPage: ...
     async def rows(self, *, library: str | None = None) -> list[DocumentRow]: ...
@@ -56,7 +56,7 @@ class DocumentsInterface(Protocol):
         self, document: str | None = None, *, library: str | None = None, model: bool = False
     ) -> Briefing: ...
     async def find_words(
-        self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
+        self, document: str, words: str, *, library: str | None = None, first: int = 1, limit: int = 100
     ) -> Matches: ...
     async def list(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]: ...
 

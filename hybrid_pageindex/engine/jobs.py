@@ -128,9 +128,9 @@ class JobsEngine(SubEngine, subject="jobs"):
         """Leave the jobs of calls that are cancelled after this call in the queue for other workers."""
         self._context.parts.leaving.set()
 
-    async def list(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
+    async def list(self, *, library: str | None = None, status: Sequence[JobStatus] = (), limit: int = 100) -> JobList:
         """Return the running and waiting jobs and the most recent ended ones, of one library or all."""
-        return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, most))
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, limit))
 
     async def path(self, address: str, *, library: str) -> str | None:
         """Return the path of the file that a waiting or running job of a library indexes. ``address`` is that path or
@@ -148,8 +148,8 @@ class _Jobs:
         self._catalog = catalog
         self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
-    def listed(self, library: str | None, status: Collection[JobStatus], most: int) -> JobList:
-        """Return running, then waiting, then ended jobs, newest first, at most ``most``. Without ``status`` include
+    def listed(self, library: str | None, status: Collection[JobStatus], limit: int) -> JobList:
+        """Return running, then waiting, then ended jobs, newest first, at most ``limit``. Without ``status`` include
         all.
 
         Raise NotFoundError for an unknown library, UsageError for an unknown status.
@@ -157,7 +157,7 @@ class _Jobs:
         if wrong := set(status) - set(STATUSES):
             raise UsageError(f"'{min(wrong)}' is not a job status.", f"Choose from {', '.join(STATUSES)}.")
         id = None if library is None else self._library(library)
-        jobs = self._reader.listed(library=id, status=status or None, limit=most)
+        jobs = self._reader.listed(library=id, status=status or None, limit=limit)
         names = self._names()
         paused = [self._paused(scope, name, names) for scope, name in self._control.pauses()]
         workers = tuple(self._workers.all())

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort, Fusion, Group, Route, Strategy
+from hybrid_core.types.exhaustive import (
+    MAX_CONTEXT,
+    MAX_LIMIT,
+    MAX_PATTERN,
+    CompareRequest,
+    CompareSide,
+    GrepRequest,
+)
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.config.experts import PACKS
@@ -113,44 +121,71 @@ else:
     SearchBody, AskBody = _SearchBody, _AskBody
 
 
-class GrepBody(Body):
-    """A word, a phrase, the beginning of a word (``indemnif*``), or a regular expression without look-around."""
-
-    pattern: Annotated[Text, Field(min_length=1, max_length=500)]
-    regex: bool = False
-    libraries: Names = Field(default_factory=list)
-    all_libraries: bool = False
-    documents: Annotated[list[Name], Field(min_length=1, max_length=_MANY)] | None = None
-    where: Names = Field(default_factory=list)
-    node: Annotated[Text, Field(max_length=20, description="a section of the one document that is named")] = ""
-    listed: Literal["pages", "documents"] = "pages"
-    most: Annotated[int, Field(ge=1, le=1000)] = 20
-    context: Annotated[int, Field(ge=0, le=10, description="lines to show before and after a match")] = 0
-    cursor: Annotated[str, Field(max_length=200)] = ""
-    seconds: Annotated[float, Field(gt=0, le=30, description="after which a search stops, and says so")] = 2
-
-
-class CompareSide(Body):
-    """Document by name or id, and one of its sections or all. Without a library the server's default counts."""
-
-    document: Name
-    library: Annotated[Text, Field(max_length=200)] = ""
-    node: Annotated[Text, Field(max_length=20)] = ""
+_GREP_KINDS: dict[str, Any] = {
+    "pattern": Annotated[Text, Field(min_length=1, max_length=MAX_PATTERN)],
+    "libraries": Names, "documents": _KINDS["documents"], "where": Names,
+    "node": Annotated[Text, Field(max_length=20, description="a section of the one document that is named")],
+    "limit": Annotated[int, Field(ge=1, le=MAX_LIMIT)],
+    "context": Annotated[int, Field(ge=0, le=MAX_CONTEXT, description="lines to show before and after a match")],
+    "cursor": Annotated[str, Field(max_length=200)],
+    "seconds": Annotated[float, Field(gt=0, le=30, description="after which a search stops, and says so")],
+}  # fmt: skip
+_COMPARE_KINDS: dict[str, Any] = {
+    "document": Name, "library": Annotated[Text, Field(max_length=200)],
+    "node": Annotated[Text, Field(max_length=20)],
+    "limit": _GREP_KINDS["limit"], "each": Annotated[int, Field(ge=0, le=MAX_LIMIT)],
+    "cursor": Annotated[str, Field(max_length=20)],
+}  # fmt: skip
 
 
-class CompareBody(Body):
-    """Two sides, the older one left. ``each`` bounds the changes that are listed of a section."""
+def _body_of(name: str, described: str, request: Any, kinds: Mapping[str, Any], **defaults: Any) -> Any:
+    """Return a body with the fields of a request, so that a new field is part of the API."""
+    hints = get_type_hints(request)
+    body_fields: dict[str, Any] = {}
+    for item in fields(request):
+        default = defaults.get(item.name, ... if item.default is MISSING else item.default)
+        body_fields[item.name] = (kinds.get(item.name, hints[item.name]), [] if default == () else default)
+    return create_model(name, __base__=Body, __doc__=described, **body_fields)
 
-    left: CompareSide
-    right: CompareSide
-    most: Annotated[int, Field(ge=1, le=1000)] = 50
-    each: Annotated[int, Field(ge=0, le=1000)] = 20
-    cursor: Annotated[str, Field(max_length=20)] = ""
+
+_GrepBody = _body_of(
+    "GrepBody",
+    "A word, a phrase, the beginning of a word (``indemnif*``), or a regular expression without look-around.",
+    GrepRequest, _GREP_KINDS, seconds=2,
+)  # fmt: skip
+_CompareSide = _body_of(
+    "CompareSide", "Document by name or id, and one of its sections or all. Without a library the server's default "
+    "counts.", CompareSide, _COMPARE_KINDS,
+)  # fmt: skip
+_CompareBody = _body_of(
+    "CompareBody", "Two sides, the older one left. ``each`` bounds the changes that are listed of a section.",
+    CompareRequest, _COMPARE_KINDS | {"left": _CompareSide, "right": _CompareSide},
+)  # fmt: skip
+
+if TYPE_CHECKING:
+
+    class GrepBody(Body):
+        seconds: float
+
+    class CompareBody(Body):
+        left: CompareSide
+        right: CompareSide
+
+else:
+    GrepBody, CompareBody = _GrepBody, _CompareBody
 
 
-def search_fields(body: SearchBody | GrepBody, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the fields set in a body as keyword arguments of ``Engine.search``."""
-    fields_set: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question", *without})
+def compare_body_request(body: CompareBody, left_library: str, right_library: str) -> CompareRequest:
+    """Return the request of a body, with the libraries of its sides."""
+    values: dict[str, Any] = body.model_dump()
+    left = CompareSide(**values.pop("left") | {"library": left_library})
+    right = CompareSide(**values.pop("right") | {"library": right_library})
+    return CompareRequest(left, right, **values)
+
+
+def search_fields(body: SearchBody | GrepBody) -> dict[str, Any]:
+    """Return the fields set in a body, without the question, as keyword arguments of ``Engine.search`` or a request."""
+    fields_set: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question"})
     return {name: value for name, value in fields_set.items() if value is not None}
 
 

@@ -12,6 +12,7 @@ from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.access import EVERYWHERE, ROLES, Caller, Role
 from hybrid_core.types.conversations import Conversation, ConversationMessage
 from hybrid_core.types.documents import Document
+from hybrid_core.types.exhaustive import CompareRequest, GrepRequest
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex.config.settings import Settings
@@ -149,17 +150,20 @@ class LimitedEngine:
     ) -> SearchResult:
         return await self._engine.search(question, library=await self.scope(library, all_libraries), **more)
 
-    async def grep(
-        self, pattern: str, *, library: str | Sequence[str] | None = None, all_libraries: bool = False, **more: Any
-    ) -> GrepResult:
-        return await self._engine.grep(pattern, library=await self.scope(library, all_libraries), **more)
+    async def grep(self, request: GrepRequest) -> GrepResult:
+        libraries = await self.scope(request.libraries, request.all_libraries)
+        return await self._engine.grep(replace(request, libraries=tuple(libraries), all_libraries=False))
 
-    async def compare(
-        self, left: str, right: str, *, library: str | None = None, right_library: str | None = None, **more: Any
-    ) -> Comparison:
-        first = (await self.library(library)).name
-        second = (await self.library(right_library)).name if right_library else first
-        return await self._engine.compare(left, right, library=first, right_library=second, **more)
+    async def compare(self, request: CompareRequest) -> Comparison:
+        left = await self.library(request.left.library)
+        right = await self.library(request.right.library) if request.right.library else left
+        return await self._engine.compare(
+            replace(
+                request,
+                left=replace(request.left, library=left.name),
+                right=replace(request.right, library=right.name),
+            )
+        )
 
     async def outline(self, document: str, *, library: str | None = None, **more: Any) -> Outline:
         return await self._engine.outline(document, library=(await self.library(library)).name, **more)
@@ -259,14 +263,14 @@ class LimitedJobs:
             raise missing
         return history
 
-    async def list(self, *, library: str | None = None, most: int = 100) -> JobList:
+    async def list(self, *, library: str | None = None, limit: int = 100) -> JobList:
         """Return the jobs of one library, or of all libraries that the caller may read, without pauses and workers."""
         limited = self._limited
         libraries = [await limited.library(library)] if library else await limited.readable()
         if not libraries:
             raise NotFoundError("You may not read any library.")
-        lists = [await self._engine.jobs.list(library=item.name, most=most) for item in libraries]
-        views = tuple(view for item in lists for view in item.jobs)[:most]
+        lists = [await self._engine.jobs.list(library=item.name, limit=limit) for item in libraries]
+        views = tuple(view for item in lists for view in item.jobs)[:limit]
         return replace(lists[0], jobs=views, paused=(), workers=())
 
     async def pause(self, *ids: int, library: str | None = None) -> JobDecision:
@@ -327,9 +331,9 @@ class LimitedConversations:
         await self.get(id)
         return list(await self._engine.conversations.messages(id))
 
-    async def listed(self, *, owner: str | None, most: int) -> list[Conversation]:
+    async def listed(self, *, owner: str | None, limit: int) -> list[Conversation]:
         caller = required_caller()
-        conversations = await self._engine.conversations.listed(owner=owner or caller.id, most=most)
+        conversations = await self._engine.conversations.listed(owner=owner or caller.id, limit=limit)
         return [item for item in conversations if _readable(item, caller)]
 
 

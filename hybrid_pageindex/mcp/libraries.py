@@ -250,7 +250,7 @@ def _register_jobs(server: FastMCP, state: ToolState) -> None:
         if len(jobs) > _NAMED_JOBS:
             raise UsageError(f"{len(jobs)} jobs are named.", f"Name at most {_NAMED_JOBS}.")
         if action == "list":
-            queue = await state.engine.jobs.list(library=check_length("library", library) or None, most=_LISTED_JOBS)
+            queue = await state.engine.jobs.list(library=check_length("library", library) or None, limit=_LISTED_JOBS)
             paused = f"paused: {', '.join(queue.paused)}" if queue.paused else ""
             return {"jobs": fit_items(map(_job_payload, queue.jobs), state.budget)} | without_empty({"said": paused})
         if action == "show":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastmcp import Context, FastMCP
@@ -14,6 +14,7 @@ from pydantic import BeforeValidator
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.conversations import Citation, Conversation, ConversationMessage
 from hybrid_core.types.documents import Effort
+from hybrid_core.types.exhaustive import CompareRequest, CompareSide, GrepRequest
 from hybrid_core.types.results import PageFound
 from hybrid_pageindex.engine.documents.comparison import SectionChange, SectionSide
 from hybrid_pageindex.engine.documents.contents import Outline
@@ -288,15 +289,17 @@ def _register_grep_and_compare(server: FastMCP, state: ToolState) -> None:
         cursor: str = "",
     ) -> dict[str, Any]:
         """Count and list every page that holds exact words."""
-        search = partial(
-            state.engine.grep, check_length("pattern", pattern), regex=regex, documents=documents or None, node=node,
-            where=where, library=None if "*" in libraries else libraries or None, all_libraries="*" in libraries,
-            listed=list, cursor=check_length("cursor", cursor), seconds=_GREP_SECONDS,
+        named, everywhere = () if "*" in libraries else libraries, "*" in libraries
+        request = GrepRequest(
+            check_length("pattern", pattern), regex, named, everywhere, documents or None, where, node, list,
+            limit=_MAX_LISTED, cursor=check_length("cursor", cursor), seconds=_GREP_SECONDS,
         )  # fmt: skip
-        result = await search(most=_MAX_LISTED)
+        result = await state.engine.grep(request)
         items = [*map(_grep_page_payload, result.pages), *map(_grep_document_payload, result.documents)]
         listed = fit_items(items, state.budget)
-        more = (await search(most=len(listed))).cursor if len(listed) < len(items) else result.cursor
+        more = result.cursor
+        if len(listed) < len(items):
+            more = (await state.engine.grep(replace(request, limit=len(listed)))).cursor
         totals = {
             "total_pages": result.total_pages, "total_documents": result.total_documents,
             "total_matches": result.total_matches, "complete": result.complete,
@@ -314,11 +317,12 @@ def _register_grep_and_compare(server: FastMCP, state: ToolState) -> None:
         cursor: str = "",
     ) -> dict[str, Any]:
         """Compare two documents or sections: words, figures and sections that differ."""
-        compared = await state.engine.compare(
-            check_length("left", left, 2000), check_length("right", right, 2000), library=library or None,
-            left_node=left_node, right_node=right_node, most=_MAX_LISTED, each=_SECTION_CHANGES,
-            cursor=check_length("cursor", cursor),
+        request = CompareRequest(
+            CompareSide(check_length("left", left, 2000), library, left_node),
+            CompareSide(check_length("right", right, 2000), library, right_node),
+            limit=_MAX_LISTED, each=_SECTION_CHANGES, cursor=check_length("cursor", cursor),
         )  # fmt: skip
+        compared = await state.engine.compare(request)
         sections = fit_items(map(_section_payload, compared.sections), state.budget)
         more = compared.cursor
         if len(sections) < len(compared.sections):
@@ -419,7 +423,7 @@ def register_conversation_tools(server: FastMCP, state: ToolState) -> None:
             items = [_message_payload(item, state) for item in await state.engine.conversations.messages(talk.id)]
         else:
             owner = tool_caller().owner or None
-            name, stored = "conversations", await state.engine.conversations.listed(owner=owner, most=1000)
+            name, stored = "conversations", await state.engine.conversations.listed(owner=owner, limit=1000)
             items = [{"conversation": item.id, "title": item.title} for item in stored]
         shown = fit_items(items[start:], state.budget)
         end = start + len(shown)

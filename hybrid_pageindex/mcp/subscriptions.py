@@ -155,7 +155,7 @@ async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Doc
             return documents, _write_cursor(name, "")
         try:
             part = await state.engine.documents.browse(
-                library=name, state="published", most=_LISTED - len(documents), cursor=inner
+                library=name, state="published", limit=_LISTED - len(documents), cursor=inner
             )
         except NotFoundError:  # it was deleted meanwhile
             continue

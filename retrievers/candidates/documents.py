@@ -183,9 +183,9 @@ def candidate_documents(
     """
     text_scores = normalised(doc_scores(hits))
     routed = routing.scores if scope is None else {d: s for d, s in routing.scores.items() if d in scope}
-    few = scope if scope is not None and len(scope) <= scoring.most else ()
+    few = scope if scope is not None and len(scope) <= scoring.limit else ()
     apart = [doc_id for doc_id in apart if scope is None or doc_id in scope]
-    searched = dict.fromkeys((*ranked(routed, scoring.most), *apart, *ranked(text_scores, scoring.best), *sorted(few)))
+    searched = dict.fromkeys((*ranked(routed, scoring.limit), *apart, *ranked(text_scores, scoring.best), *sorted(few)))
     scores = weighted([(1.0, text_scores), (scoring.cards, {d: routed.get(d, 0.0) for d in searched})])
     among = dict.fromkeys((*searched, *(hit.doc_id for hit in page_hits if scope is None or hit.doc_id in scope)))
     order = ranked({doc_id: scores.get(doc_id, 0.0) for doc_id in among}, len(among))

@@ -157,7 +157,7 @@ class FirstStage:
         published = self.view.contents
         versions = {doc_id: content_id for doc_id in scope if (content_id := published.get(doc_id)) is not None}
         new = sum(self.cache.cached(content_id) is None for content_id in versions.values())
-        if new > self.request.scoring.documents.most:
+        if new > self.request.scoring.documents.limit:
             return None
         contents = self.cache.get_all(self.contents, list(versions.values()))
         return [

@@ -56,7 +56,7 @@ _MOST_WITHOUT_PLACE = STRONG - 0.01
 def walk_stage(query: Query, ranking: Ranking) -> Ranking:
     """Order the pages by value; with a trace, also record the walk through the section trees."""
     request = query.request
-    limit = max(request.scoring.selection.reached, request.scoring.documents.most * request.top_k + _MORE)
+    limit = max(request.scoring.selection.reached, request.scoring.documents.limit * request.top_k + _MORE)
     if not request.trace:
         return replace(ranking, visits=best_first([scores.values for scores in ranking.pages], limit))
     visits, steps = walk([(scores.content, scores.values) for scores in ranking.pages], limit)

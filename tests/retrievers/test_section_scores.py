@@ -41,7 +41,7 @@ def scores(tree: Outline) -> dict[str, float | None]:
 def test_a_section_has_the_same_score_in_search_and_outline(library: Engine, asked: str) -> None:
     found = run(library.search(asked, top_k=10))
     trees = {doc_id: scores(run(library.outline(doc_id, query=asked))) for doc_id, _, _ in shown(found)}
-    trees |= {d.document.doc_id: scores(d) for d in run(library.outlines(asked, most=2))}
+    trees |= {d.document.doc_id: scores(d) for d in run(library.outlines(asked, limit=2))}
     for doc_id, node_id, score in shown(found):
         assert trees[doc_id][node_id] == pytest.approx(score, abs=1e-9)
 
@@ -58,7 +58,7 @@ def test_expert_knowledge_scores_an_outline_as_it_scores_a_search(
     found = run(library.search(question, expert=expert))
     assert found.results[0].doc_name == doc and found.results[0].section.node_score > 0
     assert scores(worded)[found.results[0].section.node_id] == found.results[0].section.node_score
-    [tree] = run(library.outlines(question, expert=expert, most=1))
+    [tree] = run(library.outlines(question, expert=expert, limit=1))
     assert (tree.document.name, scores(tree)) == (doc, scores(worded))
 
     home = ("--home", str(library.home))

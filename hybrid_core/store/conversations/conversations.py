@@ -67,6 +67,31 @@ class ConversationReader:
             libraries = _libraries_of(connection, [row.id for row in rows])
             return [tables.to_conversation(row, libraries.get(row.id, ())) for row in rows]
 
+    def about_only(self, library: str, owner: str | None = None) -> list[Conversation]:
+        """Return the conversations that search only this library (id), of an owner or of all, the oldest first."""
+        columns, of = conversations.c, conversation_libraries.c
+        others = select(of.conversation).where(of.library != library)
+        query = (
+            select(conversations)
+            .join(conversation_libraries, of.conversation == columns.id)
+            .where(of.library == library, columns.id.not_in(others))
+            .order_by(columns.created_at, columns.id)
+        )
+        if owner is not None:
+            query = query.where(columns.owner == owner)
+        with self._store.reading() as connection:
+            return [tables.to_conversation(row, (library,)) for row in connection.execute(query)]
+
+    def messages(self, conversation: str) -> list[ConversationMessage]:
+        """Return the messages of all branches, oldest first."""
+        query = self._messages().where(messages.c.conversation == conversation).order_by(messages.c.id)
+        with self._store.reading() as connection:
+            rows = connection.execute(query).all()
+            citations = _citations_of(connection, [row.id for row in rows])
+            return [
+                tables.to_message(row, _message_text(connection, row), (), citations.get(row.id, ())) for row in rows
+            ]
+
     def path(self, conversation: str, leaf: int | None = None) -> list[ConversationMessage]:
         """Return the messages from the first to ``leaf``, by default to the present end of the conversation.
 
@@ -208,6 +233,9 @@ def no_conversation(id: str) -> NotFoundError:
     )
 
 
+_COPIED = ("role", "text", "status", "searched", "searched_from", "cause", "created_at", "finished_at")
+
+
 class ConversationWriter:
     def __init__(self, store: Transactions) -> None:
         self._store = store
@@ -227,6 +255,35 @@ class ConversationWriter:
             if libraries:
                 connection.execute(insert(conversation_libraries), libraries)
         return ConversationReader(self._store).conversation(id)
+
+    def restore(self, copy: Conversation, copies: Sequence[ConversationMessage]) -> None:
+        """Add a copy of a conversation from another home under a new id, with its owner and times.
+
+        ``copies`` are the messages of all branches, each after its parent. Ids in ``copy`` and ``copies`` refer to each
+        other only; new ones are assigned.
+        """
+        id, new_ids = uuid.uuid4().hex, {0: 0}
+        with self._store.writing() as connection:
+            connection.execute(
+                insert(conversations).values(
+                    id=id, owner=copy.owner, title=copy.title, title_from=copy.title_from,
+                    documents=to_json(copy.scope.documents), created_at=copy.created_at, updated_at=copy.updated_at,
+                )
+            )  # fmt: skip
+            libraries = [
+                {"conversation": id, "library": library, "position": at}
+                for at, library in enumerate(copy.scope.libraries)
+            ]
+            connection.execute(insert(conversation_libraries), libraries)
+            for message in copies:
+                values = {name: getattr(message, name) for name in _COPIED}
+                parent, result = new_ids[message.parent], to_json(tables.from_result(message.result))
+                row = values | {"conversation": id, "parent": parent, "result": result}
+                new_id = connection.execute(insert(messages).values(**row).returning(messages.c.id)).scalar_one()
+                new_ids[message.id] = new_id
+                tables.write_citations(connection, new_id, message.citations)
+            leaf = new_ids.get(copy.leaf, 0)
+            connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
 
     def name(self, id: str, title: str, title_from: TitleFrom) -> None:
         """Set the title of a conversation. Only users replace a title from a user. Raise NotFoundError."""

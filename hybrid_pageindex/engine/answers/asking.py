@@ -11,6 +11,7 @@ from functools import partial
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.types.answers import Answer, Source
+from hybrid_core.types.exhaustive import GrepRequest
 from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
@@ -20,7 +21,6 @@ from hybrid_pageindex.engine.answers.counting import Counting
 from hybrid_pageindex.engine.answers.pages import PagePictures
 from hybrid_pageindex.engine.answers.prompt import AskOptions, Vision
 from hybrid_pageindex.engine.parts import Parts
-from hybrid_pageindex.engine.search.grep import GrepRequest
 from hybrid_pageindex.engine.search.searcher import libraries_of
 from retrievers.answer.searches import Spellings
 from retrievers.query.counting import count_question

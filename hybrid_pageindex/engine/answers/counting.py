@@ -13,13 +13,14 @@ from hybrid_core.text.prose import counted
 from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.answers import Answer, Claim, Source
 from hybrid_core.types.documents import Document
+from hybrid_core.types.exhaustive import MAX_LIMIT, GrepRequest
 from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.engine.answers.pages import section_on
 from hybrid_pageindex.engine.parts import Parts
-from hybrid_pageindex.engine.search.grep import MOST, GrepDocument, GrepRequest
+from hybrid_pageindex.engine.search.grep import GrepDocument
 from hybrid_pageindex.engine.search.searcher import libraries_of
 from retrievers.candidates import documents as select
 from retrievers.query.counting import CountQuestion
@@ -319,7 +320,7 @@ class Counting:
             return sum(phrase.documents[doc_id].pages for doc_id in ids)
         pages: set[tuple[str, int]] = set()
         for form in phrase.forms:
-            request = replace(self._grep_request(form), most=MOST)
+            request = replace(self._grep_request(form), limit=MAX_LIMIT)
             while True:
                 result = self._parts.grep.search(self._libraries, request)
                 pages |= {(page.doc_id, page.page) for page in result.pages if page.doc_id in ids}

@@ -16,10 +16,10 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document, Section
+from hybrid_core.types.exhaustive import CompareRequest
 from hybrid_pageindex.engine.documents import reading
 
 Kind = Literal["added", "removed", "changed", "moved"]
-MOST = 1000
 _ALIKE = 0.5  # share of common words from which two sections with different titles match
 _SAME_TITLE = 0.15  # share of common words from which sections with equal titles but different parents match
 _PAIRS = 200_000  # maximum pairs of sections whose words are compared
@@ -136,18 +136,13 @@ class _OwnText:
         return _plain_title(self.section.title)
 
 
-def compare(
-    catalog: Catalog, left: tuple[str, str, str], right: tuple[str, str, str], *, most: int = 50, each: int = 20,
-    cursor: str = "",
-) -> Comparison:  # fmt: skip
-    """Compare two sides, each given as (library, document, node_id), where node_id "" means the whole document.
+def compare(catalog: Catalog, request: CompareRequest) -> Comparison:
+    """Compare the two sides of a request, whose libraries are named.
 
-    Return at most ``most`` sections, with at most ``each`` changes per section. Raise NotFoundError for an unknown
-    document or section, UsageError for an invalid cursor or limit.
+    Raise NotFoundError for an unknown document or section, UsageError for an invalid cursor.
     """
-    if not 1 <= most <= MOST or not 0 <= each <= MOST:
-        raise UsageError(f"most is {most}, each is {each}.", f"Choose 1 to {MOST}.")
-    start = _position(cursor)
+    limit, each, start = request.limit, request.each, _position(request.cursor)
+    left, right = ((side.library, side.document, side.node) for side in (request.left, request.right))
     with catalog.snapshot() as snapshot:
         old, before = _read_sections(snapshot, *left)
         new, after = _read_sections(snapshot, *right)
@@ -157,9 +152,9 @@ def compare(
     moved = sum(change.moved for change, _, _ in changes)
     shown = [
         change if a is None or b is None else _detailed(change, a, b, each)
-        for change, a, b in changes[start : start + most]
+        for change, a, b in changes[start : start + limit]
     ]
-    more = str(start + most) if start + most < len(changes) else ""
+    more = str(start + limit) if start + limit < len(changes) else ""
     unchanged = len(pairs) - sum(change.left is not None and change.right is not None for change, _, _ in changes)
     return Comparison(
         _compared(old), _compared(new), kinds["added"], kinds["removed"], kinds["changed"], moved, unchanged,

@@ -187,15 +187,15 @@ class Matches:
     next_page: int
 
 
-def find_words(catalog: Catalog, library: str, document: str, words: str, first: int = 1, most: int = 100) -> Matches:
+def find_words(catalog: Catalog, library: str, document: str, words: str, first: int = 1, limit: int = 100) -> Matches:
     """Return the matches of words in a document from page ``first`` on, ignoring case and white space between words.
 
-    The last searched page is returned completely, so the result may exceed ``most`` matches.
+    The last searched page is returned completely, so the result may exceed ``limit`` matches.
     """
     if not words.split():
         raise UsageError("The pattern is empty.", "Give some words to search for.")
-    if not 1 <= most <= MOST:
-        raise UsageError(f"{most} matches were requested.", f"Choose 1 to {MOST}.")
+    if not 1 <= limit <= MOST:
+        raise UsageError(f"{limit} matches were requested.", f"Choose 1 to {MOST}.")
     pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
     matches: list[Match] = []
     with catalog.snapshot() as snapshot:
@@ -205,7 +205,7 @@ def find_words(catalog: Catalog, library: str, document: str, words: str, first:
             pages = snapshot.pages(row.content_id, range(begin, min(begin + _AT_ONCE, row.pages + 1)))
         for page in pages:
             matches += _on(page, pattern)
-            if len(matches) >= most:
+            if len(matches) >= limit:
                 return Matches(tuple(matches), page.number < row.pages, page.number + 1)
     return Matches(tuple(matches), False, row.pages + 1)
 

@@ -48,7 +48,7 @@ def list_documents(
     find: str = "",
     state: DocumentState = "all",
     sort: str = "path",
-    most: int = 100,
+    limit: int = 100,
     cursor: str = "",
 ) -> DocumentPage:
     """Return documents that match the filters, one batch at a time.
@@ -60,8 +60,8 @@ def list_documents(
     by, down = sort.removeprefix("-"), sort.startswith("-")
     one_of("sort", by, *get_args(DocumentSort))
     one_of("state", state, *get_args(DocumentState))
-    if not 1 <= most <= MOST:
-        raise UsageError(f"{most} documents were requested.", f"Choose 1 to {MOST}.")
+    if not 1 <= limit <= MOST:
+        raise UsageError(f"{limit} documents were requested.", f"Choose 1 to {MOST}.")
     documents = [row for row in reading.documents(catalog, library, where) if _STATES[state](row)]
     if find:
         documents = [row for row in documents if folded(find) in folded(row.name) or folded(find) in folded(row.title)]
@@ -75,8 +75,8 @@ def list_documents(
     if cursor:
         after = _after(cursor, sort)
         documents = [row for row in documents if _behind(place(row), after, down)]
-    shown = documents[:most]
-    more = _cursor(sort, place(shown[-1])) if len(documents) > most else ""
+    shown = documents[:limit]
+    more = _cursor(sort, place(shown[-1])) if len(documents) > limit else ""
     return DocumentPage(tuple(shown), total, more)
 
 

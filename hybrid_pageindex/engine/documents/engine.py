@@ -53,7 +53,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
         find: str = "",
         state: DocumentState = "all",
         sort: str = "path",
-        most: int = 100,
+        limit: int = 100,
         cursor: str = "",
     ) -> DocumentPage:
         """Return one batch of a library's documents, filtered and sorted. ``cursor`` requests the batch after an
@@ -63,7 +63,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
         """
         name = self._context.library(library)
         listed = partial(
-            list_documents, self._context.catalog, name, several(where), find=find, state=state, sort=sort, most=most,
+            list_documents, self._context.catalog, name, several(where), find=find, state=state, sort=sort, limit=limit,
             cursor=cursor,
         )  # fmt: skip
         return await read_in_thread(listed)
@@ -171,11 +171,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(lambda: reading.find_place(self._context.catalog, name, document, place, quote))
 
     async def find_words(
-        self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
+        self, document: str, words: str, *, library: str | None = None, first: int = 1, limit: int = 100
     ) -> Matches:
         """Return the matches of words in a document from page ``first`` on, ignoring case."""
         name = self._context.library(library)
-        return await read_in_thread(lambda: find_words(self._context.catalog, name, document, words, first, most))
+        return await read_in_thread(lambda: find_words(self._context.catalog, name, document, words, first, limit))
 
     async def with_tables(self, read: reading.PageRead, *, library: str | None = None) -> reading.PageRead:
         """Return a page from ``Engine.pages`` with its tables in Markdown."""

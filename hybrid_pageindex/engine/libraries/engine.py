@@ -87,13 +87,15 @@ class LibrariesEngine(SubEngine, subject="libraries"):
             )
         )
 
-    async def export_to(self, file: str | Path, *, library: str | None = None) -> Exported:
-        """Write the documents, alias, notes and feedback of a library to one file. Return what was exported."""
+    async def export_to(self, file: str | Path, *, library: str | None = None, owner: str | None = None) -> Exported:
+        """Write a library to one file: its documents, alias, corrections, notes, feedback, and the conversations that
+        search only this library, of an owner or of all. Return what was exported.
+        """
         from hybrid_pageindex.engine.libraries.transfer import export_library  # with the formats
 
         name = self._context.library(library)
         return await stoppable(
-            lambda _: export_library(self._context.catalog, self._context.parts.pages, name, Path(file))
+            lambda _: export_library(self._context.catalog, self._context.parts.pages, name, Path(file), owner)
         )
 
     async def import_from(self, file: str | Path, *, name: str | None = None) -> Imported:

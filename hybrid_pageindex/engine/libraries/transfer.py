@@ -1,5 +1,5 @@
 """Export and import of a library as one file: its documents, and what users added (alias, corrections, notes,
-feedback).
+feedback, conversations).
 
 The importing version indexes the files itself, so the export contains no pages or trees. Vectors are included, because
 they are the most expensive part; the key of each is computed from its text.
@@ -37,6 +37,7 @@ from hybrid_core.types.libraries import containers, is_upload, member_address
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.documents.originals import PageWork, lent_original
 from hybrid_pageindex.engine.index.uploads import Upload
+from hybrid_pageindex.engine.libraries.conversation_copies import conversation_entries, restore_conversations
 from hybrid_pageindex.engine.libraries.libraries import clear
 from hybrid_pageindex.engine.models.embedders import Embedders
 from hybrid_pageindex.engine.parts import Parts
@@ -168,8 +169,11 @@ class Exported:
     left_out: tuple[tuple[str, str], ...]
 
 
-def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) -> Exported:
-    """Write a library to one file, and return what was exported. Raise NotFoundError for an unknown library."""
+def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path, owner: str | None = None) -> Exported:
+    """Write a library to one file, and return what was exported. Raise NotFoundError for an unknown library.
+
+    ``owner`` limits the conversations to those of one owner.
+    """
     with catalog.snapshot() as snapshot:
         exported = snapshot.library(library)
         everything = snapshot.documents(exported.id)
@@ -203,6 +207,7 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
                 for row in FeedbackStore(catalog).all(exported.id)
             ],
             "corrections": _corrections(everything, places),
+            "conversations": conversation_entries(catalog, exported.id, places, owner),
         }  # fmt: skip
         bundle.writestr(_MANIFEST, json.dumps(manifest, ensure_ascii=False))
     return Exported(file, len(packed), tuple(left_out))
@@ -210,7 +215,8 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An imported library: the numbers of queued ``documents`` and of imported ``notes``, ``feedback`` and ``vectors``.
+    """An imported library: the numbers of queued ``documents``, and of imported ``notes``, ``feedback``,
+    ``conversations`` and ``vectors``.
 
     ``note`` says why vectors were not imported.
     """
@@ -221,6 +227,7 @@ class Imported:
     feedback: int
     vectors: int = 0
     note: str = ""
+    conversations: int = 0
 
 
 def import_library(
@@ -255,7 +262,13 @@ def import_library(
     notes, feedback = _entries(manifest, "notes"), _entries(manifest, "feedback")
     NoteStore(catalog).restore([_note(entry, library.id, places) for entry in notes])
     FeedbackStore(catalog).restore([_feedback(entry, library.id, places) for entry in feedback])
-    return Imported(library.name, count, len(notes), len(feedback), taken, note)
+    conversations = restore_conversations(
+        catalog,
+        library.id,
+        _entries(manifest, "conversations"),
+        lambda entry: places.doc_id(places.address(entry, "")),
+    )
+    return Imported(library.name, count, len(notes), len(feedback), taken, note, conversations)
 
 
 class _Places:

@@ -9,19 +9,19 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.words import Rows, WordStore
-from hybrid_core.text.exact_words import LONGEST, WordQuery
+from hybrid_core.text.exact_words import WordQuery
 from hybrid_core.text.misspellings import alike
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import place_of
+from hybrid_core.types.exhaustive import MAX_LIMIT, GrepRequest
 from hybrid_core.types.libraries import Library
-from hybrid_core.types.requests import one_of
 from hybrid_pageindex.engine.search.matching import (
     Member,
     Regex,
@@ -34,8 +34,6 @@ from hybrid_pageindex.engine.search.matching import (
 )
 from retrievers.candidates import documents as select
 
-Listed = Literal["pages", "documents"]
-MOST, MOST_CONTEXT = 1000, 10
 _PLACES = 5  # matches shown of a page
 _CHUNK = 256  # pages searched between two checks of the time limit
 _MAX_SCANS = 16  # interrupted searches that are remembered to be continued
@@ -108,44 +106,6 @@ class GrepResult:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class GrepRequest:
-    """A request for an exhaustive search.
-
-    ``listed`` chooses whether pages or documents are listed, at most ``most`` in a batch. ``documents`` and ``where``
-    limit the search to documents, and ``node`` to a section of one document. ``seconds`` limits the time; None means no
-    limit.
-    """
-
-    pattern: str
-    regex: bool = False
-    documents: tuple[str, ...] | None = None
-    where: tuple[str, ...] = ()
-    node: str = ""
-    listed: Listed = "pages"
-    most: int = 20
-    context: int = 0
-    cursor: str = ""
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        one_of("listed", self.listed, "pages", "documents")
-        if not 1 <= self.most <= MOST:
-            raise UsageError(f"most is {self.most}.", f"Choose 1 to {MOST}.")
-        if not 0 <= self.context <= MOST_CONTEXT:
-            raise UsageError(f"context is {self.context}.", f"Choose 0 to {MOST_CONTEXT} lines.")
-        if self.documents is not None and not self.documents:
-            raise UsageError("The parameter documents is an empty list.", "Leave it out to search all documents.")
-        if self.node and (self.documents is None or len(self.documents) != 1):
-            raise UsageError(
-                "A section was named without its document.", "Name the one document that contains the section."
-            )
-        if not self.pattern.strip():
-            raise UsageError("The pattern is empty.", "Give a word, a phrase or a regular expression to search for.")
-        if len(self.pattern) > LONGEST:
-            raise UsageError(f"The pattern has {len(self.pattern)} characters.", f"Use at most {LONGEST}.")
-
-
 class Grep:
     """Exhaustive search of libraries for words or regular expressions. Safe for several threads."""
 
@@ -183,7 +143,7 @@ class Grep:
         self, libraries: Sequence[Library], request: GrepRequest, stop: threading.Event | None = None
     ) -> tuple[GrepResult, tuple[GrepDocument, ...]]:
         """Return the totals of a search, and all matching documents. Raise the errors of ``search``."""
-        request = replace(request, listed="documents", most=MOST)
+        request = replace(request, listed="documents", limit=MAX_LIMIT)
         first = result = self.search(libraries, request, stop)
         listed = list(result.documents)
         while result.cursor and result.complete:
@@ -331,15 +291,15 @@ class Grep:
         mark = _mark(request)
         if request.listed == "pages":
             first = _resumed(request.cursor, mark, scope, rows)
-            shown = rows[first : first + request.most]
-            listed = self._pages(scope, shown, counts[first : first + request.most], spans, request.context)
+            shown = rows[first : first + request.limit]
+            listed = self._pages(scope, shown, counts[first : first + request.limit], spans, request.context)
             more = first + len(shown) < len(rows) or done < scope.rows
             last = listed[-1] if listed else None
             cursor = f"{mark}.{last.doc_id}.{last.page}" if more and last else request.cursor if more else ""
         else:
             first = _resumed(request.cursor, mark, scope, None)
             chosen = range(
-                int(which.searchsorted(first)), min(int(which.searchsorted(first)) + request.most, len(which))
+                int(which.searchsorted(first)), min(int(which.searchsorted(first)) + request.limit, len(which))
             )
             documents = tuple(
                 _document(

@@ -264,8 +264,8 @@ class Searcher:
         """Wait until pending writes are finished."""
         self._views.close()
 
-    def section_scores(self, request: SearchRequest, document: Document | None, most: int = 1) -> list[SectionScores]:
-        """Return the section scores of one document, or of the ``most`` best matching documents, without a model.
+    def section_scores(self, request: SearchRequest, document: Document | None, limit: int = 1) -> list[SectionScores]:
+        """Return the section scores of one document, or of the ``limit`` best matching documents, without a model.
 
         The scores are those of a search of the library; higher is better.
         """
@@ -279,7 +279,7 @@ class Searcher:
         def work() -> list[SectionScores]:
             if document is not None:
                 return [of_document(request, document, score)]
-            return of_documents(score(request))[:most]
+            return of_documents(score(request))[:limit]
 
         return self._opening_again(work, request)
 

@@ -145,7 +145,7 @@ async def begin_conversation(
 
 @router.get("", response_model=ConversationPart)
 async def list_conversations(
-    server: ServerState, caller: AnyCaller, most: Annotated[int, Query(ge=1, le=1000)] = 100,
+    server: ServerState, caller: AnyCaller, limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[str, Query(max_length=200, description="`next` of the list before")] = "",
     find: Annotated[str, Query(max_length=200, description="words of the title, a question or an answer")] = "",
 ) -> Response:  # fmt: skip
@@ -153,8 +153,8 @@ async def list_conversations(
     at, _, id = before.partition(":")
     position = (int(at), id) if at.isascii() and at.isdigit() and len(at) < 19 else None
     owner = owner_of(caller) or None
-    listed = await server.engine.conversations.listed(owner=owner, most=most, before=position, find=find)
-    following = f"{listed[-1].updated_at}:{listed[-1].id}" if len(listed) == most else None
+    listed = await server.engine.conversations.listed(owner=owner, limit=limit, before=position, find=find)
+    following = f"{listed[-1].updated_at}:{listed[-1].id}" if len(listed) == limit else None
     return json_response({"conversations": [conversation.to_dict() for conversation in listed], "next": following})
 
 

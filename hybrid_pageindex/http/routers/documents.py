@@ -91,7 +91,7 @@ class DocumentListing:
     find: Annotated[str, Query(max_length=200)] = ""
     state: DocumentState = "all"
     sort: Annotated[str, Query(max_length=40, json_schema_extra={"pattern": _SORT_PATTERN})] = "path"
-    most: Annotated[int, Query(ge=1, le=MOST)] = 100
+    limit: Annotated[int, Query(ge=1, le=MOST)] = 100
     cursor: Annotated[str, Query(max_length=4000)] = ""
 
 
@@ -296,11 +296,11 @@ async def read_pages(
 async def find_words(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName,
     q: Annotated[str, Query(min_length=1, max_length=500)], first: Annotated[int, Query(ge=1, le=10**6)] = 1,
-    most: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
     """Find words in a document as they are written, from page ``first`` on."""
     info = await _find_published(server, library, document)
-    work = server.engine.documents.find_words(info.doc_id, q, library=library.name, first=first, most=most)
+    work = server.engine.documents.find_words(info.doc_id, q, library=library.name, first=first, limit=limit)
     return tagged_response(request, await server.turn(server.searches, work))
 
 

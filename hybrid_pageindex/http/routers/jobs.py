@@ -54,16 +54,16 @@ async def list_jobs(
     request: Request, server: ServerState, caller: AnyCaller,
     library: Annotated[str | None, Query(max_length=200)] = None,
     status: Annotated[tuple[JobStatus, ...], Query(max_length=5)] = (),
-    most: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
     """List running jobs, then waiting ones in their order, then ended ones."""
     if library:
         readable = await find_library(request, library, "read")
-        return json_response(await server.engine.jobs.list(library=readable.name, status=status, most=most))
+        return json_response(await server.engine.jobs.list(library=readable.name, status=status, limit=limit))
     if caller.may("read", EVERYWHERE):
-        return json_response(await server.engine.jobs.list(status=status, most=most))
-    lists = await read_each(request, lambda name: server.engine.jobs.list(library=name, status=status, most=most))
-    return json_response({"jobs": [view.to_dict() for readable in lists for view in readable.jobs][:most]})
+        return json_response(await server.engine.jobs.list(status=status, limit=limit))
+    lists = await read_each(request, lambda name: server.engine.jobs.list(library=name, status=status, limit=limit))
+    return json_response({"jobs": [view.to_dict() for readable in lists for view in readable.jobs][:limit]})
 
 
 @router.get("/events", responses=EVENT_RESPONSES, response_class=Response)

@@ -269,12 +269,16 @@ def _write_mark(home: Path, library: str) -> None:
 @transfer_router.get(
     "/libraries/{library}/export", responses=content_responses("application/zip"), response_class=Response
 )
-async def export_library(server: ServerState, library: AdminLibrary) -> Response:
-    """Export originals, alias, notes and feedback of a library as one file, which an import indexes."""
+async def export_library(request: Request, server: ServerState, library: AdminLibrary) -> Response:
+    """Export originals, alias, corrections, notes, feedback and conversations of a library as one file, which an import
+    indexes. Conversations of others need the role admin in all libraries.
+    """
+    caller = caller_of(request)
+    owner = None if caller.may("admin") else caller.id
     with ExitStack() as stack:
         parent = working_folder(server.engine.home / "tmp", 1, "An export")
         folder = Path(stack.enter_context(scratch_folder(parent)))
-        work = server.engine.libraries.export_to(folder / "library.zip", library=library.name)
+        work = server.engine.libraries.export_to(folder / "library.zip", library=library.name, owner=owner)
         exported = await server.turn(server.answers, work)
         cleanup = stack.pop_all()
     headers = {**attachment_headers(f"{library.name}.zip"), "Accept-Ranges": "none"}

@@ -88,7 +88,7 @@ async def checks(server: ServerState, _: Admin) -> Response:
 @router.get("/metrics", responses=content_responses("text/plain", text=True), response_class=Response)
 async def metrics(server: ServerState, _: Reader) -> Response:
     """Return metrics in the text format of Prometheus."""
-    jobs = await server.engine.jobs.list(most=1)
+    jobs = await server.engine.jobs.list(limit=1)
     gauges = {f'jobs{{status="{name}"}}': float(getattr(jobs.counts, name)) for name in _COUNTED_STATES}
     gauges |= {"workers": len(jobs.workers), "searches_held": server.searches.held, "answers_held": server.answers.held}
     return Response(server.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -116,10 +116,10 @@ async def clear(request: Request, server: ServerState, caller: Admin, body: Clea
 @router.get("/audit", response_model=list[AuditEntry])
 async def audit(
     server: ServerState, _: Admin,
-    before: Annotated[int, Query(ge=0, lt=2**53)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int, Query(ge=0, lt=2**53)] = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
     """List what callers changed, the newest first. ``before`` is the number of an entry."""
-    entries = await asyncio.to_thread(lambda: server.engine.admin.audit.entries(before=before, limit=most))
+    entries = await asyncio.to_thread(lambda: server.engine.admin.audit.entries(before=before, limit=limit))
     return json_response([asdict(entry) for entry in entries])
 
 

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.conversations import Feedback, UserNote
+from hybrid_core.types.exhaustive import GrepRequest
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.engine.documents.comparison import Comparison
@@ -30,6 +31,7 @@ from hybrid_pageindex.http.models import (
     GrepBody,
     SearchBody,
     Text,
+    compare_body_request,
     search_fields,
 )
 from hybrid_pageindex.http.replies import (
@@ -60,7 +62,7 @@ NoteId = Annotated[str, PathParam(max_length=40)]
 
 async def _scoped_fields(request: Request, server: Server, body: SearchBody | GrepBody) -> dict[str, Any]:
     """Return the fields of a request body, with ``libraries`` limited to those that the caller may read."""
-    options = search_fields(body, ("pattern",))
+    options = search_fields(body)
     if caller_of(request).may("read", EVERYWHERE) and not wants_events(request):
         return options  # the search itself checks the libraries; for a stream this would be too late
     if options.pop("all_libraries", False) and not options.get("libraries"):
@@ -103,9 +105,8 @@ async def search(request: Request, server: ServerState, body: SearchBody) -> Res
 async def grep(request: Request, server: ServerState, body: GrepBody) -> Response:
     """Return every page that holds the pattern, counted, and list a part of the pages or of their documents."""
     fields = await _scoped_fields(request, server, body)
-    named = fields.pop("libraries", None) or None
-    work = server.engine.grep(body.pattern, **fields | {"library": named, "seconds": body.seconds})
-    return json_response(await server.turn(server.searches, work))
+    grep_request = GrepRequest(**fields | {"seconds": body.seconds})
+    return json_response(await server.turn(server.searches, server.engine.grep(grep_request)))
 
 
 @router.post("/compare", response_model=Comparison)
@@ -113,10 +114,7 @@ async def compare(request: Request, server: ServerState, body: CompareBody) -> R
     """Compare two documents or sections: what was added, removed, moved and changed, section by section."""
     usual = server.engine.settings.library
     left, right = [await find_library(request, side.library or usual, "read") for side in (body.left, body.right)]
-    work = server.engine.compare(
-        body.left.document, body.right.document, library=left.name, right_library=right.name,
-        left_node=body.left.node, right_node=body.right.node, most=body.most, each=body.each, cursor=body.cursor,
-    )  # fmt: skip
+    work = server.engine.compare(compare_body_request(body, left.name, right.name))
     return json_response(await server.turn(server.answers, work))
 
 

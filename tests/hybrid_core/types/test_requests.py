@@ -40,8 +40,8 @@ def test_one_name_is_no_list_of_letters() -> None:
 def test_numbers_out_of_range_are_refused(number: Any) -> None:
     with pytest.raises(UsageError, match="top_k is"):
         SearchRequest("Why?", top_k=number)
-    with pytest.raises(UsageError, match=r"documents\.most is"):
-        SearchRequest("Why?", scoring={"documents.most": number})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"documents\.limit is"):
+        SearchRequest("Why?", scoring={"documents.limit": number})  # type: ignore[arg-type]
 
 
 def test_a_library_that_is_not_there_is_named_among_several(library: Engine) -> None:

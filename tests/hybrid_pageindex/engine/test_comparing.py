@@ -74,7 +74,7 @@ def test_one_section_is_compared_and_parts_go_on(policies: Engine) -> None:
     assert only.kind == "changed" and only.figures == 1
     cursor, titles = "", []
     while True:
-        part = run(policies.compare("old.md", "new.md", most=2, cursor=cursor))
+        part = run(policies.compare("old.md", "new.md", limit=2, cursor=cursor))
         titles += [(one.right or one.left).title for one in part.sections]  # type: ignore[union-attr]
         if not (cursor := part.cursor):
             break
@@ -100,7 +100,7 @@ def test_filings_of_consecutive_years(
         pytest.skip("needs PAGEINDEX_EVAL_DATA")
     files = [next((Path(data) / folder).rglob(f"{name}.pdf")) for name in (before, after)]
     run(engine.index(files))
-    compared = run(engine.compare(files[0].name, files[1].name, most=1000))
+    compared = run(engine.compare(files[0].name, files[1].name, limit=1000))
     aligned = compared.unchanged + sum(one.left is not None and one.right is not None for one in compared.sections)
     assert aligned >= 0.8 * min(compared.left.sections, compared.right.sections)
     assert compared.unchanged >= unchanged * compared.left.sections
@@ -124,5 +124,5 @@ def test_contracts_and_statutes_are_the_same_as_themselves(engine: Engine, folde
     run(engine.index(files))
     for file in files:
         assert run(engine.compare(file.name, file.name)).sections == ()
-    other = run(engine.compare(files[0].name, files[1].name, most=1000))
+    other = run(engine.compare(files[0].name, files[1].name, limit=1000))
     assert other.added + other.removed + other.changed + other.moved >= 1

@@ -95,11 +95,11 @@ def test_what_came_and_went_is_counted_at_once(changing: Engine, tmp_path: Path)
 
 
 def test_a_cursor_lists_every_page_once(library: Engine) -> None:
-    whole = run(library.grep("the", most=1000))
+    whole = run(library.grep("the", limit=1000))
     for listed in ("pages", "documents"):
         cursor, rows = "", []
         while True:
-            part = run(library.grep("the", most=3, listed=listed, cursor=cursor))
+            part = run(library.grep("the", limit=3, listed=listed, cursor=cursor))
             assert part.total_pages == whole.total_pages
             rows += [(one.doc_id, getattr(one, "page", 0)) for one in (*part.pages, *part.documents)]
             if not (cursor := part.cursor):
@@ -111,9 +111,9 @@ def test_a_cursor_lists_every_page_once(library: Engine) -> None:
 
 def test_a_search_that_stops_says_so_and_goes_on(library: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hybrid_pageindex.engine.search.grep._CHUNK", 2)
-    whole = run(library.grep(r"\d+\.\d", regex=True, most=1000))
+    whole = run(library.grep(r"\d+\.\d", regex=True, limit=1000))
     for _ in range(1000):
-        part = run(library.grep(r"\d+\.\d ?", regex=True, most=1000, seconds=1e-9))
+        part = run(library.grep(r"\d+\.\d ?", regex=True, limit=1000, seconds=1e-9))
         if part.complete:
             break
         assert part.note and 0 < part.pages_searched < part.pages_in_scope

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hybrid_core.store.conversations.conversations import ConversationReader
+from hybrid_core.types.conversations import ConversationScope
 from hybrid_core.types.documents import Document
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
@@ -29,6 +33,41 @@ def by_name(engine: Engine, library: str) -> dict[str, Document]:
 def library_id(engine: Engine, name: str) -> str:
     with engine._catalog().snapshot() as snapshot:
         return snapshot.library(name).id
+
+
+async def converse(engine: Engine, mill: str) -> None:
+    """Hold three conversations: one with branches and a title, an empty one of a document, one that is not exported."""
+    talk = engine.conversations
+    titled = await talk.create(libraries="mills", owner="ann")
+    answer = await talk.wait((await talk.ask(titled.id, "When was the mill sold?")).id)
+    await talk.wait((await talk.ask(titled.id, "And to whom?")).id)
+    question = (await talk.messages(titled.id))[0].id
+    await talk.wait((await talk.edit(question, "Who bought the mill?")).id)
+    await talk.rename(titled.id, "Sales of mills")
+    await talk.turn_to(titled.id, answer.id)
+    await talk.create(libraries="mills", documents=[mill], title="Of one document")
+    await talk.create(all_libraries=True, title="Of everything")
+
+
+def conversations(engine: Engine, library: str, doc_ids: dict[str, str]) -> dict[str, Any]:
+    """Return all conversations by title, without ids: message ids are counted within each, others are mapped."""
+    reader = ConversationReader(engine._catalog())
+    listed: dict[str, Any] = {}
+    for one in reader.about_only(library):
+        messages = reader.messages(one.id)
+        at = {message.id: number for number, message in enumerate(messages, 1)} | {0: 0}
+        scope = ConversationScope((), tuple(doc_ids[doc_id] for doc_id in one.scope.documents))
+        copies = [
+            replace(
+                message, id=at[message.id], parent=at[message.parent], conversation="", last_event=0,
+                citations=tuple(
+                    replace(cited, library="", doc_id=doc_ids[cited.doc_id]) for cited in message.citations
+                ),
+            )
+            for message in messages
+        ]  # fmt: skip
+        listed[one.title] = replace(one, id="", leaf=at[one.leaf], scope=scope), copies
+    return listed
 
 
 @pytest.fixture
@@ -57,6 +96,8 @@ def packed(tmp_path: Path) -> tuple[Engine, Path]:
     engine.notes.add(library, "bob", "Member", "of what is inside", there["offer.eml!/report.md"].doc_id, 1)
     engine.feedback.add(library, "ann", "Who?", there["mill.md"].path, 1, right=True, answer="The town.")
     engine.feedback.add(library, "ann", "When?", "", 0, right=False)
+    run(engine.libraries.name("mills", alias="The mills"))
+    run(converse(engine, there["mill.md"].doc_id))
     run(engine.libraries.export_to(tmp_path / "mills.zip", library="mills"))
     return engine, tmp_path / "mills.zip"
 
@@ -82,8 +123,71 @@ def test_what_people_made_survives(packed: tuple[Engine, Path]) -> None:
         replace(one, library=arrived, id="", document=paths[one.document]) for one in before.feedback.all(library)
     ]
     assert sorted(feedback, key=repr) == sorted((replace(one, id="") for one in after.feedback.all(arrived)), key=repr)
+    talks = conversations(before, library, same_place)
+    assert talks == conversations(after, arrived, {one.doc_id: one.doc_id for one in new.values()})
+    titled, messages = talks["Sales of mills"]
+    assert (set(talks), titled.owner, titled.leaf, len(messages)) == (
+        {"Sales of mills", "Of one document"},
+        "ann",
+        2,
+        6,
+    )
+    assert messages[1].citations and {cited.state for cited in messages[1].citations} == {"current"}
+    [copy] = [one for one in run(after.conversations.listed()) if one.title == "Sales of mills"]
+    following = run(after.conversations.wait(run(after.conversations.ask(copy.id, "When was it sold?")).id))
+    assert following.status == "complete" and following.citations[0].library == arrived
     for engine in (before, after):
         engine.close()
+
+
+def test_conversations_of_others_are_left_out(packed: tuple[Engine, Path]) -> None:
+    before, file = packed
+    own, other = file.with_name("own.zip"), opened(file.parent / "other")
+    run(before.libraries.export_to(own, library="mills", owner="bob"))
+    assert run(other.libraries.import_from(own)).conversations == 0
+    with before._catalog().snapshot() as snapshot:
+        assert snapshot.library("The mills").name == "mills"
+    [arrived] = run(other.libraries.named())
+    assert (arrived.name, arrived.alias) == ("mills", "The mills")
+    for engine in (before, other):
+        engine.close()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda talk: talk["messages"].insert(0, {"id": 9, "parent": 99, "role": "assistant"}),
+        lambda talk: talk["messages"].extend(
+            [*talk["messages"], "no message", {"role": "system", "id": 1, "parent": 0}]
+        ),
+        lambda talk: talk["messages"][0].update(id=-5, text=["no text"], created_at="yesterday", parent=None),
+        lambda talk: talk["messages"][1].update(citations=[{"boxes": [[1]], "number": "x", "place": [1, 2, 3]}, None]),
+        lambda talk: talk["messages"][1].update(result={"unknown": 1}, status="running", searched_from="nobody"),
+        lambda talk: talk.update(messages={"a": 1}, leaf=10**30, title_from=5, documents="none", owner=None),
+        lambda talk: talk.clear(),
+    ],
+)
+def test_a_spoilt_conversation_does_not_stop_an_import(
+    packed: tuple[Engine, Path], spoil: Callable[[dict[str, Any]], object]
+) -> None:
+    before, file = packed
+    before.close()
+    spoilt = file.with_name("spoilt.zip")
+    with zipfile.ZipFile(file) as whole, zipfile.ZipFile(spoilt, "w") as target:
+        for name in whole.namelist():
+            data = whole.read(name)
+            if name == "library.json":
+                manifest = json.loads(data)
+                spoil(next(talk for talk in manifest["conversations"] if talk["messages"]))
+                data = json.dumps(manifest).encode()
+            target.writestr(name, data)
+    after = opened(file.parent / "to")
+    assert run(after.libraries.import_from(spoilt, name="arrived")).conversations == 2
+    for talk in run(after.conversations.listed()):
+        path = run(after.conversations.messages(talk.id))
+        assert [message.role for message in path] == (["user", "assistant"] * len(path))[: len(path)]
+        assert all(message.status != "running" for message in path)
+    after.close()
 
 
 def test_a_file_of_an_older_version_gives_places_as_well(packed: tuple[Engine, Path]) -> None:

@@ -65,9 +65,9 @@ async def test_a_question_without_a_model_has_its_sources(used: Any) -> None:
 
 
 async def test_words_are_counted_and_documents_compared(used: Any) -> None:
-    counted = await used.grep("dunes", most=2, context=1)
+    counted = await used.grep("dunes", limit=2, context=1)
     assert (counted.total_pages, counted.total_documents, counted.complete) == (3, 1, True) and counted.cursor
-    rest = await used.grep("dunes", most=2, context=1, cursor=counted.cursor)
+    rest = await used.grep("dunes", limit=2, context=1, cursor=counted.cursor)
     assert [page.page for page in (*counted.pages, *rest.pages)] == [1, 2, 3]
     listed = await used.grep("dun.s", regex=True, documents="dunes.pdf", listed="documents", seconds=20)
     assert listed.documents[0].pages == 3
@@ -79,7 +79,7 @@ async def test_words_are_counted_and_documents_compared(used: Any) -> None:
 async def test_a_document_is_read(used: Any) -> None:
     [document] = await used.documents.list()
     assert document == await used.documents.get(document.doc_id) and document.pages == 3
-    listed = await used.documents.browse(sort="-name", most=1)
+    listed = await used.documents.browse(sort="-name", limit=1)
     assert listed.documents == (document,) and listed.total == 1
     [row] = await used.documents.rows()
     assert (row.doc_id, row.pages, row.title) == (document.doc_id, 3, document.title)

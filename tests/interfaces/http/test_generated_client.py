@@ -59,7 +59,7 @@ def test_operations_of_a_generated_client_are_answered_and_read(generated: str, 
         made = call("libraries", "create_library", body=models.NewLibrary(name="made", alias="Made here"))
         assert made.name == "made"
         assert {one.name for one in call("libraries", "list_libraries")} == {"mills", "made"}
-        part = call("documents", "list_documents", library="mills", most=10)
+        part = call("documents", "list_documents", library="mills", limit=10)
         [document] = part.documents
         assert part.total == 1 and document.name == "mill.md" and document.published
         named = {"library": "mills", "document": document.doc_id}

@@ -175,7 +175,7 @@ def test_lists_are_filtered_sorted_and_gone_on_with(served: Serving) -> None:
         where = "/libraries/lists/documents"
         seen, cursor = [], ""
         while True:
-            part = client.get(where, params={"sort": "-name", "most": 2, "cursor": cursor}).json()
+            part = client.get(where, params={"sort": "-name", "limit": 2, "cursor": cursor}).json()
             seen += [one["name"] for one in part["documents"]]
             if not (cursor := part["cursor"]):
                 break

@@ -92,7 +92,7 @@ def test_questions_go_on_from_each_other_and_branch(talking: Serving) -> None:
         assert json.loads(client.get(f"{path}/export", params={"format": "json"}).text)["messages"]
         tag = client.get(path).headers["etag"]
         assert client.get(path, headers={"If-None-Match": tag}).status_code == 304
-        listed = client.get("/conversations", params={"most": 1}).json()
+        listed = client.get("/conversations", params={"limit": 1}).json()
         assert listed["conversations"][0]["title"] == "Mills" and listed["next"]
         assert client.get("/conversations", params={"before": listed["next"]}).json()["conversations"] != []
         assert client.delete(path).json()["deleted"] and client.get(path).status_code == 404

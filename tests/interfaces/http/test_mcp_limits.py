@@ -211,7 +211,7 @@ async def test_what_each_role_may_change(name: str, shop: Serving) -> None:
                         assert _state(owner, names[kind]) == before, (change, kind)
                 if kind == "theirs" and name != "writer of all":
                     assert _state(owner, names[kind]) == untouched
-        audited = [entry for entry in owner.get("/audit", params={"most": 1000}).json() if entry["caller"] == name]
+        audited = [entry for entry in owner.get("/audit", params={"limit": 1000}).json() if entry["caller"] == name]
         done = {entry["action"] for entry in audited if entry["outcome"] == 200}
         assert done == {CHANGES[change][0] for change in writer.allowed}
         assert {entry["outcome"] for entry in audited} == ({200, 400} if writer.allowed else {400})

@@ -37,12 +37,12 @@ function Line({ talk, libraries, onChange, onProblem }) {
 export function Conversations() {
   const [words, setWords] = useState(""), [failed, setFailed] = useState(/** @type {any} */ (null));
   const all = useAnswer((signal) => get("/libraries", signal), []);
-  const list = useAnswer((signal) => get("/conversations" + query({ find: words.trim(), most: MOST }), signal), [words], { wait: words ? 200 : 0 });
+  const list = useAnswer((signal) => get("/conversations" + query({ find: words.trim(), limit: MOST }), signal), [words], { wait: words ? 200 : 0 });
   const libraries = useMemo(() => new Map((all.answer ?? []).map((/** @type {any} */ one) => [one.id, one])), [all.answer]);
   const found = list.answer, problem = failed || list.wrong || all.wrong;
   const look = () => (setFailed(null), all.look(), list.look());
   useNews(look);
-  const more = () => list.extend((signal) => get("/conversations" + query({ find: words.trim(), most: MOST, before: found.next }), signal),
+  const more = () => list.extend((signal) => get("/conversations" + query({ find: words.trim(), limit: MOST, before: found.next }), signal),
     (now, next) => ({ ...next, conversations: [...now.conversations, ...next.conversations] }));
   const begin = () => {
     const lead = leadFromHere();

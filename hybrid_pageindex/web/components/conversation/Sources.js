@@ -10,7 +10,7 @@ export function Sources({ scope, libraries, state, onNarrow, onRead }) {
   const names = scope.libraries.length ? scope.libraries.map((id) => libraries.get(id)).filter(Boolean) : [...libraries.values()];
   const [words, setWords] = useState(""), [none, setNone] = useState(false);
   const documentsOf = (/** @type {string} */ name, /** @type {AbortSignal} */ signal) =>
-    get(at("libraries", name, "documents") + query({ find: words, most: MOST }), signal).then((list) => ({ name, ...list }), () => ({ name, documents: [], total: 0 }));
+    get(at("libraries", name, "documents") + query({ find: words, limit: MOST }), signal).then((list) => ({ name, ...list }), () => ({ name, documents: [], total: 0 }));
   const { answer: found } = useAnswer((signal) => Promise.all(names.map((name) => documentsOf(name, signal))), [names.join("\n"), words, state], { wait: words ? 200 : 0 });
   const [picked, setPicked] = useState(/** @type {string[]} */ (scope.documents)); // `none`: all are searched until one is checked
   const sending = useRef(Promise.resolve()), unsent = useRef(0); // one after the other: the last one stays

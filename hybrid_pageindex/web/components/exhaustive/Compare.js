@@ -11,11 +11,11 @@ const KINDS = ["changed", "added", "removed", "moved"];
 /** @param {{ given: URLSearchParams }} props */
 export function Compare({ given }) {
   const library = given.get("library") ?? "", left = given.get("left") ?? "", right = given.get("right") ?? "";
-  const list = useAnswer((signal) => get(at("libraries", library, "documents") + query({ state: "published", most: DOCUMENTS, sort: "title" }), signal), [library], { skip: !library });
+  const list = useAnswer((signal) => get(at("libraries", library, "documents") + query({ state: "published", limit: DOCUMENTS, sort: "title" }), signal), [library], { skip: !library });
   /** @type {any[]} */
   const documents = list.answer?.documents ?? [];
   const [kinds, setKinds] = useState(/** @type {Set<string>} */ (new Set(KINDS))), [figures, onlyFigures] = useState(false);
-  const asked = { left: { document: left, library }, right: { document: right, library }, most: MOST };
+  const asked = { left: { document: left, library }, right: { document: right, library }, limit: MOST };
   const { answer: found, wrong: failure, extend } = useAnswer((signal) => post("/compare", asked, signal), [library, left, right], { fresh: true, skip: !left || !right });
   const wrong = wordsOf(failure);
   const more = () => extend((signal) => post("/compare", { ...asked, cursor: found.cursor }, signal), (now, next) => ({ ...next, sections: [...now.sections, ...next.sections] }));

@@ -15,7 +15,7 @@ export function Count({ given }) {
   const [text, setText] = useState(q);
   const libraries = useLibraries();
   const scope = library ? { libraries: [library] } : { all_libraries: true };
-  const asked = { pattern: q, regex, ...scope, listed: "documents", most: MOST, seconds: SECONDS };
+  const asked = { pattern: q, regex, ...scope, listed: "documents", limit: MOST, seconds: SECONDS };
   const { answer: found, wrong: failure, extend } = useAnswer((signal) => post("/grep", asked, signal), [q, library, regex], { fresh: true, skip: !q });
   const wrong = wordsOf(failure);
   useEffect(() => setText(q), [q, library, regex]);
@@ -46,7 +46,7 @@ export function Count({ given }) {
 function Counted({ doc, q, regex, most, library }) {
   const [open, setOpen] = useState(false), [opened, setOpened] = useState(false);
   const ask = (/** @type {AbortSignal} */ signal, cursor = "") =>
-    post("/grep", { pattern: q, regex, libraries: [library], documents: [doc.doc_id], listed: "pages", most: MOST, seconds: SECONDS, cursor }, signal);
+    post("/grep", { pattern: q, regex, libraries: [library], documents: [doc.doc_id], listed: "pages", limit: MOST, seconds: SECONDS, cursor }, signal);
   const { answer: pages, wrong, extend } = useAnswer(ask, [q, regex, doc.doc_id], { fresh: true, skip: !opened });
   const more = () => extend((signal) => ask(signal, pages.cursor), (now, next) => ({ ...next, pages: [...now.pages, ...next.pages] }));
   return html`<li><details onToggle=${(/** @type {any} */ event) => (setOpen(event.currentTarget.open), event.currentTarget.open && setOpened(true))}>

@@ -32,7 +32,7 @@ export function WorkPanel({ library, rows, uploads, work, progress, may, changed
     if (!row) return {};
     const path = documentPath(library, row.doc_id);
     const forget = async () => { // of the server, not of what is shown: a try that failed a moment ago is not listed yet
-      const { jobs: failed } = await get("/jobs" + query({ library, status: ["failed"], most: MOST }));
+      const { jobs: failed } = await get("/jobs" + query({ library, status: ["failed"], limit: MOST }));
       await post("/jobs/forget", { jobs: failed.filter((each) => each.subject === job.subject).map((each) => each.id) });
     };
     const settle = () => forget().catch(() => null).then(changed);

@@ -89,7 +89,7 @@ export function useWork(library, published) {
   const id = useRef("");
   const ask = async (/** @type {AbortSignal} */ signal) => {
     if (!id.current) get(at("libraries", library), signal).then((one) => (id.current = one.id), () => null);
-    const asked = query({ library, status: ["waiting", "running", "failed"], most: SHOWN });
+    const asked = query({ library, status: ["waiting", "running", "failed"], limit: SHOWN });
     return get("/jobs" + asked, signal).catch((error) => {
       if (error.status === 404) id.current = ""; // one that gets its name has another; the frame says that the server is away
       throw error;

@@ -27,7 +27,7 @@ export function Scope({ libraries, library, documents, onChoose }) {
 
 /** @param {{ library: string, chosen: string[], onChoose: (documents: string[]) => void }} props */
 function Documents({ library, chosen, onChoose }) {
-  const [words, setWords] = useState(""), wished = { find: words, most: MOST, state: "published" };
+  const [words, setWords] = useState(""), wished = { find: words, limit: MOST, state: "published" };
   const { answer: found } = useAnswer((signal) => get(at("libraries", library, "documents") + query(wished), signal), [library, words], { wait: words ? 200 : 0 });
   const toggle = (/** @type {string} */ id, /** @type {boolean} */ on) => onChoose(on ? [...chosen, id] : chosen.filter((one) => one !== id));
   return html`<div class="choose-list" role="group" aria-label=${t("search.documents")}>

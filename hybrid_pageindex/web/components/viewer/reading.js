@@ -94,7 +94,7 @@ export function useFind(base, words, page, onPage) {
     setFound((before) => ({ ...before, state: "looking" }));
     const timer = setTimeout(async () => {
       try {
-        const { matches, more } = await get(`${base}/find${query({ q: words, most: 1000 })}`);
+        const { matches, more } = await get(`${base}/find${query({ q: words, limit: 1000 })}`);
         if (!here) return;
         const at = matches.length ? Math.max(matches.findIndex((one) => one.page >= page), 0) : -1;
         setFound({ matches, more, at, state: "done" });

@@ -1,0 +1,178 @@
+"""The requests of an exhaustive search and of a comparison: frozen values that all interfaces build and pass on.
+
+Each is validated once, on creation.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields, replace
+from typing import Any, Literal, TypedDict
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.requests import check_options, one_of, several
+
+Listed = Literal["pages", "documents"]
+MAX_LIMIT, MAX_CONTEXT = 1000, 10
+MAX_PATTERN = 500  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class GrepRequest:
+    """A request for every page that contains a word, a phrase, a word prefix or a regular expression.
+
+    ``libraries`` are names or aliases, () for the library in the settings. ``documents`` and ``where`` limit the search
+    to documents, ``node`` to a section of one document. ``listed`` chooses whether pages or documents are listed, at
+    most ``limit`` in a batch. ``context`` is the number of lines around a match. ``seconds`` limits the time; None
+    means no limit, or the server's limit over HTTP.
+
+    Raises UsageError for an empty or long pattern, an empty list of documents, and a value out of range.
+    """
+
+    pattern: str
+    regex: bool = False
+    libraries: tuple[str, ...] = ()
+    all_libraries: bool = False
+    documents: tuple[str, ...] | None = None
+    where: tuple[str, ...] = ()
+    node: str = ""
+    listed: Listed = "pages"
+    limit: int = 20
+    context: int = 0
+    cursor: str = ""
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("libraries", "where"):
+            object.__setattr__(self, name, several(getattr(self, name)))
+        if self.documents is not None:
+            object.__setattr__(self, "documents", several(self.documents))
+        one_of("listed", self.listed, "pages", "documents")
+        _check_limit("limit", self.limit, 1)
+        if not 0 <= self.context <= MAX_CONTEXT:
+            raise UsageError(f"context is {self.context}.", f"Choose 0 to {MAX_CONTEXT} lines.")
+        if self.documents is not None and not self.documents:
+            raise UsageError("The parameter documents is an empty list.", "Leave it out to search all documents.")
+        if self.node and (self.documents is None or len(self.documents) != 1):
+            raise UsageError(
+                "A section was named without its document.", "Name the one document that contains the section."
+            )
+        if not self.pattern.strip():
+            raise UsageError("The pattern is empty.", "Give a word, a phrase or a regular expression to search for.")
+        if len(self.pattern) > MAX_PATTERN:
+            raise UsageError(f"The pattern has {len(self.pattern)} characters.", f"Use at most {MAX_PATTERN}.")
+
+
+class GrepFields(TypedDict, total=False):
+    """The fields of a ``GrepRequest`` as keyword arguments.
+
+    ``library`` accepts one name or several and stands for ``libraries``.
+    """
+
+    regex: bool
+    library: str | Sequence[str] | None
+    libraries: Sequence[str] | str
+    all_libraries: bool
+    documents: Sequence[str] | str | None
+    where: Sequence[str] | str
+    node: str
+    listed: Listed
+    limit: int
+    context: int
+    cursor: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompareSide:
+    """A side of a comparison: a document by name or id, and one of its sections (``node``) or "" for all.
+
+    ``library`` is "" for the library in the settings.
+    """
+
+    document: str
+    library: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CompareRequest:
+    """A request to compare two documents or sections, the older one on the left.
+
+    At most ``limit`` sections are listed in a batch, with at most ``each`` changes per section. Raises UsageError for
+    a value out of range.
+    """
+
+    left: CompareSide
+    right: CompareSide
+    limit: int = 50
+    each: int = 20
+    cursor: str = ""
+
+    def __post_init__(self) -> None:
+        _check_limit("limit", self.limit, 1)
+        _check_limit("each", self.each, 0)
+
+    def with_libraries(self, library: Callable[[str | None], str]) -> "CompareRequest":
+        """Return the request with both libraries replaced. ``library`` maps a name, or None for none, to a name."""
+        left, right = (replace(side, library=library(side.library or None)) for side in (self.left, self.right))
+        return replace(self, left=left, right=right)
+
+
+class CompareFields(TypedDict, total=False):
+    """The fields of a ``CompareRequest`` as keyword arguments. ``library`` is the library of both sides."""
+
+    library: str | None
+    right_library: str | None
+    left_node: str
+    right_node: str
+    limit: int
+    each: int
+    cursor: str
+
+
+def grep_request(pattern: str | GrepRequest, options: GrepFields) -> GrepRequest:
+    """Return a request built from keyword arguments, or a given request with these fields replaced.
+
+    Raise UsageError for an unknown argument; the message suggests similar names.
+    """
+    check_options(options, GrepFields.__annotations__, "grep")
+    values: dict[str, Any] = {**options}
+    if (library := values.pop("library", None)) is not None:
+        values["libraries"] = several(library)
+    if isinstance(pattern, GrepRequest):
+        return replace(pattern, **values) if values else pattern
+    return GrepRequest(pattern, **values)
+
+
+def compare_request(left: str | CompareRequest, right: str | None, options: CompareFields) -> CompareRequest:
+    """Return a request built from two documents and keyword arguments, or a given request with its ``limit``,
+    ``each`` and ``cursor`` replaced.
+
+    Raise UsageError for an unknown argument, a missing right document, and one that is named twice.
+    """
+    check_options(options, CompareFields.__annotations__, "comparison")
+    values: dict[str, Any] = {**options}
+    sides = {name: values.pop(name, None) or "" for name in ("library", "right_library", "left_node", "right_node")}
+    if isinstance(left, CompareRequest):
+        if right or any(sides.values()):
+            raise UsageError("The request already names its documents.", "Pass only a cursor or limits with it.")
+        return replace(left, **values) if values else left
+    if not right:
+        raise UsageError("A comparison needs two documents.", "Name the right one, too.")
+    first = CompareSide(left, sides["library"], sides["left_node"])
+    second = CompareSide(right, sides["right_library"] or sides["library"], sides["right_node"])
+    return CompareRequest(first, second, **values)
+
+
+def changed_fields(request: GrepRequest | CompareRequest) -> Mapping[str, Any]:
+    """Return the fields of a request that differ from their defaults, as plain values: the body of a call."""
+    values = asdict(request)
+    return {
+        item.name: values[item.name]
+        for item in fields(request)
+        if item.default is MISSING or getattr(request, item.name) != item.default
+    }
+
+
+def _check_limit(name: str, value: int, lowest: int) -> None:
+    if not lowest <= value <= MAX_LIMIT:
+        raise UsageError(f"{name} is {value}.", f"Choose {lowest} to {MAX_LIMIT}.")
