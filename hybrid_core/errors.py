@@ -194,7 +194,7 @@ class LeaseLostError(StoreError):
 
 
 class UnreachableError(StoreError):
-    """A server that stores part of the data does not answer."""
+    """A server that stores part of the data cannot be reached."""
 
     retryable = True
 
@@ -208,7 +208,7 @@ class Cancelled(PageIndexError):
 
 
 class ModelError(PageIndexError):
-    """A model cannot be loaded or reached, or its output is unusable (wrong count, NaN)."""
+    """A model cannot be loaded or reached, or its output is unusable (too few vectors, numbers that are NaN)."""
 
     def __init__(self, message: str, advice: str = "", *, retryable: bool = False) -> None:
         super().__init__(message, advice)

@@ -37,7 +37,7 @@ DAMAGED_DATABASE = (
 
 
 class StrangeValueError(ValueError):
-    """A stored value that its column cannot contain, for example because of a flipped bit."""
+    """A stored value that its column cannot contain, for example because the file is damaged."""
 
 
 UNREADABLE = (  # errors that occur when stored bytes were changed
@@ -46,7 +46,7 @@ UNREADABLE = (  # errors that occur when stored bytes were changed
 
 
 def nothing(connection: Connection) -> None:
-    """Do nothing. This is the default for ``before`` in ``writing``."""
+    """Do nothing. This is the default of ``before`` in ``writing``."""
 
 
 class Database(Protocol):

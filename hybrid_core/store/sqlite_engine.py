@@ -76,7 +76,7 @@ class ReadOnlyFile:
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that really releases its file when it is closed.
+    """A connection that releases its file as soon as it is closed.
 
     SQLite keeps a file and its locks open until the last statement ends. A failed read leaves a statement in the frames
     of its traceback, which live as long as the error.
@@ -113,7 +113,7 @@ class _CheckedResults(SQLiteExecutionContext):
 
         def check(value: Any) -> Any:
             if type(value) not in types:
-                raise StrangeValueError(f"a value of {colname} is {type(value).__name__}")
+                raise StrangeValueError(f"a value in the column {colname} has the wrong type ({type(value).__name__})")
             return value if convert is None or value is None else convert(value)
 
         return check

@@ -64,9 +64,9 @@ class Conversation:
 class Citation:
     """A source of an answer in a conversation.
 
-    ``cited``: a sentence of the answer cites the source. ``quote`` is its best passage, and ``boxes`` are the positions
-    of this passage on the page, None until they are requested. ``library`` is a library id. ``doc_title`` is the
-    present title of the document, "" if it has none or was deleted.
+    ``cited`` is True if a sentence of the answer cites the source. ``quote`` is its best passage, and ``boxes`` are the
+    positions of this passage on the page, None until they are requested. ``library`` is a library id. ``doc_title`` is
+    the present title of the document, "" if it has none or was deleted.
     """
 
     number: int
@@ -150,7 +150,7 @@ class MessageEvent:
 
 @dataclass(frozen=True, slots=True)
 class TurnFence:
-    """The worker and the attempt that may write an answer. The store refuses writes of all others."""
+    """The worker and the attempt that may write an answer. The store refuses writes of all other workers."""
 
     conversation: str
     message: int

@@ -405,11 +405,12 @@ class Change:
 
 
 class Hit(NamedTuple):
-    """A page that the coarse pass returned. A higher ``score`` is better. ``version`` is the tag of the content.
+    """A page that the first search over the library's index returned. A higher ``score`` is better.
 
-    ``sparse`` is the BM25 score. ``dense`` is the best dot product of the question's vector with a point of the page,
-    ``learned`` the same for learned term weights. Both are None if the page is not among the nearest. Searches create
-    hundreds of hits, and a tuple is three times as fast to create as a frozen dataclass.
+    ``version`` tags the document's stored version. ``sparse`` is the BM25 score. ``dense`` is the best dot product of
+    the question's vector with a vector of the page, ``learned`` the same for learned term weights. Both are None if the
+    page is not among the nearest. Searches create hundreds of hits, and a tuple is three times as fast to create as a
+    frozen dataclass.
     """
 
     doc_id: str

@@ -54,7 +54,8 @@ class JobRequest:
 class Enqueued:
     """The outcome of enqueuing a job.
 
-    ``new``: a job was created. ``joined``: an existing job does the work. ``again``: a running job will run once more.
+    ``new`` means that a job was created, ``joined`` that an existing job does the work, and ``again`` that a running
+    job will run once more.
     """
 
     job: int
@@ -63,9 +64,9 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The worker and claim that may write for a running job.
+    """The proof that a worker may write for a running job: the worker and the number of its claim.
 
-    The fence becomes invalid when another worker claims the job.
+    It becomes invalid when another worker claims the job.
     """
 
     job: int

@@ -160,10 +160,12 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
-    has the places of its drawing. ``regions`` are what a layout model saw, from top to bottom: headings, figures,
-    tables, captions; None where none has read the page. ``charts`` are tables of the data of bar and line charts, read
-    from the drawing; their ``lines`` are empty.
+    """The words, figures, tables and other areas of one page.
+
+    ``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. In a format without page layout the
+    positions are those of the drawn page. ``regions`` are the areas that a layout model detected, from top to bottom:
+    headings, figures, tables, captions; None if no layout model has read the page. ``charts`` are the data of bar and
+    line charts as tables, read from the drawing; their ``lines`` are empty.
     """
 
     width: float

@@ -120,7 +120,9 @@ class SearchRequest:
     def library(self) -> str:
         """Return the only library of the request. Raise UsageError if it names several."""
         if len(self.libraries) != 1:
-            raise UsageError("The request names several libraries, and this function takes one.", "Name one.")
+            raise UsageError(
+                "The request names several libraries, but this function searches only one.", "Name one library."
+            )
         return self.libraries[0]
 
     def completed(self, usual: Mapping[str, Any]) -> "SearchRequest":
@@ -177,7 +179,7 @@ def check_options(values: Mapping[str, Any]) -> None:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
             advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
-            raise UsageError(f"A search has no option '{name}'.", advice)
+            raise UsageError(f"'{name}' is not an option of a search.", advice)
 
 
 def several(value: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:

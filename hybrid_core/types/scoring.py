@@ -215,7 +215,7 @@ class ScoringConfig:
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
                 advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(names))}."
-                raise UsageError(f"{where}: there is no '{name}'.", advice)
+                raise UsageError(f"{where}: '{name}' is not a ranking parameter.", advice)
             part, _, member = name.partition(".")
             group = getattr(config, part)
             number = _coerce_number(f"{where}: {name}", value, getattr(group, member))

@@ -104,7 +104,7 @@ def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str
                     _continue_ids(write, table)
                 if not _has_digest(target, table, hashes[table.name]):
                     raise StoreError(
-                        f"The copy of {table.name} differs from its source after copying.",
+                        f"The copy of the table {table.name} differs from the original.",
                         "Run the same command again.",
                     )
             rows += number

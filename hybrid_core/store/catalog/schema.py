@@ -250,8 +250,11 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
     if half and not copying:
         database.close()
         raise StoreError(
-            "This catalog is an unfinished copy.",
-            Advice("Copy it again; the copy continues.", "Run 'migrate --catalog' again to continue the copy."),
+            "The copy of this catalog was interrupted, so it is incomplete.",
+            Advice(
+                "Start the copy again: it continues where it stopped.",
+                "Run 'migrate --catalog' again to continue the copy.",
+            ),
         )
     return database
 

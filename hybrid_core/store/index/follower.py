@@ -41,8 +41,8 @@ class PointStore(Protocol):
 
     ``shared``: other processes write it too. ``replicated``: there are several copies, and a count covers one of them.
     ``documents_at_once`` is the number of documents that one call replaces. ``amiss`` is the reason why it must be
-    refilled before use, "" if it is intact. ``doubted`` are the announced changes that searches saw, except for the
-    ``trusted`` one.
+    refilled before use, "" if it is intact. ``doubted`` are announced changes that a search has seen and that this
+    catalog may lack. ``trusted`` is a change that the catalog certainly has.
     """
 
     dimension: int
@@ -156,7 +156,7 @@ class Follower:
         return not self._store.amiss
 
     def trust(self, source: PointSource) -> None:
-        """Check that the source has the announced changes that searches saw.
+        """Check that the source contains the announced changes that searches have seen.
 
         Raise ``OtherHistoryError`` if one is missing.
         """
@@ -271,7 +271,7 @@ class Follower:
         if self._store.shared and not (holds(source, stand) and holds(source, head)):
             raise OtherHistoryError(OTHER_HISTORY)
         if newest < stand.seq:
-            raise IndexDamagedError("it holds changes that the catalog does not")
+            raise IndexDamagedError("it contains changes that the catalog does not contain")
         if not holds(source, stand):
             raise IndexDamagedError(OTHER_HISTORY)
         return stand, newest
@@ -351,7 +351,7 @@ class Follower:
     def _difference(self, source: PointSource) -> str:
         """Return the difference between store and source.
 
-        Return "" if there is none, or if another process moved on meanwhile.
+        Return "" if there is none, or if another process has changed the store meanwhile.
         """
         difference = ""
         for pause in _PATIENCE if self._store.shared else _PATIENCE[:1]:

@@ -33,7 +33,9 @@ class JobControl:
         self._store = store
 
     def pause(self, scope: Scope, name: str = "") -> None:
-        """Pause a scope: its jobs are not claimed until it is resumed. Running jobs stop at their next page range."""
+        """Pause the jobs of a scope. They are not claimed until the scope is resumed; running jobs stop after their
+        page range.
+        """
         with self._store.writing() as connection:
             connection.execute(
                 insert_into(connection, pauses).values(scope=scope, id=name, at=db_now()).on_conflict_do_nothing()
@@ -172,7 +174,9 @@ def _select_rows(connection: Connection, query: Any, ids: Sequence[int] | None) 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention of ended jobs: number of newest jobs with rows, number with events, and maximum age in days."""
+    """Limits for ended jobs: how many newest ones keep their rows, how many keep their events, and the maximum age in
+    days.
+    """
 
     rows: int = 10_000
     events: int = 1_000

@@ -205,7 +205,7 @@ class Mending:
         self.rebuild += connection.execute(statement, {"error": LOST}).rowcount
 
     def _discard_halves(self) -> None:
-        """Delete contents that lack a page, the tree or the words, and mark their documents."""
+        """Delete parsed documents that lack a page, the tree or the words, and mark them for indexing again."""
         with self._catalog.snapshot() as snapshot, self._catalog.reading() as connection:
             columns = schema.contents.c
             contents = connection.execute(select(columns.content_id, columns.pages, columns.sections)).all()
@@ -255,7 +255,7 @@ def are_sound(counts: TermCounts) -> bool:
 
 
 def works(call: Callable[..., object], *arguments: Any) -> bool:
-    """Return whether a call succeeds, that is, reads no damaged value."""
+    """Return whether a call succeeds, that is, whether it reads no damaged value."""
     try:
         call(*arguments)
     except GARBLED:
@@ -268,7 +268,10 @@ def _quote(words: tuple[str, ...]) -> str:
 
 
 def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *, chunks: bool) -> bool:
-    """Return whether a content is complete. ``chunks``: no chunk of any content was lost; else they are checked."""
+    """Return whether a parsed document is complete.
+
+    ``chunks`` is True if no document has lost a chunk; otherwise its chunks are checked, too.
+    """
     try:
         content = snapshot.content(content_id)
         words = snapshot.looked_into([content_id]).get(content_id)
@@ -310,7 +313,7 @@ def _count_again(connection: Connection) -> None:
 
 
 def _number_on(connection: Connection) -> None:
-    """Set the counters beyond all used numbers. The new mark makes each search index be rebuilt."""
+    """Set the counters above all numbers in use. The new mark makes each search index be rebuilt."""
     mark = secrets.randbits(_MARK_BITS) + 1
     connection.execute(update(schema.changes).values(mark=mark))
     newest = (

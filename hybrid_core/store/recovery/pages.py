@@ -65,7 +65,7 @@ class _Page:
 class PageFile:
     """The pages of a SQLite file, numbered from 1.
 
-    ``whole``: the header and the free list are valid, and no page is truncated.
+    ``whole`` is True if the header and the free list are valid, and no page is truncated.
     """
 
     def __init__(self, data: bytes | mmap.mmap, page_size: int = PAGE_SIZE, reserved: int = 0) -> None:
@@ -84,7 +84,7 @@ class PageFile:
             self._owners[lock] = _FREE
 
     def new_tree(self, *, table: bool) -> Tree:
-        """Add a tree. ``table``: it is keyed by rowid; otherwise it is an index, or a table without rowids."""
+        """Add a tree. With ``table`` it is keyed by rowid; otherwise it is an index, or a table without rowids."""
         tree = Tree(len(self._trees) + _FIRST_TREE, table)
         self._trees.append(tree)
         return tree
@@ -265,7 +265,7 @@ def open_pages(data: bytes | mmap.mmap) -> PageFile:
 
 
 def _damage(pages: PageFile) -> int:
-    """Return the amount of damage in the schema, which is the first tree."""
+    """Return the amount of damage in the schema, which is the first tree of the file."""
     tree = pages.new_tree(table=True)
     readable = sum(1 for _ in pages.records(tree, 1))
     return tree.damage + (not readable)

@@ -49,8 +49,8 @@ LOST = "The stored text of this document was lost when the catalog was damaged; 
 class Saved:
     """The saved rows of one table.
 
-    ``partly`` of the ``rows`` lack some columns, and ``gone`` rows are known to be lost. ``whole`` says whether no
-    other row can be missing.
+    ``partly`` counts those of the ``rows`` that lack some columns, ``gone`` counts rows that are known to be lost.
+    ``whole`` is True if no other row can be missing.
     """
 
     rows: int
@@ -181,7 +181,7 @@ class Salvage:
             walk.missing.clear()  # the index is damaged, not the table
 
     def _strays(self, walks: list[_Walk]) -> None:
-        """Assign pages without a tree to the tables whose rows they contain."""
+        """Assign pages that belong to no tree to the tables whose rows they contain."""
         unclaimed = self._pages.unclaimed()
         damaged = [walk for walk in walks if walk.tree.damage or walk.missing] or walks
         for number in unclaimed:
