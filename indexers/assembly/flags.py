@@ -79,7 +79,7 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
 def _is_prompted(text: str) -> bool:
     """Return whether a line of a listing is a command.
 
-    In code, text after "#", "%" and ">" is something else.
+    In code, the signs "#", "%" and ">" do not mark a command.
     """
     return text.lstrip()[:1] not in "#%>" and is_command(text, listing=True)
 
@@ -183,7 +183,7 @@ def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[
 
 
 def gaps_warning(sections: Sequence[Section]) -> list[Note]:
-    """Return one line that summarises the gaps of a document, [] if there are none."""
+    """Return a list with one line that summarises the gaps of a document, or an empty list if it has no gaps."""
     gaps = [gap for section in sections for gap in section.gaps]
     if not gaps:
         return []
@@ -193,7 +193,7 @@ def gaps_warning(sections: Sequence[Section]) -> list[Note]:
 
 
 def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (page from 1, text) for the pages that contain one of the signs."""
+    """Return (page from 1, text) for the pages that contain one of the signs of a gap."""
     both = enumerate(zip(texts, small, strict=True), 1)
     return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
 
@@ -213,7 +213,7 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Not
 
 
 def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
-    """Return the numbers of parts whose headings have no words."""
+    """Return the numbers of parts whose heading is only a number, without words."""
     titles = (_TITLE_BARE.match(section.title) for section in sections)
     lines = [match for text in texts for match in _PART_BARE.finditer(text)]
     return {part_number(match["number"]) for match in (*filter(None, titles), *lines)} | {

@@ -39,7 +39,7 @@ class FileSign(NamedTuple):
 
 
 class Stillness:
-    """Detects files that have not changed for some seconds, independent of the system clock."""
+    """A detector of files that have not changed for some seconds. It does not depend on the system clock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -136,10 +136,7 @@ def _ole(path: Path) -> str:
 
 
 def _encryption(file: Any) -> str:
-    """Return the kind of encryption of an office package:
-
-    "encrypted", that is with a password, unless it says otherwise.
-    """
+    """Return "encrypted" for an office package with a password, or the kind of encryption that the package names."""
     if any("DRMEncrypted" in part for name in file.listdir() for part in name):
         return "protected by rights"
     if file.exists("EncryptionInfo"):

@@ -144,10 +144,10 @@ def _called(entry: EntryPoint) -> str:
 
 def _check_format(format: object, others: list[Format]) -> Format:
     if not isinstance(format, Format):
-        raise TypeError(f"it is a {type(format).__name__} and no Format")
+        raise TypeError(f"its entry point must be a Format, but is a {type(format).__name__}")
     for other in others:
         if other.name == format.name or set(other.suffixes) & set(format.suffixes):
-            raise ValueError(f"its name or a suffix of it is that of {other.title}")
+            raise ValueError(f"its name or one of its suffixes is already used by the format {other.title}")
     if not all(suffix.startswith(".") and suffix == suffix.lower() for suffix in format.suffixes):
-        raise ValueError("suffixes begin with a dot and are in small letters")
+        raise ValueError("suffixes must begin with a dot and be in small letters")
     return format

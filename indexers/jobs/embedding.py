@@ -142,7 +142,7 @@ def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list
 
 
 def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callable[[EmbedProgress], None]) -> Lane:
-    """Return the lane for embedding jobs. ``load`` returns the embedder of a spec.
+    """Return the lane (the threads and stages) for embedding jobs. ``load`` returns the embedder of a spec.
 
     It processes one library at a time, since a model uses all cores.
     """

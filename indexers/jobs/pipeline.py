@@ -93,7 +93,7 @@ class Batch:
         return list(self._left)
 
     def ended(self, turn: Turn, advance: JobUpdate) -> None:
-        """Record the end of a turn in this process, which has reported its progress already."""
+        """Record the end of a file's stage in this process. The stage has already reported its progress."""
         if turn.job.id not in self._known:
             self._add(turn.job)
         if turn.job.id in self._left and advance.status in _ENDS:
@@ -164,7 +164,7 @@ class Batch:
         self._tally.add(pages=more, size=more * size(file) / max(1, pages), at=at)
 
     def _move(self, job: Job, file: Path, kind: str) -> None:
-        """Record the end of a stage or a job in another process."""
+        """Record that a stage or a job has ended in another process."""
         again = job.id in self._shown
         result = _result(file, kind, job.result, job.cause)
         pages, share = 0, 0.0
@@ -317,7 +317,7 @@ def _sort_files(
 
 
 def _unimproved(cache: Cache, options: IndexOptions) -> Callable[[StoredVersion], bool]:
-    """Return a function that tells whether the configured models have work on a content."""
+    """Return a function that tells whether the configured models have work to do on a document."""
     if options.models is None:
         return lambda _: False
     from indexers.jobs.improver import unimproved  # with pydantic and the prompts, which others do not wait for

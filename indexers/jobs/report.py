@@ -105,7 +105,7 @@ class FileStage:
 
 @dataclass
 class Tally:
-    """The progress of one run, shared by its threads."""
+    """The progress of one run, counted by several threads."""
 
     report: Callable[[IndexProgress], None]
     files: int

@@ -68,9 +68,9 @@ _UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """Tesseract with the requested languages in its own form ("eng+deu"), and all installed ones.
+    """The OCR engine Tesseract, with the requested languages in its own form ("eng+deu"), and all installed ones.
 
-    ``turns``: its data for detecting the orientation of a page is installed.
+    ``turns`` is True if its data for detecting the orientation of a page is installed.
     """
 
     program: str
@@ -87,7 +87,7 @@ class Tesseract:
         return lines
 
     def _ask(self, image: bytes, dpi: int, layout: str) -> list[ReadLine]:
-        """Run the program. ``layout`` 1 detects the orientation of the page, 3 does not."""
+        """Run the program on an image. ``layout`` 1 detects the orientation of the page, 3 does not."""
         done = subprocess.run(
             [
                 self.program, "stdin", "stdout", "-l", self.languages, "--dpi", str(dpi), "--psm", layout,
@@ -215,7 +215,7 @@ class Ocr:
 
     @property
     def tag(self) -> str:
-        """Return a tag of everything that affects the recognised text."""
+        """Return a text that identifies everything that affects the recognised text, such as engines and languages."""
         tesseract = "" if self.tesseract is None else self.tesseract.languages
         return hashlib.sha256(f"{VERSION}|{self.languages}|{tesseract}|{self.rapid}".encode()).hexdigest()[:8]
 
@@ -236,7 +236,7 @@ class Ocr:
 
 @dataclass(frozen=True, slots=True)
 class NoOcr:
-    """The reason why no OCR engine can be used, with advice."""
+    """The result of looking for an OCR engine if none can be used: the reason, with advice."""
 
     reason: Note
 

@@ -59,8 +59,8 @@ def prominence(
 ) -> Prominence:
     """Return how clearly the lines of a possible heading stand out.
 
-    ``gap``: usual distance between the tops of body lines; ``above`` and ``below``: white space
-    around the run; ``width``: of the page; all in points.
+    All lengths are in points. ``gap`` is the usual distance between the tops of body lines, ``above`` and ``below`` are
+    the white space around the run, and ``width`` is that of the page.
     """
     first = run[0]
     ratio = first.size / body.size if body.size else 1.0

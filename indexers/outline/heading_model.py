@@ -66,8 +66,8 @@ _SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
 class Possible:
     """A possible heading, from printed contents, bookmarks or layout.
 
-    ``look`` is None if no line of its page looks like a heading. ``entry``: it is listed in contents or bookmarks.
-    ``likely``: the rules accept it. ``title``: it is the document's title.
+    ``look`` is None if no line of its page looks like a heading. ``entry`` is True if contents or bookmarks list it,
+    ``likely`` if the rules accept it, and ``title`` if it is the document's title.
     """
 
     heading: Heading
@@ -78,7 +78,7 @@ class Possible:
 
     @property
     def last(self) -> int:
-        """Return the index of its last unit."""
+        """Return the index of the last unit (line) of the possible heading."""
         c, first = self.look, self.heading.unit
         return c.last if c is not None and c.unit <= first <= c.last else first
 
@@ -136,7 +136,7 @@ def _is_cjk(doc: DocumentView) -> bool:
 
 
 def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64], pages: int) -> Floats:
-    """Return means over rows with the same key, and their number; zeros if the key is None."""
+    """Return for each row the mean over the rows with the same key, and their number; zeros if the key is None."""
     numbers: dict[Hashable, int] = {}
     group = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
     counts = np.bincount(group).astype(np.float64)

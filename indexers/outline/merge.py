@@ -277,7 +277,7 @@ def _graft(
     printed: PrintedToc,
     doc: DocumentView,
 ) -> Iterable[Possible]:
-    """Yield headings that the frame lacks: from contents of chapters, and from layout."""
+    """Yield headings that the printed contents or bookmarks lack: from contents of chapters, and from layout."""
     titles = {(h.page + d, bare(h.title), _word(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
     taken = {(h.page, h.unit) for h in frame}
@@ -309,7 +309,7 @@ def _word(title: str) -> str:
 
 
 def _entitled(page: int, title: str, titles: set[tuple[int, str, str]]) -> bool:
-    """Return whether the frame has a title there.
+    """Return whether the contents or bookmarks have this title at the same place.
 
     "Item 5. Other Information" is not "Part II. Other Information".
     """
@@ -330,7 +330,7 @@ def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:
     """Return the last cover or title page.
 
-    It is before the contents or, without contents, before the text begins.
+    It is before the printed contents or, without these, before the text begins.
     """
     after = [next((h.page for h in frame if h.page > 1), 0)] if frame and frame[0].page > 1 else []
     if contents:
@@ -350,7 +350,7 @@ def _is_text(doc: DocumentView, page: int) -> bool:
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:
-    """Return the frame with levels counted from 1 without gaps."""
+    """Return the entries of bookmarks or contents with levels counted from 1 without gaps."""
     ranks = {level: rank for rank, level in enumerate(sorted({h.level for h in frame}), 1)}
     return [replace(h, level=ranks[h.level]) for h in frame]
 

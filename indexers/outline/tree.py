@@ -39,7 +39,7 @@ class TreeLimits:
 
     def __post_init__(self) -> None:
         if min(self.max_pages, self.max_tokens, self.toc_pages) < 1:
-            raise ValueError("Tree limits must be at least 1.")
+            raise ValueError("The limits of a section tree must be at least 1.")
 
 
 @dataclass(frozen=True, slots=True)

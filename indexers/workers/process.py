@@ -252,5 +252,7 @@ def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
 
 def _explained(error: Exception, task: Task) -> DocumentError:
     if out_of_memory(error):
-        return LimitError("reading it needs more memory than a worker may use.", "Raise the setting max_worker_memory.")
+        return LimitError(
+            "reading it needs more memory than a worker process may use.", "Raise the setting max_worker_memory."
+        )
     return DocumentError(f"it could not be read: {plain_reason(error, str(getattr(task, 'path', '')))}.")

@@ -98,7 +98,9 @@ def _words(text: Text) -> set[str]:
 
 
 def _unflowed(text: str, close: bool) -> str:
-    """Join the soft line breaks of ``format=flowed`` (RFC 3676). ``close``: remove the space before a soft break."""
+    """Join the soft line breaks of ``format=flowed`` (RFC 3676). With ``close``, remove the space before a soft
+    break.
+    """
     lines: list[str] = []
     soft, before = False, 0
     for line in text.split("\n"):

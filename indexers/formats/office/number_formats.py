@@ -68,7 +68,7 @@ def show(number: float, code: str, since_1904: bool = False, written: str = "") 
 
 
 def _general_among(value: float, number: float, section: _Section | None, written: str) -> str:
-    """Return a number in general form with the words of its format around it."""
+    """Return a number in the general form, with the literal words of its format around it."""
     tokens = () if section is None else section.tokens
     if not any(token.kind == "general" for token in tokens):
         return general(number, written)
