@@ -203,7 +203,7 @@ def _shares_held(content: Content, occurrences: Occurrences, page: int) -> Float
 
 
 def _says(content: Content, names: Collection[str]) -> float:
-    """Return 1 if the document contains all of the names, else a lower factor."""
+    """Return 1 if the document contains all names of the question, else a lower factor."""
     return 1.0 if all(_holding(name, [content]) for name in names) else _ELSEWHERE
 
 

@@ -298,7 +298,7 @@ def _share(values: Floats) -> Floats:
 def _leads(named: Floats) -> Floats:
     """Return each document's routing score, reduced by its distance to the best: float64 (documents,).
 
-    All are 0 if no document counts as named.
+    All are 0 if the question names no document clearly enough.
     """
     best = float(named.max(initial=0.0))
     if best < _SURE:
@@ -312,7 +312,7 @@ def _term_places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
-    """Return the form of each term in the question: uint8 (t,), as in ``TermOrder``."""
+    """Return the check byte of each term's spelling in the question: uint8 (t,), as in ``TermOrder``."""
     written = {term: form_check(term, word) for term, word in reversed(written_terms(text))}
     return np.array([written.get(term, 0) for term in query.terms], np.uint8)
 

@@ -178,8 +178,8 @@ def stage(name: str) -> Callable[[Callable[..., Part | tuple[Part, ...]]], Stage
         reads = tuple(inspect.signature(work).parameters)
         if unknown := set(reads) - set(_READABLE):
             raise UsageError(
-                f"The stage '{name}' takes an unknown part: {', '.join(sorted(unknown))}.",
-                f"A stage takes {', '.join(_READABLE)}.",
+                f"The function of the stage '{name}' has an unknown parameter: {', '.join(sorted(unknown))}.",
+                f"Its parameters may be {', '.join(_READABLE)}.",
             )
 
         def run(state: SearchState) -> SearchState:

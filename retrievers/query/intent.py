@@ -72,9 +72,9 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
 
 
 def _hollow(match: re.Match[str]) -> str:
-    """Return the replacement of a match: the words that may name a document.
+    """Return the words of a match that may name a document, as its replacement.
 
-    Of "what is the paper about" "the paper" stays.
+    Of "what is the paper about" the words "the paper" stay.
     """
     return re.sub(r"(?i)\b(?:what|about|is|it)\b", " ", match[0]) if match[0].lower().startswith("what") else " . "
 

@@ -354,7 +354,7 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
 
 
 def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
-    """Yield the possible corrections of a word, and whether the library may contain them in another form only."""
+    """Yield the possible corrections of a word, and whether the library may contain them only in another form."""
     yield chain(usual(word), missing(word)), True
     if len(word) >= _WRONG:
         yield wrong(word), False

@@ -119,14 +119,14 @@ _TOP = 200  # characters at the top of a page: a heading there begins something 
 
 
 def _passage_line(places: Sequence[PageRef], passage: str) -> str:
-    """Return a line with a passage that stands on all these pages."""
+    """Return one line for a passage that occurs on all these pages."""
     names = [f"D{doc + 1} page {page}" for doc, page in places]
     also = f" [also {', '.join(names[1:])}]" if len(names) > 1 else ""
     return f"{names[0]}, a passage: {passage}{also}"
 
 
 class Asker(QuestionSession):
-    """The model calls about one board of documents, within the question's remaining tokens."""
+    """The model calls about the documents of one board, within the question's remaining tokens."""
 
     def __init__(
         self,
@@ -236,7 +236,9 @@ class Asker(QuestionSession):
         return {place: short(title.replace("|", " "), _LABEL) for place, title in titles.items()}
 
     def _heading_on(self, place: PageRef) -> str:
-        """Return the heading on a page that holds most of the question's words, "" where none begins there."""
+        """Return the heading on a page that contains most of the question's words, "" if no heading begins on the
+        page.
+        """
         doc, page = place
         content = self._board.scores[doc].content
         sections, starts = content.covering

@@ -1,4 +1,7 @@
-"""The board of documents that a model is shown, and its verdict. D1 is a document, D1.0031 one of its sections."""
+"""The board: the documents that a model is shown while it searches, and its verdict.
+
+D1 is a document, D1.0031 one of its sections.
+"""
 
 from __future__ import annotations
 

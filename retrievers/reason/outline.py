@@ -1,4 +1,4 @@
-"""The outline that a model is shown first: the best pages with their headings, in the sections that hold them.
+"""The outline that a model is shown first: the best pages with their headings, in the sections that contain them.
 
     D1 · aurora-2023.pdf · annual report, 2023 · 120 pages
      D1.0019 Part II · pages 13-90 · 4 not shown
@@ -7,7 +7,8 @@
        page 49 · Free cash flow · [table]
      other parts: D1.0001 Front matter (1-2) | D1.0120 Part III (91-99, 8 parts)
 
-What lies on one page needs no name: the page can be read or named. What promises nothing is not shown, but counted.
+A section on a single page has no name of its own, because the page can be read or named. Sections without good pages
+are counted but not shown.
 """
 
 from __future__ import annotations
