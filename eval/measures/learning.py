@@ -34,7 +34,7 @@ class RankedList:
 
     @property
     def teaches(self) -> bool:
-        """Return whether the list contains both right and wrong candidates, so that it can be learned from."""
+        """Return whether the list contains both right and wrong candidates, so that a model can learn from it."""
         return bool(self.gold.any() and not self.gold.all())
 
 
@@ -73,7 +73,7 @@ def learn(
 
 
 class _Slope:
-    """The gradient of the loss over all candidates, which are ordered by question."""
+    """The gradient of the loss function over all candidates, which are ordered by question."""
 
     def __init__(
         self,

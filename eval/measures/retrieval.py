@@ -70,7 +70,7 @@ def summarise(records: Sequence[QuestionRecord]) -> Values:
 
 
 def summarise_kinds(records: Sequence[QuestionRecord]) -> dict[str, Values]:
-    """Return the same means for each kind of question; empty for a single kind."""
+    """Return the mean of each measure for each kind of question; empty if there is only one kind."""
     values, kinds = per_question(records), sorted({record.kind for record in records})
     return {k: means(values[r.id] for r in records if r.kind == k) for k in kinds} if len(kinds) > 1 else {}
 

@@ -214,7 +214,7 @@ class ChunkDense:
     name = "chunk-dense"
 
     def __init__(self, corpus: Corpus, embedder: Embedder | None, cache: Path, progress: Progress) -> None:
-        """Raise UsageError without an embedder, ModelError if it fails."""
+        """Create the ranker. Raise UsageError without an embedder, ModelError if it fails."""
         if embedder is None:
             raise UsageError(
                 "The ranker chunk-dense needs an embedder.", "Name one, for example --embedder bge-m3 or hashed:256."

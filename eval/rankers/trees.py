@@ -195,7 +195,7 @@ class WholeTree:
         named = {name: place for place, line in shown if place and (name := line.split()[0])}
         listed = reply.value.node_list if reply.value else []
         if unknown := [name for name in listed if name not in named]:
-            notes.append(f"named {len(unknown)} sections that do not exist: {', '.join(unknown[:5])}")
+            notes.append(f"The model named {len(unknown)} sections that do not exist: {', '.join(unknown[:5])}")
         pages: dict[tuple[str, int], RankedPage] = {}
         for rank, (document, section) in enumerate((named[name] for name in listed if name in named), 1):
             node = (section.start_page, section.end_page)
@@ -228,7 +228,7 @@ class WholeTree:
         candidates = {f"D{number}": name for number, name in enumerate(names[: len(lines)], 1)}
         picked = list(dict.fromkeys(reply.value.documents if reply.value else []))
         if unknown := [short for short in picked if short not in candidates]:
-            notes.append(f"picked {len(unknown)} documents that do not exist: {', '.join(unknown[:5])}")
+            notes.append(f"The model chose {len(unknown)} documents that do not exist: {', '.join(unknown[:5])}")
         return [candidates[short] for short in picked if short in candidates][:MOST_PICKED], reply.usage, notes
 
     def _trees(self, documents: Sequence[str]) -> tuple[list[tuple[tuple[str, Section] | None, str]], list[str]]:

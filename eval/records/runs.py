@@ -77,12 +77,12 @@ class GoldPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """The record of a question. ``given`` are the documents that it was asked of, None for the whole library.
+    """The record of a question. ``given`` are the documents that were searched, None for the whole library.
 
-    ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
-    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens``, of which
-    ``input_tokens`` were read, and ``cost`` are those of the search. ``answer`` is None in a run that asks for none.
-    ``search_failed`` is the note on a model that failed, so that pages were ranked without it.
+    ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None if the ranker does not estimate it.
+    ``stage`` is one of STAGES. ``error`` is "" if nothing went wrong. ``tokens`` and ``cost`` are those of the search;
+    ``input_tokens`` are included in ``tokens``. ``answer`` is None in a run without answers. ``search_failed`` is the
+    note on a model that failed, so that pages were ranked without it.
     """
 
     id: str

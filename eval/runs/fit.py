@@ -52,7 +52,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A question with its ground truth. lists: the candidates that are used for learning."""
+    """A question with its right pages. ``lists`` are the candidates that are used for learning."""
 
     features: QuestionFeatures
     place: Place
@@ -63,7 +63,7 @@ class Fitter:
     """Learn from feature sets of the same features. Every set has equal weight, whatever its settings."""
 
     def __init__(self, sets: Sequence[FeatureSet], *, l2: float = L2) -> None:
-        """Raise UsageError if there is nothing to learn from."""
+        """Create a learner. Raise UsageError if there is nothing to learn from."""
         if not sets:
             raise UsageError(
                 "No data sets to learn from were found.",

@@ -204,7 +204,7 @@ def learn_quality(judged: Sequence[JudgedTree], unseen: Callable[[JudgedTree], s
 
 
 def _quality_weights(rows: Sequence[JudgedTree]) -> tuple[Floats, float]:
-    """Return the weights and the intercept of a logistic regression that estimates a tree's F1 from its signs.
+    """Return the weights and the intercept of a logistic regression that estimates a tree's F1 from its features.
 
     Each tree enters twice: as a success with the weight F1, and as a failure with the weight 1 - F1.
     """

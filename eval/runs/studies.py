@@ -208,7 +208,7 @@ def measure_shown(plan: Plan, progress: Progress) -> ShownSet:
 
 
 def judged(prompt: str, gold: Sequence[tuple[str, int]], candidates: Sequence[str]) -> tuple[str, bool]:
-    """Return what a prompt shows of the best of these pages (file name, page), and whether it shows one of each file.
+    """Return how much a first prompt shows of the gold pages, and whether it shows a page of each gold document.
 
     ``candidates`` are the names of the files that were searched.
     """
@@ -258,7 +258,7 @@ def _measure_shown_gold(
 
 
 def _nothing(request: Request) -> dict[str, Any] | str:
-    """Return the reply that changes nothing."""
+    """Return a reply that names and requests nothing."""
     nothing: dict[str, Any] = {"reasoning": "silent", "documents": [], "conditions": [], "pages": [], "ratings": []}
     return "NOT IN THE SOURCES" if request.schema is None else nothing
 
