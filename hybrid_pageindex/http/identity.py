@@ -190,8 +190,8 @@ class Identity:
             return None
         if scope["method"] not in SAFE and "origin" not in headers and "sec-fetch-site" not in headers:
             raise Refusal(
-                403, "origin_not_allowed", "The request has a cookie, but no header that shows which page sent it.",
-                "Programs send Authorization: Bearer TOKEN.",
+                403, "origin_not_allowed", 'The request has a cookie, but no header that shows which web page sent it.',
+                'Send the token in the header Authorization: Bearer TOKEN instead of a cookie.',
             )  # fmt: skip
         return caller
 

@@ -1,4 +1,4 @@
-"""Describe the bodies of requests that are no values of the core itself."""
+"""Models of request bodies that have no class in the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 class Strict(BaseModel):
-    """A body whose values are of the types that are described: nothing is coerced."""
+    """A request body without type conversion: each value must have the type in the description."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -114,7 +114,7 @@ else:
 
 
 class GrepBody(Body):
-    """A word, a phrase, the beginning of a word (``indemnif*``), or a regular expression without look-around."""
+    """The pattern to find: a word, a phrase, the beginning of a word (``indemnif*``), or a regular expression (RE2)."""
 
     pattern: Annotated[Text, Field(min_length=1, max_length=500)]
     regex: bool = False
@@ -131,7 +131,10 @@ class GrepBody(Body):
 
 
 class CompareSide(Body):
-    """Document by name or id, and one of its sections or all. Without a library the server's default counts."""
+    """A side of a comparison: a document by name or id, and optionally one of its sections.
+
+    Without a library, the server's default library is used.
+    """
 
     document: Name
     library: Annotated[Text, Field(max_length=200)] = ""
@@ -139,7 +142,9 @@ class CompareSide(Body):
 
 
 class CompareBody(Body):
-    """Two sides, the older one left. ``each`` bounds the changes that are listed of a section."""
+    """The two sides to compare; the left one is the older. ``each`` is the maximum number of changes listed per
+    section.
+    """
 
     left: CompareSide
     right: CompareSide
@@ -160,45 +165,45 @@ class NewLibrary(Body):
 
 
 class LibraryNames(Body):
-    """New names of a library. A field that is missing stays; an empty alias removes it."""
+    """The new name and alias of a library. A missing field stays unchanged; an empty alias removes the alias."""
 
     name: LibraryName | None = None
     alias: Annotated[Text, Field(max_length=200)] | None = None
 
 
 class Corrections(Body):
-    """Fields by name with what is right, and those whose corrections are taken back."""
+    """Corrections of a document's metadata: ``set`` maps fields to values, ``unset`` names the corrections to undo."""
 
     set: Annotated[dict[str, Text], Field(max_length=20)] = Field(default_factory=dict)
     unset: Annotated[list[Text], Field(max_length=20)] = Field(default_factory=list)
 
 
 class PasswordGiven(Body):
-    """Password of a file. It is used once and not stored."""
+    """The password of a file. It is used once and not stored."""
 
     password: Annotated[Text, Field(min_length=1, max_length=500)]
 
 
 class PortsAsked(Body):
-    """Ports of the server's own machine that are asked beside the usual ones."""
+    """Further ports of the server's own machine on which to look for model servers."""
 
     ports: Annotated[list[Annotated[int, Field(ge=1, le=65535)]], Field(max_length=5)] = Field(default_factory=list)
 
 
 class ModelNamed(Body):
-    """An embedder; the one that serves, or the setting, where none is named."""
+    """The embedder to use. By default it is the one in use, else the one in the settings."""
 
     model: Name | None = None
 
 
 class DocumentsChosen(Body):
-    """Documents of the library by name or id; all of them where none is named."""
+    """Documents of the library by name or id. An empty list stands for all documents."""
 
     documents: Names = Field(default_factory=list)
 
 
 class JobsChosen(Body):
-    """Jobs by number, those of a library, or all: one of the three."""
+    """Jobs by number, the jobs of a library, or all jobs. Use exactly one of the three."""
 
     jobs: Annotated[list[Annotated[int, Field(ge=1, lt=2**53)]], Field(max_length=_MANY)] = Field(default_factory=list)
     library: Name | None = None
@@ -214,7 +219,7 @@ class SignIn(Body):
 
 
 class NewSource(Body):
-    """A folder on the server's disk."""
+    """A folder on the server's disk to watch."""
 
     folder: Annotated[Name, Field(min_length=1)]
     poll: bool = False
@@ -224,7 +229,7 @@ class NewSource(Body):
 
 
 class PathsToIndex(Body):
-    """Files, folders and globs on the server's disk."""
+    """Files, folders and globs on the server's disk to index."""
 
     paths: Names
     outline: Literal["auto", "fast", "refined"] | None = None

@@ -118,7 +118,7 @@ class LimitedEngine:
         if len(readable) == 1:
             return readable[0]
         names = ", ".join(item.name for item in readable[:20])
-        raise UsageError("The request does not say which library to use.", f"Name one of these: {names or 'none'}.")
+        raise UsageError("The call does not say which library to use.", f"Name one of these: {names or 'none'}.")
 
     async def writable(self, name: str | None, role: Role = "write") -> Library:
         """Return a library as ``library`` does. Also raise UsageError if the caller lacks the role in it."""

@@ -319,7 +319,9 @@ def page_payload(read: PageRead, text: str, *, seen: bool = False) -> dict[str, 
 
 
 def _missing_figures(text: str) -> str:
-    """Return a note where figures of a chart stand without their labels, or a caption names a figure."""
+    """Return a note if figures of a chart stand in the text without their labels, or a caption names a figure;
+    else "".
+    """
     if unlabelled(text):
         return "figures of a chart stand apart from their labels: format=both shows the page"
     return (

@@ -97,8 +97,8 @@ def endable_stdin() -> Iterator[EndableInput]:
     standard = sys.stdin
     if standard is None:
         raise UsageError(
-            "The server has no standard input to receive requests on.",
-            "Let an MCP client start the server, or use --http.",
+            "The server cannot receive requests, because it was started without standard input.",
+            "Have an MCP client start the server, or use --http.",
         )
     source = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)

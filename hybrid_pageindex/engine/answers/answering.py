@@ -144,7 +144,7 @@ class _AnswerRun:
             self._options.on_sources(self.sources)
 
     def _which(self) -> Note:
-        """Return a question back where any document could be meant, ``NONE`` where the question tells which."""
+        """Return a question to the user if the question may be about any document, ``NONE`` if it tells which."""
         count = self._options.documents
         if count is None or self._options.conversation or not unnamed_document(self.found.query):
             return NONE
@@ -209,10 +209,10 @@ class _AnswerRun:
         return bool(new)
 
     def _refusal(self) -> Note:
-        """Return why no model is asked to answer, ``NONE`` where one is.
+        """Return the reason why no model is called to answer, ``NONE`` if one is called.
 
-        The evidence of words decides only where no model looked for the pages. It does not decide for an unclear
-        question such as "what is this about?", or for pages that only their pictures explain.
+        The evidence of words decides only if no model has chosen the pages. It does not decide for an unclear question
+        such as "what is this about?", or for pages that only their pictures explain.
         """
         result, options = self.found, self._options
         if not result.results:
@@ -228,7 +228,7 @@ class _AnswerRun:
         return _NO_PAGE_NAMED if looked_in_vain else NONE
 
     def _answered(self, reads: int = _READS) -> _Draft:
-        """Raises ChatError."""
+        """Return the answer, with further rounds of reading if the model requests them. Raise ChatError."""
         self._bring_next_pages()
         for left in range(reads, -1, -1):
             text, finished, texts = self._ask_model(left)
@@ -366,7 +366,7 @@ class _AnswerRun:
     ) -> tuple[list[Source], list[bytes], list[tuple[int, ...]]]:
         """Return the sources, the pictures to send, and the source numbers that each picture shows.
 
-        A page that cannot be drawn stays text, with a note.
+        A page that cannot be drawn is sent as text, with a note.
         """
         pictures, always = self._options.pictures, self._options.vision == "always"
         images: list[bytes] = []

@@ -146,7 +146,7 @@ def compare(
     document or section, UsageError for an invalid cursor or limit.
     """
     if not 1 <= most <= MOST or not 0 <= each <= MOST:
-        raise UsageError(f"most is {most}, each is {each}.", f"Choose 1 to {MOST}.")
+        raise UsageError(f"The limits are not valid: most is {most}, each is {each}.", f"Choose 1 to {MOST}.")
     start = _position(cursor)
     with catalog.snapshot() as snapshot:
         old, before = _read_sections(snapshot, *left)
@@ -187,7 +187,7 @@ def _read_sections(snapshot: Snapshot, library: str, name: str, node: str) -> tu
     by_id = {section.node_id: section for section in sections}
     if node and node not in by_id:
         raise NotFoundError(
-            f"{document.name} has no section {node}.", "The outline of the document lists its sections."
+            f"{document.name} has no section {node}.", "Take a section from the outline of the document."
         )
     texts = dict(snapshot.texts(document.content_id))
     chosen = [part for part in sections if not node or _below(part, node, by_id)]

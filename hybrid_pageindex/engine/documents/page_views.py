@@ -113,7 +113,9 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
         [page] = snapshot.pages(document.content_id, [number])
     format = format_of_document(document)
     if not format.office_prints:
-        raise UsageError(f"{document.name}: LibreOffice does not print {format.title}.", "Leave this view out.")
+        raise UsageError(
+            f"{document.name}: LibreOffice cannot print files of the format {format.title}.", "Leave this view out."
+        )
     key = f"{_PRINT_VERSION}/{document.sha256}"
     printed = work.cache.get(key)
     if printed is None:

@@ -197,7 +197,7 @@ def _corrections(done: Recovery, catalog: Catalog, complete: bool) -> Kept:
 def _recovery_notes(done: Recovery, catalog: Catalog) -> list[str]:
     sentences = []
     if not done.newest:
-        sentences.append("a part of the write-ahead log is damaged: the latest changes may be lost")
+        sentences.append("a part of the log of recent changes is damaged, so the latest changes may be lost")
     if done.libraries:
         sentences.append(f"libraries that were created again under their original names: {', '.join(done.libraries)}")
     if done.unnamed:

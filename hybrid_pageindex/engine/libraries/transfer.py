@@ -92,20 +92,23 @@ def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, An
     there is no match.
     """
     named, fingerprint = settings.embedding_model, str(manifest.get("fingerprint", ""))
-    was = f"its vectors are of {str(manifest.get('name', '?'))[:200]}"
+    was = f"the vectors of the exported library were computed by the model {str(manifest.get('name', '?'))[:200]}"
     if not named or named == "none":
         raise DocumentError(
-            f"{was}, and no embedder is configured here (embedding_model): embed the library to give it vectors of "
-            "its own"
+            f"{was}. They were not imported, because this home has no embedder (setting "
+            "embedding_model). To get vectors, embed the library"
         )
     try:
         embedder = embedders.load(named)
         embedder_id = embedder.id
     except PageIndexError as error:
-        raise DocumentError(f"{was}, and {named} cannot be loaded here: {error}") from error
+        raise DocumentError(
+            f"{was}. They were not imported, because {named} cannot be loaded on this machine: {error}"
+        ) from error
     if embedder_id.fingerprint != fingerprint or manifest.get("dimension") != embedder_id.dimension:
         raise DocumentError(
-            f"{was}, and {named} is a different model on this machine: embed the library to give it vectors of its own"
+            f"{was}. They were not imported, because the model {named} on this machine is a "
+            "different one. To get vectors, embed the library"
         )
     return StoredEmbedder(embedder_id.fingerprint, named, embedder_id.dimension, manifest.get("sparse") is True)
 
@@ -361,7 +364,7 @@ def unpacked(file: Path, folder: Path, most_bytes: int) -> tuple[dict[str, Any],
         if len(inside) > _MOST_FILES or sum(member.file_size for member in inside) > most_bytes:
             bundle.close()
             raise DocumentError(
-                "The exported library is too large to be imported.", "The setting max_upload_size is the limit."
+                "The exported library is larger than an upload may be.", "Raise the setting max_upload_size."
             )
         head = bundle.getinfo(_MANIFEST)
         if head.file_size > _MOST_MANIFEST:

@@ -131,9 +131,11 @@ class GrepRequest:
     def __post_init__(self) -> None:
         one_of("listed", self.listed, "pages", "documents")
         if not 1 <= self.most <= MOST:
-            raise UsageError(f"most is {self.most}.", f"Choose 1 to {MOST}.")
+            raise UsageError(f"The number of results to list (most) is {self.most}.", f"Choose 1 to {MOST}.")
         if not 0 <= self.context <= MOST_CONTEXT:
-            raise UsageError(f"context is {self.context}.", f"Choose 0 to {MOST_CONTEXT} lines.")
+            raise UsageError(
+                f"The number of lines around a match (context) is {self.context}.", f"Choose 0 to {MOST_CONTEXT} lines."
+            )
         if self.documents is not None and not self.documents:
             raise UsageError("The parameter documents is an empty list.", "Leave it out to search all documents.")
         if self.node and (self.documents is None or len(self.documents) != 1):

@@ -90,7 +90,7 @@ class Indexes:
         return "server" if self._address.url else "embedded"
 
     def ready(self, library: str) -> VectorIndex:
-        """Return the search index of a library with all content published before the call.
+        """Return the search index of a library with everything published before the call.
 
         Raise NotFoundError for an unknown library, StoreError if the index cannot be written or the server does not
         answer.
@@ -363,7 +363,11 @@ class Indexes:
             try:
                 return self._opened_on_server(plan, library, epoch, follow), epoch
             except OtherHistoryError:
-                _log.warning("%s: a copy of this catalog has the collection of %s on the server", self._home, library)
+                _log.warning(
+                    "%s: another copy of this catalog uses the collection of the library %s on the Qdrant server",
+                    self._home,
+                    library,
+                )
                 epoch = self._catalog.leave_epoch(epoch)
         return self._opened_on_server(plan, library, epoch, follow), epoch
 
@@ -383,7 +387,11 @@ class Indexes:
             opened = self._opened(plan, library, self.backend, follow=False)
         except (DiskFullError, ReadOnlyError) as error:
             if handle.failure != error.message:
-                _log.warning("%s is searched by words, without its index: %s", library, error)
+                _log.warning(
+                    "the library %s is searched by words only, because its search index cannot be used: %s",
+                    library,
+                    error,
+                )
             handle.failure = error.message
             handle.tried()
             return VectorIndex(EmptyStore(error)), plan.epoch

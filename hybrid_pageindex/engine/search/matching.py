@@ -173,7 +173,7 @@ def rows_in_scope(
 def narrow(snapshot: Any, member: Member, node: str) -> Member:
     section = next((section for section in snapshot.sections(member.content_id) if section.node_id == node), None)
     if section is None:
-        raise NotFoundError(f"{member.name} has no section {node}.", "The outline of the document lists its sections.")
+        raise NotFoundError(f"{member.name} has no section {node}.", "Take a section from the outline of the document.")
     return replace(member, first=section.start_page, last=section.end_page)
 
 
