@@ -92,7 +92,7 @@ SOURCES: dict[str, Source] = {
 }  # fmt: skip
 NAMES = (*SOURCES, "custom")
 _SETS = "sets"
-"""The folder of sets that share one layout; each is called sets/NAME."""
+"""The folder of data sets that share one layout. Each set is named sets/NAME."""
 
 
 def data_folder(path: str | Path | None = None) -> Path:

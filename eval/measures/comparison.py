@@ -207,7 +207,7 @@ def _comparison_notes(
 FOLDS = 5
 
 Scores = Mapping[str, float]
-"""A measure of every question, by the question's id."""
+"""The values of a measure by question id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 HITS = 200
-"""Pages that count as hits for a question."""
+"""The number of pages that count as hits for a question."""
 Leaf = tuple[int, int]
 Pages = npt.NDArray[np.int64]
 

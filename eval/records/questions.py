@@ -62,12 +62,14 @@ class Ranker(Protocol):
 
 
 Verdict = Literal["right", "partly", "wrong"]
-"""``right`` counts as strict and lenient, ``partly`` as lenient alone: true, but incomplete, coarser, or with more."""
+"""The judgement of an answer. ``right`` counts in strict and lenient measures. ``partly`` counts only in lenient ones:
+the answer is true, but incomplete, less exact, or says more.
+"""
 ANSWERS = (
     "answers-strict", "answers-lenient", "answers-judged", "answers-rules", "answers-rules-lenient", "answers-given",
     "answers-refused", "citations-supported", "answers-supported", "citations-gold",
 )  # fmt: skip
-"""The measures of answers, in the order in which tables show them."""
+"""The measures of answers, in the order of the tables."""
 VERDICTS: tuple[Verdict, ...] = ("right", "partly", "wrong")
 
 

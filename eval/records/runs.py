@@ -20,7 +20,7 @@ STAGES = (
     "no gold placed", "failed", "wrong document", "section not a candidate", "section not chosen", "wrong page",
     "not ranked", "hit",
 )  # fmt: skip
-"""Where a question ended, in the order of the search's stages; "" where the ranker leaves no trace."""
+"""The stages at which a question can end, in the order of the search; "" if the ranker leaves no trace."""
 
 
 @dataclass(frozen=True, slots=True)

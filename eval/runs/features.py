@@ -182,7 +182,7 @@ def plans_for(sets: Sequence[str], settings: Sequence[str], experts: Sequence[st
 
 Floats = npt.NDArray[np.float64]
 FOREIGN = 80
-"""Questions of other kinds that each set is asked: its documents do not answer them."""
+"""The number of questions of other kinds that each set is asked. Its documents do not answer them."""
 L2 = 0.01
 
 

@@ -21,9 +21,9 @@ from hybrid_core.types.scoring import weight_names
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[str, str]
-"""A question: its set, and its id in it."""
+"""A question: the name of its set, and its id in the set."""
 MEASURES = {"hit@1": 1, "hit@5": 5, "hit@10": 10}
-"""Names of measures with how many pages they look at."""
+"""The names of measures, with the number of results that each considers."""
 _PRUNED_BY = ("bm25", "inside_best", "window")
 _BASELINE = "bm25"
 _FEW = 80  # with fewer questions of a kind, folds are unreliable

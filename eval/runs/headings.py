@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Parse = Callable[[Path], ParsedDocument]
 NO_TREES = BoostedTrees(np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros((0, 2)))
-"""The rules alone."""
+"""A model without trees, so that the rules alone decide."""
 _ALIKE, _OTHER_PAGE = 0.85, 0.03  # required similarity of a title, and the penalty for a page of distance
 _MODELS = 3
 _DIGITS = 5

@@ -33,7 +33,7 @@ _NO_MATTER = {
     "storage_path", "library", "workers", "top_k", "effort", "strategy", "expert", "max_cache_size", "image_dpi",
     "qdrant_prefix",
 }  # fmt: skip
-"""Settings that change no result, or are among a run's options."""
+"""Settings that do not change results, or that are among the options of a run."""
 
 
 def machine() -> dict[str, Any]:

@@ -21,7 +21,7 @@ VISION = ("always", "never")
 OUTLINE_SETS = ("bookmarks", "outlines", "hips")
 DEPTH = 20
 RUNS = "eval-runs"
-"""The folder of runs and homes, below the current one, unless another is named."""
+"""The default folder of runs and homes, below the current folder."""
 _PLACES = ("home", "out", "data", "parallel")  # options that do not affect the results
 
 

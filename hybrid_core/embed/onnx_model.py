@@ -41,12 +41,12 @@ from hybrid_core.errors import Advice, ModelError, PageIndexError, UsageError
 from hybrid_core.system import require
 
 NETWORKS = ("model_int8.onnx", "model.onnx")
-"""Names of networks; the first that is found is used."""
+"""File names of networks; the first one that exists is used."""
 READ = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "config_sentence_transformers.json",
     "sentence_bert_config.json", "1_Pooling/config.json",
 )  # fmt: skip
-"""Files beside the network that say how to run it."""
+"""The files beside the network that describe how to run it."""
 _MOST_THREADS = 4  # more threads gain little on texts of a few dozen tokens
 _PROMPTS: Mapping[Kind, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _Arrays = dict[str, NDArray[np.float32]]

@@ -16,7 +16,7 @@ from hybrid_core.types.usage import Usage
 BYTES = 3  # bytes per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
 
 TURN = 6
-"""Tokens that mark the beginning, role and end of a turn."""
+"""The tokens that mark the beginning, the role and the end of a message."""
 _FIRST_SHARE = 2 / 3  # share of the tokens for the first request, since the endpoint may count half as many again
 
 

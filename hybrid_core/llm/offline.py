@@ -18,7 +18,7 @@ from hybrid_core.llm.chat import Completion, Endpoint, Request
 from hybrid_core.llm.replies import ReplyCache
 
 PICTURE = 1600
-"""Tokens of a picture at the endpoints that count most: they scale down pictures above 1,568 pixels."""
+"""The number of tokens of a picture at the endpoints that count most. They scale down pictures above 1,568 pixels."""
 # Tokens of a typical reply, or of an entry in it.
 _USUAL_REPLY = {"PageSaid": 350, "SectionSummary": 70, "Check": 12, "Description": 50}
 _MIN_REPLY = 60

@@ -50,7 +50,7 @@ _STORED_TYPES: tuple[tuple[tuple[type[Any], ...], tuple[type, ...]], ...] = (
     ((String, CleanText, CleanString), (str,)),
     ((LargeBinary,), (bytes,)),
 )
-"""What SQLite has of a column, by its type."""
+"""The types that SQLite stores for a column, by the type of the column."""
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 

@@ -31,7 +31,7 @@ from sqlalchemy.types import TypeEngine
 
 metadata = MetaData()
 STAYS = "stays"
-"""In a table's ``info``: clearing the home leaves it as it is."""
+"""The key in a table's ``info`` for tables that are kept when the home is cleared."""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 

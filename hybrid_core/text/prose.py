@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 END = re.compile(r"[.!?؟।。！？](?:(?<=[。！？])(?=\s*\S)|(?=\s+[^\sa-z]))")
-"""The end of a sentence before another, unless it is ``abbreviated``."""
+"""The end of a sentence before another one. Check ``abbreviated`` as well."""
 _ABBREVIATION_END = re.compile(
     r"(?:\b(?:inc|corp|co|ltd|llc|plc|nos?|nr|vs|mr|ms|mrs|dr|st|fig|approx|etc|cf|jr|sr|art|abs|vgl|bzw|sec|pp?|[a-z])"
     r"|(?<![\d.,])\d{1,2})\.$",

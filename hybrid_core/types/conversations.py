@@ -11,14 +11,16 @@ from hybrid_core.types.notes import NONE, Note
 
 Role = Literal["user", "assistant"]
 MessageStatus = Literal["complete", "running", "interrupted", "cancelled", "failed"]
-"""Of an answer: ``interrupted`` where the process that made it ended, ``failed`` for an error; both can be tried
-again. Questions are complete.
+"""The status of an answer. ``interrupted`` means that the process that wrote it ended, ``failed`` that there was an
+error; both can be tried again. Questions are always ``complete``.
 """
 TitleFrom = Literal["rule", "model", "user"]
 QuestionFrom = Literal["as asked", "model", "keywords"]
-"""How the question that was searched for was made: as it was asked, by a model, or with the last question's words."""
+"""The origin of the question that was searched: unchanged, rewritten by a model, or extended by words of the previous
+question.
+"""
 CitationState = Literal["current", "changed", "gone"]
-"""Whether the document is still what was cited: another version of it is there now, or none."""
+"""Whether the cited document is still the same, has changed, or was deleted."""
 
 MessageEventKind = Literal["begun", "question", "step", "sources", "text", "title", "ended", "state"]
 """``begun``: a turn begins, also once more, so that earlier text counts no more. ``question``: what is searched for.

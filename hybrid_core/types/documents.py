@@ -72,7 +72,7 @@ is "paragraph 12", "slide 3 shape 5 box 7,7,93,20" (percent of the slide), "Sale
 
 
 HIDDEN = "hidden text"
-"""The place of lines that a page holds and does not show; "" follows where those begin that it shows."""
+"""The place of lines that a page contains but does not show. "" follows at the first visible line after them."""
 
 
 def hidden_places(lines: Sequence[Line]) -> Places:

@@ -42,7 +42,7 @@ class FileStamp:
 
 
 Kind = Literal["llm", "vlm"]
-"""A language model, or one that sees."""
+"""A language model, or a vision model."""
 
 
 @dataclass(frozen=True, slots=True)

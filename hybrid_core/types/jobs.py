@@ -9,10 +9,12 @@ from typing import Any, Literal
 from hybrid_core.types.notes import Note
 
 WATCHED, WANTED, ASKED = 0, 10, 20
-"""What a watch found, what somebody waits for, and the trees of documents that somebody asks about."""
+"""Priorities of jobs: for changes found by a watch, for files that somebody waits for, and for the trees of documents
+that a search found.
+"""
 
 BEHIND = 5
-"""How far what lies in an archive waits behind the archive's like: one file can hold thousands."""
+"""How much lower the priority of files inside an archive is, since one archive can contain thousands."""
 
 
 CANCELLED = Note("job.cancelled")

@@ -93,7 +93,7 @@ def _numbers(place: str) -> tuple[list[str], list[int]]:
 
 Box = tuple[float, float, float, float]
 PlacedLine = tuple[str, Box]
-"""A line of a page's text; its box is all 0 where the page has no look of its own."""
+"""A line of a page's text with its box. The box is all 0 if the format has no page layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,4 +178,4 @@ class PageLayout:
 
 
 RegionsByPage = Mapping[int, Sequence[Region]]
-"""Of pages that were read, by number from 1."""
+"""The regions of the pages that were read, by page number from 1."""

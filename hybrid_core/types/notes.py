@@ -15,7 +15,7 @@ from typing import Any
 from hybrid_core.types.note_texts import TEMPLATES
 
 TEXT = "text"
-"""The code of words that no catalogue holds: those of people, of models, and of homes older than codes."""
+"""The code of texts that the catalogue does not contain: those of users, of models, and of homes older than codes."""
 _FIELD = re.compile(r"\{(\w+)(?::([^{}|]*))?(?:\|([^{}|]*)\|([^{}|]*))?\}")
 _STORED = '{"note":'  # how a stored note begins that is no plain text
 _SINGLE, _SEVERAL = "_code", "_codes"  # what the fields of JSON end in that hold codes

@@ -132,7 +132,7 @@ class SearchRequest:
 
 
 OPTIONS = {option.name: option for option in fields(SearchRequest) if "help" in option.metadata}
-"""The fields that can be said on the command line, in its order."""
+"""The fields that are command-line options, in the order of the command line."""
 
 
 class SearchFields(TypedDict, total=False):

@@ -13,7 +13,7 @@ from hybrid_core.types.usage import Usage
 from hybrid_core.types.why import sentence
 
 LEADING = frozenset(("reference", "named section", "overview"))
-"""What pages are given under these names puts them first because the question means them; the verdict says why."""
+"""Contributions under these names put a page first because the question means it. The verdict says why."""
 ReasoningOutcome = Literal["named", "nothing", "failed"]
 StepKind = Literal["shown", "asked", "thought", "searched", "opened", "read", "rated", "dropped", "verdict", "failed"]
 

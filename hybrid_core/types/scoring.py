@@ -249,7 +249,7 @@ def _coerce_number(name: str, value: Any, usual: Any) -> Any:
 
 
 TIMES_NAMED = "*named"
-"""The end of a weight's name that is of a feature's product with the feature "named"."""
+"""The suffix of a weight's name for the product of a feature with the feature "named"."""
 
 
 def weight_names(names: Iterable[str], pairs: Iterable[str]) -> tuple[str, ...]:

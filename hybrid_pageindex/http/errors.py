@@ -231,7 +231,7 @@ PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": "The request was refused: the problem gives the reason."}
     for status in ("4XX", "5XX")
 }
-"""What the description of every route says of its errors; ``describing`` names their media type."""
+"""The description of errors for every route; ``describing`` adds their media type."""
 
 
 class ProblemResponse(Response):

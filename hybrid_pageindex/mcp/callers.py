@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from indexers.jobs.report import IndexReport
 
 _DISK_TOOLS = frozenset({"build_index", "add_documents"})
-"""They read files of the server's disk, which only callers with all rights may name."""
+"""Tools that read files of the server's disk, which only callers with all rights may use."""
 
 
 @dataclass(frozen=True, slots=True)

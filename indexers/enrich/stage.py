@@ -115,7 +115,7 @@ T = TypeVar("T")
 Pages = tuple[Page, ...]
 Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
-"""The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
+"""A callback with the stage, and how many of how many pages are done. Both are 0 if the stage counts no pages."""
 _IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
 _REASONS = 3  # for pages that failed, that are named
 

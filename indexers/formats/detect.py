@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
         for kind, title in (("7z", "7z"), ("rar", "RAR"), ("zstd", "Zstandard"), ("cab", "Cabinet"))
     },
 }  # fmt: skip
-"""What is told, and not read: the error, what it says, and what to do."""
+"""Formats that are recognised but not read: the error, its message and its advice."""
 
 
 def detect(path: Path, named: str) -> str:

@@ -121,7 +121,9 @@ class Member:
 
 
 Members = Callable[[Path, ParseLimits], Iterator[Member]]
-"""Lists what a file holds. Raises DocumentError where it cannot be opened, LimitError where it holds too much."""
+"""A function that lists the files inside a file. It raises DocumentError if the file cannot be opened, LimitError if it
+contains too much.
+"""
 
 
 def clean_name(name: str) -> str:

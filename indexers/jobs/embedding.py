@@ -125,7 +125,7 @@ def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> 
 
 _LOOK = 0.5  # seconds between two checks of other processes
 NEED = "embedder:"
-"""Begins what a worker must have to embed: a form of embedders."""
+"""The prefix of the ability to embed, followed by a form of embedders."""
 
 
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:

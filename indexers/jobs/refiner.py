@@ -32,7 +32,7 @@ from indexers.workers.pool import WorkerLimits, WorkerPool
 from indexers.workers.protocol import RegionTask
 
 _RULES = "regions-3"
-"""Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
+"""The version of the rules for using the layout model. With a higher version, trees are refined again."""
 _REFINED = ("refine.page-failed", "refine.pages-failed")  # warnings that a refinement leaves
 _EMPTY_PAGE = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"

@@ -14,7 +14,7 @@ from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.workers.pool import Stop
 
 ANEW = "anew"
-"""The option of a job that makes everything again, whatever is stored of its file."""
+"""The option of a job to process a file again, whatever the catalog has stored of it."""
 
 
 class Turn:

@@ -169,7 +169,7 @@ def _hocr_words(line: ElementTree.Element) -> Iterator[Word]:
 
 
 VERSION = "ocr-3"
-"""Of what reads pages from their pictures: raising it reads them again."""
+"""The version of the code that runs OCR. With a higher version, pages are read again."""
 INSTALL = "pip install 'hybrid-pageindex[ocr]'"
 
 _EAST_ASIAN = frozenset(("chi_sim", "chi_tra", "jpn"))
@@ -177,7 +177,9 @@ _RAPID = _EAST_ASIAN | frozenset(
     "eng afr aze bos cat ces cym dan deu est eus fin fra frk gle glg hrv hun ind isl ita kur lat lav lit ltz mlt mri "
     "msa nld nor oci pol por que ron slk slv spa sqi swa swe tgl tur uzb_latn vie".split()
 )
-"""Tesseract's names of what RapidOCR's model reads (https://rapidai.github.io/RapidOCRDocs, PP-OCRv6 small)."""
+"""The languages that RapidOCR's model reads, by Tesseract's names (https://rapidai.github.io/RapidOCRDocs, PP-OCRv6
+small).
+"""
 _PARTS = ("rapidocr", "cv2", "onnxruntime")
 
 

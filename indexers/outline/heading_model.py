@@ -250,7 +250,7 @@ class _Rows:
 Floats = npt.NDArray[np.float64]
 SHIPPED = Path(__file__).with_name("headings.json")
 PRIOR = 1.5
-"""Log odds of what the rules make a heading; of what they do not, its negative. The trees add to it."""
+"""The log odds of a heading that the rules accept; its negative for one that they reject. The trees add to it."""
 _TOGETHER = 0.5  # weight of the other lines of a style in the score of a line
 _BOLD = 0.8  # of the best threshold for F1: for readers, a missing heading is worse than a wrong one
 

@@ -50,7 +50,7 @@ _CLOSING = re.compile(
     re.I,
 )
 _NUMBERED_PART = re.compile(r"\s*[(\[]\s*\d{1,2}\s*(?:/|of|von|de|sur|di|из)\s*\d{1,2}\s*[)\]]\s*$")
-"""How slides that carry one title on are counted: "Results (2/3)"."""
+"""The numbering of slides that continue a title: "Results (2/3)"."""
 _WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u9fff\uac00-\ud7a3]{2}")
 
 

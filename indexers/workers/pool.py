@@ -33,8 +33,8 @@ from indexers.workers.protocol import (
 from indexers.workers.threads import PageReading, TaskThreads, Verdict, Watch, resident_bytes
 
 Reason = Literal["cancelled", "paused", "lost", "closing", "yielding"]
-"""``lost``: another process has taken the job over. ``closing``: this one ends, and the job goes back. ``yielding``:
-more urgent work came, and the job goes back.
+"""Why work stops. ``lost``: another process has taken over the job. ``closing``: this process ends, and the job returns
+to the queue. ``yielding``: more urgent work came, and the job returns to the queue.
 """
 
 

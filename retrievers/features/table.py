@@ -86,7 +86,7 @@ _FEATURE_GROUPS: Mapping[str, Mapping[str, str]] = {
 }
 FEATURES: Mapping[str, str] = {name: about for group in _FEATURE_GROUPS.values() for name, about in group.items()}
 GROUPS: Mapping[str, str] = {name: group for group, named in _FEATURE_GROUPS.items() for name in named}
-"""Under which part of a receipt a feature counts: the page's words, its place in the tree, or its document."""
+"""The part of a receipt to which each feature belongs: the page's words, its place in the tree, or its document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Forms = npt.NDArray[np.uint8]
 WHOLE_PAGE = 1 << 19
-"""A window that is wider than any page."""
+"""The size of a window that is larger than any page."""
 _APART = 2 * WHOLE_PAGE  # distance between pages in the consecutive numbering, larger than any window
 _LEAST_QUOTED = 3  # minimum terms of a quotation; fewer are a name
 _LOW_BITS = np.uint32(0xFFFF)  # low bits, by which most other words are excluded fast

@@ -47,7 +47,7 @@ STAGES: Stages = (
     question_stage, coarse_stage, spelling_stage, routing_stage, gather_stage, pages_stage, walk_stage, remaining_stage,
     rerank_stage, places_stage, evidence_stage, reasoning_stage, selection_stage, results_stage,
 )  # fmt: skip
-"""The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
+"""The stages of every search. An engine can be given other stages (``Engine(stages=…)``)."""
 
 
 def search(request: SearchRequest, resources: SearchResources, stages: Sequence[Stage] = STAGES) -> SearchResult:

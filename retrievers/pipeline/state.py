@@ -147,7 +147,7 @@ class SearchState:
 
 
 Part = Query | Candidates | Ranking | Outcome
-"""A part of the state that a stage replaces."""
+"""A part of the search state that a stage can replace."""
 _PARTS: Mapping[type, str] = {Query: "query", Candidates: "candidates", Ranking: "ranking", Outcome: "outcome"}
 _READABLE = (*_PARTS.values(), "resources", "texts")
 

@@ -19,7 +19,9 @@ from retrievers.query.question import read_question
 from retrievers.query.words import compares, content_words, without_frame
 
 Wanted = Literal["summary", "findings", "conclusion", "abstract"]
-"""What of a document says it: any summary of it, what it found, what it concludes, its abstract."""
+"""The kind of overview of a document that a question asks for: any summary, its findings, its conclusion, or its
+abstract.
+"""
 
 _FINDINGS = r"(?:findings?|points?|takeaways?|take-aways?|messages?|insights?|results?|highlights|arguments?|ideas?)"
 _PATTERNS: dict[Wanted, str] = {

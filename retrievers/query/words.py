@@ -295,9 +295,9 @@ class MentionFinder:
 
 
 Holding = Callable[[Sequence[str]], Sequence[int]]
-"""How many pages of the library hold each of some terms."""
+"""A function that returns the number of library pages with each of some terms."""
 Written = Callable[[str], Collection[str]]
-"""The words of some pages that hold a word's term."""
+"""A function that returns the words of some pages that contain a word's term."""
 
 _SPELLED_WORD = re.compile(r"(?<![\w.])[^\W\d_]{4,24}(?!\w|\.\w)")  # none longer: two slips of it are too many to try
 _WRONG, _TWICE = 6, 7  # minimum letters of a word with a wrong letter, and with two errors

@@ -64,7 +64,7 @@ _PEOPLES_TABLES = frozenset({
     "audit", "citations", "conversations", "exclusions", "feedback", "grants", "jobs", "messages", "notes", "originals",
     "sources", "tokens",
 })  # fmt: skip
-"""Tables of what people made, or asked for."""
+"""The tables with data that users entered or requested."""
 _ROWS_AT_ONCE = 1_000  # number of rows per read
 
 

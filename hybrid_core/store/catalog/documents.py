@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 COUNTER = "changes of "
-"""Begins the name of a library's counter, which outlives the library: no position is used twice."""
+"""The prefix of the names of libraries' counters. A counter outlives its library, so no position is used twice."""
 _MARK_BITS = 62  # fits into a signed number of eight bytes
 
 

@@ -24,7 +24,7 @@ from hybrid_core.text.terms import HEADER, TermCounts
 
 Ints = npt.NDArray[np.int64]
 EVERY = -1
-"""In place of a term: the row counts all pages."""
+"""The key of the row that counts all pages, in place of a term."""
 _ADD_IN_POSTGRES = text(
     "INSERT INTO frequencies (library, term, pages) "
     "SELECT :library, unnest(CAST(:terms AS bigint[])), unnest(CAST(:pages AS integer[])) "

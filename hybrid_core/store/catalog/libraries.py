@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 
 BINNED = "bin:"
-"""Begins the key in ``meta`` of a library that is in the bin."""
+"""The prefix of the keys in ``meta`` of libraries in the bin."""
 REMOVALS = "removals"
-"""The counter of what was put into the bin: an entry that came back and went again has the same id."""
+"""The counter of removals into the bin. A library that was restored and removed again has the same id."""
 RENEWED = "~"
-"""In ids, before the number of a library whose first name another one had before; in no name."""
+"""The separator in ids before the number of a library whose first name another library had before. No name
+contains it.
+"""
 _PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id
 _MAX_LENGTH = 100  # maximum length of a name
 # Unicode categories of characters that a name may not contain

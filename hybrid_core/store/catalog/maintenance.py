@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE = 500  # rows per read and write
 HOME = ""
-"""The key of what concerns no library alone."""
+"""The key for changes that do not belong to a single library."""
 
 
 def forget_everything(connection: Connection, session: str = "") -> None:

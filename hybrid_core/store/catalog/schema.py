@@ -165,7 +165,7 @@ orders = Table(
 )  # fmt: skip
 
 UNREAD = text("(needs_ocr OR pictures > 0)")
-"""Of pages that show what was not read; as text, so that the index is seen to hold them."""
+"""The condition for pages that show something but were not read. It is text, so that the database uses the index."""
 
 partial_index("pages_unread", pages.c.content_id, where=UNREAD)
 

@@ -30,7 +30,9 @@ _NO_TERMS = np.zeros(0, np.uint32)
 _DOCUMENTS_AT_ONCE = 500  # documents per read
 _NO_WEIGHTS = np.zeros(0, np.float32)
 Difference = Literal["missing", "extra", "incomplete"]
-"""Of a document that is published and has no point, has points and is not published, or has other points than these."""
+"""How a document and its points differ: it has no points, it is not published but has points, or it has other
+points.
+"""
 KINDS: tuple[Difference, ...] = ("missing", "extra", "incomplete")
 UNNAMED = ""
 _MAX_LISTED = 1000  # maximum number of documents that are listed per kind of difference

@@ -27,9 +27,9 @@ from hybrid_core.store.home import FULL, UNWRITABLE
 from hybrid_core.store.index.points import OTHER_HISTORY, Found, Head, Point, PointSource, Query, VectorName, holds
 
 NEW = "new"
-"""Why an index is built for the first time."""
+"""The reason for building an index for the first time."""
 REQUESTED = "a rebuild was requested"
-"""Why an index is made anew that may be sound."""
+"""The reason for rebuilding an index on request. The index may be intact."""
 _ROUNDS = 5  # maximum number of passes over a log that keeps growing
 _RECENT = 1000  # changes: a killed writer was at most this far behind
 _PATIENCE = (0.0, 0.1, 0.4)  # seconds between comparisons, since another process may be in the middle of a change
@@ -271,7 +271,7 @@ class Follower:
         if self._store.shared and not (holds(source, stand) and holds(source, head)):
             raise OtherHistoryError(OTHER_HISTORY)
         if newest < stand.seq:
-            raise IndexDamagedError("it contains changes that the catalog does not contain")
+            raise IndexDamagedError("the search index contains changes that the catalog does not contain")
         if not holds(source, stand):
             raise IndexDamagedError(OTHER_HISTORY)
         return stand, newest

@@ -26,24 +26,24 @@ VectorName = Literal["bm25", "dense", "learned-sparse"]
 SPARSE: VectorName = "bm25"
 DENSE: VectorName = "dense"
 LEARNED: VectorName = "learned-sparse"
-"""The names of the vectors, the same in every backend."""
+"""The name of the vector with learned term weights. Names of vectors are the same in every backend."""
 OTHER_SETTINGS = "it was built with other settings"
-"""Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
+"""The reason for rebuilding an intact index whose embedder or layout the library no longer uses."""
 OTHER_HISTORY = "it was built from another copy of the catalog"
-"""Why an index is rebuilt whose catalog was restored from a backup and went on from there."""
+"""The reason for rebuilding an index whose catalog was restored from a backup and then changed."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 BATCH = 250
-"""Points a call writes."""
+"""The number of points that one call writes."""
 _NAMEABLE = re.compile("[0-9a-f]{12}")
 _MOST_PAGES, _MOST_CHUNKS = 0xFFFFFF, 0xFFFFF
 PageKey = tuple[str, str, int]
-"""A page of a version: doc_id, ``version_tag`` and 1-based number."""
+"""A page of a document version: doc_id, ``version_tag`` and 1-based number."""
 Found = tuple[str, float]
-"""A point's id and its score."""
+"""The id of a point and its score."""
 Payloads = Callable[[list[str]], Mapping[str, Mapping[str, Any]]]
-"""What points are told with, by their ids; those that are gone are left out."""
+"""A function that returns the payloads of points by their ids. Deleted points are left out."""
 MOST_SENT = 300
-"""Documents that a query names to an engine: it reads them all for each query, and over a network they take longer."""
+"""The maximum number of documents that a query sends to an engine. More take too long to send and to read."""
 _SPARE = 1.2  # factor on the number of points that the last query needed
 # a fourth more pages than requested: in large libraries several tie at the last score, and a second query doubles the
 # cost

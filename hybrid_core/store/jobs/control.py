@@ -20,7 +20,7 @@ from hybrid_core.types.notes import stored_form
 
 Scope = Literal["all", "library", "job"]
 FORGOTTEN = "forgotten jobs"
-"""The counter of forgotten jobs. Nothing else tells listeners that jobs are gone."""
+"""The counter of forgotten jobs, by which listeners notice that jobs were deleted."""
 
 _DAY = 86_400_000
 _AT_ONCE = 2_000  # rows in one transaction: others write in between

@@ -27,7 +27,7 @@ _LOCK_BYTE = 0x40000000  # SQLite never uses the page with this byte
 
 Value = None | int | float | str | bytes
 Record = tuple[int, list[Value]]
-"""The rowid (0 in an index), and the values as they are stored: text as bytes marked by ``Text``."""
+"""The rowid (0 in an index), and the values as stored. Text is bytes of the class ``Text``."""
 
 _HEADER = struct.Struct(">8I")  # magic, version, page size, checkpoint, two salts, two checksums
 _FRAME = struct.Struct(">6I")  # page number, number of pages after a commit (else 0), two salts, two checksums

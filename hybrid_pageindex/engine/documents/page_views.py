@@ -128,7 +128,7 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
 
 
 _LAYOUT_VERSION = "layout-4"
-"""Of what tells where things stand: raising it has them told again."""
+"""The version of the code that computes positions. With a higher version they are computed again."""
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
 _WORD = re.compile(r"\w+|[()%+\-–−]")
 _LEFT_OUT = "…"  # between the parts of a snippet

@@ -85,7 +85,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "jobs": ("jobs", "job_events", "pauses"), "use of models": ("model_usage",), "audit entries": ("audit",),
     "earlier versions": ("changes",), "repeatable answers": ("replies",),
 }  # fmt: skip
-"""What people call the rows of tables: those of the first are counted, those of the others belong to them."""
+"""The names of tables for users. Rows of the first tables are counted; those of the others belong to them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Options = Mapping[str, str | bool]
 IndexFiles = Callable[[Library, Sequence[Path], Options], "IndexReport"]
-"""Indexes files into a library with options of its source."""
+"""A function that indexes files into a library with the options of its source."""
 
 
 def wishes_of(options: Options) -> dict[str, Any]:

@@ -43,8 +43,8 @@ from hybrid_pageindex.engine.parts import Parts
 from indexers.files.identity import new_id
 
 VECTORS = "vectors.bin"
-"""Records one after the other: the key of a text (16 bytes), how many term weights there are (4), the vector in half
-precision, the weights as in the catalog.
+"""The file of vectors, a sequence of records. A record has the key of a text (16 bytes), the number of term weights (4
+bytes), the vector in half precision, and the term weights as in the catalog.
 """
 _HEAD = Struct("<16sI")
 _VECTORS_AT_ONCE = 500

@@ -222,7 +222,7 @@ class Embedders:
 
 _RUNS = {"onnx": ("onnxruntime", "tokenizers"), "sentence-transformers": ("sentence_transformers",),
          "bge-m3": ("FlagEmbedding",), "openai": ("openai",)}  # fmt: skip
-"""What each form of embedders needs."""
+"""The package that each form of embedders needs."""
 
 
 def embedders(settings: Settings, serving: Collection[str]) -> str:

@@ -52,7 +52,7 @@ BM25 = Bm25()
 _MANIFEST: dict[str, str | int] = {
     "points": 1, "tokeniser": tokens.TOKENISER, "bm25": f"k1={BM25.k1} b={BM25.b} average={BM25.average}",
 }  # fmt: skip
-"""What a vector index depends on; one that says otherwise is rebuilt from the catalog."""
+"""Everything on which a vector index depends. An index with another manifest is rebuilt from the catalog."""
 _AT_ONCE = 100  # pages and documents that a search applies itself: as long as a search may take more than a warm one
 _KEPT_PAGES = 20_000  # pages whose term counts are cached until the index contains them: about 30 MB
 _LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further

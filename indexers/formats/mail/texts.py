@@ -39,7 +39,7 @@ def is_text(part: Any) -> bool:
 
 
 def read_part(part: Any, group: int) -> Text | None:
-    """Return the text of a part, None for style sheets, scripts and pages for watches."""
+    """Return the text of a part, None for style sheets, scripts and pages for smartwatches."""
     subtype = part.get_content_subtype()
     if subtype in _UNSHOWN:
         return None

@@ -258,8 +258,8 @@ def _gap(box: Box, other: Box) -> float:
 
 _NAMES = {"section-header": "heading", "page-header": "header", "page-footer": "footer"}
 _FEATURES = "rf"
-"""What is measured of the text and its surroundings. With the page's picture too ("imf+rf") F1 is .006 better on the
-outlines written by hand, in four times the time.
+"""The inputs of the layout model: features of the text and its surroundings. With the page image as well ("imf+rf"), F1
+is 0.006 higher on outlines written by hand, in four times the time.
 """
 _REGION_DPI = 100  # of the picture of a page that has no text of its own
 _MOST_COVERED = 0.5  # of a figure's box that what the model tells may cover

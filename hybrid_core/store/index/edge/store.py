@@ -394,7 +394,7 @@ class EdgeStore:
         self._position, self._mark = state.position, state.mark
         if not state.writing and count != state.count:
             self._let_go()
-            raise IndexDamagedError(f"it contains {count} vectors instead of {state.count}")
+            raise IndexDamagedError(f"the search index contains {count} vectors instead of {state.count}")
 
     def _try(self) -> None:
         try:

@@ -65,7 +65,7 @@ else:
     exceptions = require("qdrant_client.http.exceptions", EXTRA)
 
 LAYOUT = 4
-"""Of the points and of the collection; another layout is another collection."""
+"""The version of the layout of points and collections. Another layout uses another collection."""
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # candidates by quantised vectors per requested point
 _SLOW_REPLICA_MS = 300  # delay after which a second replica is queried too
