@@ -226,7 +226,7 @@ EndpointFailure = Literal[
     "too long",  # the messages exceed what the model takes
     "refusal",  # the model or a filter declines to answer
     "request",  # the endpoint does not take this kind of request (images, say)
-    "reply",  # what came is empty, cut off or of another shape
+    "reply",  # the reply is empty, cut off or in another form
     "cassette",  # a replayed recording does not hold this request
 ]
 

@@ -31,8 +31,8 @@ _MAX_OFFERS = 200  # numbers of a kind sent at once: a worker that can do none o
 _KINDS = ("index", "embed")
 _ALL = "pageindex"
 _settings = load_settings()
-_engines: list[Engine] = []  # of this process, once it has a job
-_workers: list[Any] = []  # of Celery, in their main process
+_engines: list[Engine] = []  # the engine of this process, created with its first job
+_workers: list[Any] = []  # Celery's workers, in their main process
 if not _settings.redis_url:
     raise UsageError(
         "No message broker is configured.", "Set PAGEINDEX_REDIS_URL, for example to redis://localhost:6379/0."

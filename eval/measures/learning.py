@@ -19,7 +19,7 @@ L2 = 0.1
 STEPS = 150
 KEEP = 110
 """The maximum number of candidates of one question that are used for learning."""
-_GOLD = 20  # of these, maximum right candidates that are always kept
+_GOLD = 20  # maximum right candidates that are always kept
 _RATE, _LATE_RATE, _LATE = 0.08, 0.02, 0.6  # Adam's step, and the smaller step after this share of all steps
 _MOMENTUM, _SPREAD = 0.9, 0.98  # Adam's decay rates
 _TINY = 1e-30

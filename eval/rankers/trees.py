@@ -141,7 +141,7 @@ def _leaves(pdf: Path, cache_file: Path, pages: int) -> list[Leaf]:
 
 MOST_PICKED = 3  # documents whose trees are read for a question about the whole library
 TREE_TOKENS = 100_000  # estimated tokens of all trees in a prompt, suitable for models with a context of 128,000
-LIST_TOKENS = 50_000  # of the descriptions of all documents
+LIST_TOKENS = 50_000  # maximum tokens of the descriptions of all documents
 _REPLY = 2000
 
 

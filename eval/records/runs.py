@@ -124,7 +124,7 @@ class TreeRecord:
     parent: float
     headings: int
     error: str = ""
-    tolerant: float | None = None  # of runs before there was such a judgement
+    tolerant: float | None = None  # None in runs of older versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from hybrid_pageindex.cli.output import dump
 
 _FIELD_CHARACTERS = "".join(map(chr, range(33, 127))).replace("%", "")  # visible, except the escape character
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_LINE_BYTES = 50_000_000  # of one document of a corpus
+_LINE_BYTES = 50_000_000  # maximum bytes of one document of a corpus
 _OTHER_FOLDER = "Name another folder with --out."
 _QUERY_LIMIT = 1_000_000
 

@@ -114,7 +114,10 @@ class TableBox:
     box: Box
     rows: tuple[tuple[str, ...], ...]
     heads: int = 0
-    lines: tuple[int, int] = (0, 0)  # those of the page's text that it is, from 0, the last excluded
+    lines: tuple[int, int] = (
+        0,
+        0,
+    )  # lines of the page's text that belong to the table: first (from 0) and end (excluded)
 
 
 @dataclass(frozen=True, slots=True)

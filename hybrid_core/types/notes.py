@@ -18,7 +18,7 @@ TEXT = "text"
 """The code of texts that the catalogue does not contain: those of users, of models, and of homes older than codes."""
 _FIELD = re.compile(r"\{(\w+)(?::([^{}|]*))?(?:\|([^{}|]*)\|([^{}|]*))?\}")
 _STORED = '{"note":'  # how a stored note begins that is no plain text
-_SINGLE, _SEVERAL = "_code", "_codes"  # what the fields of JSON end in that hold codes
+_SINGLE, _SEVERAL = "_code", "_codes"  # suffixes of the JSON fields with codes
 
 
 class Note(str):

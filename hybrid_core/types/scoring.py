@@ -50,7 +50,7 @@ class DocumentScoring:
 class PageScoring:
     """BM25 within a document. The weights of features are learned: retrievers/ranking/weights.json."""
 
-    k1: float = 2.0  # of BM25 within the document
+    k1: float = 2.0  # k1 of BM25 within the document
     b: float = 1.0
     headings: float = 0.5  # weight in a receipt of the BM25 of headings that begin on the page
     titles: float = 0.1  # weight in a receipt of a section title that the question covers
@@ -132,7 +132,7 @@ class CardScoring:
     wrong_type: float = 0.4  # penalty for documents of another type, if the question names no time
     unsaid: float = 0.5  # period and type fit of every document if the question states none
     newest: float = 0.1  # bonus for the newest document of its kind, if the question names no time
-    newest_asked: float = 0.3  # the same bonus, if the question asks for the latest
+    newest_asked: float = 0.3  # bonus of the newest document if the question asks for the latest
     # share of that bonus for the newest document of a kind whose documents do not replace each other
     newest_beside: float = 0.1
     title_beside: float = 0.08  # weight of a title match if the question names an organisation too

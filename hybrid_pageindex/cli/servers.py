@@ -214,7 +214,7 @@ class Client:
     mac: str
     key: str = "mcpServers"
     typed: bool = False  # its entries say that they are stdio
-    source: str = ""  # what its entries say of where they come from
+    source: str = ""  # value that the entries of this client have for their origin
     toml: bool = False  # its configuration file is TOML, not JSON
 
     @property

@@ -113,7 +113,7 @@ ROUTES = Routes(
         ("", reference.router),
     ]
 )
-UNVERSIONED = "0.0.0"  # of the description in the repository, which belongs to no release
+UNVERSIONED = "0.0.0"  # version of the description in the repository, which belongs to no release
 FILE = Path(__file__).with_name("openapi.json")
 _NOTE_CODE = {
     "title": "NoteCode", "type": "object", "required": ["code", "params"],

@@ -21,7 +21,7 @@ from indexers.assembly.flags import CAPTION
 from retrievers.reason.board import pictured, unlabelled
 
 ANSWER_TOKENS = 5000  # tokens of one answer
-_FRAME = 250  # of these, for what stands around the items
+_FRAME = 250  # tokens for everything around the items
 _WIDE = 0x2E80  # from here on mostly Chinese, Japanese and Korean
 _PATH = " › "
 _LINE_LENGTH = 200  # characters of a one-line relevance

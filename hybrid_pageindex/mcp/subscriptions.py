@@ -30,7 +30,7 @@ from hybrid_pageindex.mcp.state import ToolState
 
 _LISTED = 100  # documents of one part of a list
 _RETRY_SECONDS = 1.0
-_MAX_WATCHES = 1000  # of one server
+_MAX_WATCHES = 1000  # maximum subscriptions of one server
 _RESOURCE_NOT_FOUND = -32002  # until the revision of 2026, which has -32602
 Notify = Callable[[], Awaitable[None]]
 

@@ -38,8 +38,8 @@ from indexers.outline.quality import KEY, quality
 from indexers.outline.tree import TreeLimits, estimated_tree
 
 _STEP = 1.25
-_FIRST = 0.6  # of a step: a size that far from body text is another one
-_MOST_STEPS = 4  # what seems larger is often a picture
+_FIRST = 0.6  # share of a step: a font size that differs more from body text is another step
+_MOST_STEPS = 4  # larger letters are often a picture
 _LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
 
 

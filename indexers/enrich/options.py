@@ -163,7 +163,7 @@ _READING = (
     "headings-check", "headings-contents", "headings-place", "headings-read", "section-summaries",
     "document-description",
 )  # fmt: skip
-_VERSION = "1"  # of the results made from replies: a new version makes all documents be improved again
+_VERSION = "1"  # version of the code that uses replies; with a new version all documents are improved again
 
 
 @dataclass(frozen=True, slots=True)

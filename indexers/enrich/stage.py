@@ -153,7 +153,7 @@ class _StepOutcome(Generic[T]):
     done: int
     failed: int
     notes: Sequence[Note] = ()
-    refused: int = 0  # of those that failed, which another run would not change
+    refused: int = 0  # failed pages that another run would not change
 
 
 class _RunModel:

@@ -140,7 +140,7 @@ def _height(row: Sequence[Piece]) -> float:
 
 
 _DPI = 200  # at 150, digits in small tables are wrong; 300 takes half as long again and reads no more
-_LEAST_SIDE, _MOST_PIXELS = 1_500, 25_000_000  # of the drawn page
+_LEAST_SIDE, _MOST_PIXELS = 1_500, 25_000_000  # minimum pixels of the longer side, and maximum pixels of the drawn page
 _DOUBTFUL_WORD, _DOUBTFUL_LINE = 30, 50  # below these confidences, the text is a picture mistaken for letters
 _WIDE = 1.5  # gap in line heights that separates cells
 _EAST_ASIAN = "\u2e80"  # first character of scripts written without spaces

@@ -148,7 +148,7 @@ _RUN_IN = re.compile(
 )
 _BRACKETS = re.compile(r"\([^()]*\)")
 REMARK = re.compile(r"\([^()]*\)\W*")
-_UPPER_PART = 0.25  # of a page
+_UPPER_PART = 0.25  # share of a page
 # lines at the top of a page; maximum characters of a name; minimum titles below it
 _UPPER, _NAME, _PAGES_OF_NAME = 4, 80, 3
 _ROW = re.compile(r"(\D.*?)[\s.·…]+\d{1,4}")

@@ -58,7 +58,7 @@ _AT = {name: at for at, name in enumerate(_OWN)}
 _MEAN_COLUMNS = [_AT[name] for name in _MEANS]
 _FAR, _MUCH = 4.0, 1500.0  # maximum of the features for white space (lines) and text (characters)
 _PAGE = 600.0  # characters of a page whose text was not counted
-_TOP = 0.35  # of a page: its upper part
+_TOP = 0.35  # share of a page that counts as its upper part
 _SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
 
 
@@ -252,7 +252,7 @@ SHIPPED = Path(__file__).with_name("headings.json")
 PRIOR = 1.5
 """The log odds of a heading that the rules accept; its negative for one that they reject. The trees add to it."""
 _TOGETHER = 0.5  # weight of the other lines of a style in the score of a line
-_BOLD = 0.8  # of the best threshold for F1: for readers, a missing heading is worse than a wrong one
+_BOLD = 0.8  # factor on the best threshold for F1, since for readers a missing heading is worse than a wrong one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,7 @@ from indexers.outline.view import DocumentView, PageView
 _WORDS = 100  # maximum words of a typical slide
 # shares of a slide's height: a title begins above the first, a title in the middle begins a part
 _TOP, _MIDDLE = 0.4, (0.25, 0.6)
-_ALIKE = 0.65  # of the largest line's height: heights of lines read by OCR vary with their letters
+_ALIKE = 0.65  # share of the largest line's height, since heights of lines read by OCR vary with their letters
 _GAP = 1.0  # maximum distance of the lines of a title, in line heights
 _LETTERS = 160  # maximum letters of a title
 _AGAIN = 3  # slides after which a repeated title is a heading again

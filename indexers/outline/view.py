@@ -17,7 +17,7 @@ _FRAGMENT = re.compile(
 )
 _PAGE_OF_TEXT = 150  # letters from which the font size of a page's text is known
 _FIGURES_ON_PAGE = 0.3  # minimum share of lines with numbers on a page that is a financial statement
-_SMALLER = 0.9  # of body size: a page with almost nothing above it is set smaller
+_SMALLER = 0.9  # share of the body size below which a page's own size counts
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 

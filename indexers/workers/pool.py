@@ -54,7 +54,7 @@ class Stop:
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
 _FULL_OF_MODELS = 0.8
 _IDLE_SECONDS = 30.0
-_START_SECONDS = 120.0  # that a worker may take to start, which is no file's time
+_START_SECONDS = 120.0  # seconds for the start of a worker, which do not count for a file
 _FULL = 0.6  # share above which a death is put down to memory: libraries abort when an allocation fails
 
 

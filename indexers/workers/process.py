@@ -54,7 +54,7 @@ from indexers.workers.protocol import (
     too_slow,
 )
 
-_WARNINGS = 5  # of one range of pages
+_WARNINGS = 5  # maximum warnings of one range of pages
 
 
 class _Worker:

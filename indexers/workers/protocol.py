@@ -297,7 +297,7 @@ def portable(error: PageIndexError, task: Task) -> PageIndexError:
 _ADVICE = "Raise the setting seconds_per_page to read {}."
 
 
-_SLOW_STATUS = 86  # of a process that Windows ends, which has no signals
+_SLOW_STATUS = 86  # exit status on Windows, which has no signals
 _timers: list[threading.Timer] = []
 
 

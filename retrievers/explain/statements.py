@@ -188,7 +188,10 @@ def _beginning(term: str) -> str:
 
 
 _EDGE = 6  # lines at the top and bottom of a page that may belong to a table or list
-_NEAR, _SOUGHT = 0.6, 40  # of a page, from where a passage is near its end; characters by which it is found
+_NEAR, _SOUGHT = (
+    0.6,
+    40,
+)  # share of a page after which a passage is near its end; characters by which the passage is found
 _LIST_ITEM = re.compile(r"^\s*(?:[•●▪■◦‣*–-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+\S")
 _UNENDED = re.compile(r"[^\W_][)\]”\"’']?$|[-,;]$")
 _BARE = re.compile(r"[\W\d]*")

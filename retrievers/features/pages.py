@@ -164,7 +164,9 @@ def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring)
     term_adds = (_weights(query) * bm25.idf(pages, occurrences.holding)).astype(np.float32)
     model = Bm25(scoring.k1, scoring.b, counts.average_length)
     adds = term_adds[occurrences.terms] * model.weights(occurrences.counts, counts.lengths[occurrences.pages])
-    return np.bincount(occurrences.pages, adds, pages).astype(np.float64)  # of no posting at all it gives whole numbers
+    return np.bincount(occurrences.pages, adds, pages).astype(
+        np.float64
+    )  # without postings the result would be integers
 
 
 def _weights(query: Mapping[int, float]) -> Floats:

@@ -182,7 +182,7 @@ def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outc
     elif asks_for_documents(query.question.text):
         visits = one_of_each(visits, ranking.pages, query.question.terms)
     else:
-        apart = () if ranking.quoted else candidates.apart  # what is quoted names nothing
+        apart = () if ranking.quoted else candidates.apart  # a quotation does not name documents
         visits = shared_out(visits, ranking.pages, apart, scoring)
     return replace(outcome, slots=select_pages(visits, ranking.pages, count, request.mmr, scoring))
 

@@ -97,7 +97,7 @@ def _search_notes(state: SearchState) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-_GAIN = 0.1  # of a page that the question's words speak for too: beside equals it leads
+_GAIN = 0.1  # gain of a page of the earlier answer that contains words of the question
 _WHY = Note("route.earlier")
 
 

@@ -101,7 +101,7 @@ def _together(counts: TermCounts, words: str) -> bool:
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
 
 
-_PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
+_PASSAGES, _WHOLE = 18, 3  # maximum number of pages with a passage, and of those shown in full
 _MARK = 110  # characters of the others
 _OTHER_DOCUMENTS, _OTHERS = 24, 0.5  # other documents of which the best page is named, in that share of the tokens
 _FURTHER = 36  # pages after these that are only named,
@@ -112,7 +112,7 @@ _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
 _UNLABELLED_CHART = "(figures of a chart without their names: only its picture tells which is whose)"
-_NAME = 10  # of its name
+_NAME = 10  # tokens of a page's name
 _DRAWING_PAGES = 14  # best pages of which is said what is drawn on them
 _HINT_PAGES = 3  # best pages whose documents hints must fit
 _TOP = 200  # characters at the top of a page: a heading there begins something else

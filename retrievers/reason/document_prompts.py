@@ -18,11 +18,11 @@ from retrievers.reason.conditions import Condition, Field, Operator, table
 
 MOST = 72  # documents described where somebody did
 _REPLY = 600  # tokens that a reply may have
-_PROMPT_SHARE = 0.5  # of the question's tokens, which stay for finding its pages
+_PROMPT_SHARE = 0.5  # share of the question's tokens; the rest is for finding its pages
 _MAX_PICKS = 3  # documents that a reply may name
 _LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
 _ABOUT, _PASSAGE = 50, 110  # characters
-_PASSAGE_SHARE = 0.55  # of a document's tokens, for what its best page says
+_PASSAGE_SHARE = 0.55  # share of a document's tokens for the passage of its best page
 _ALL = 1300  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20

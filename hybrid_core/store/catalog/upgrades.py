@@ -53,7 +53,7 @@ def upgrade(connection: Connection, path: Path, current: int, version: int) -> N
 
 def _move_cache(connection: Connection, path: Path) -> None:
     """Move the cached replies, which cost money, to the file beside the catalog."""
-    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # what is too much goes when it is written to next
+    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # the next write deletes what exceeds the usual limit
     together: dict[str, bytes] = {}
     size = 0
     for key, value in connection.exec_driver_sql("SELECT key, value FROM cache ORDER BY used_at"):

@@ -99,7 +99,7 @@ class JobControl:
                 query = query.where(jobs.c.library == library)
             rows = _select_rows(connection, query, ids)
             happened, revived = [], []
-            for row in {row.key: row for row in rows}.values():  # of one key the newest
+            for row in {row.key: row for row in rows}.values():  # the newest job of each key
                 busy = connection.scalar(select(jobs.c.id).where(jobs.c.key == row.key, IS_ACTIVE))
                 if busy is not None:
                     continue

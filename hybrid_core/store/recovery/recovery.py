@@ -34,7 +34,7 @@ from hybrid_core.system import CLOSE_ON_EXEC, POSIX, lock_span, sync_file, sync_
 from hybrid_core.text.terms import ORDER_BYTES
 
 _WHOLE_FILE = (512, 0x40000000)  # the bytes that SQLite locks: pending, reserved, shared
-_LOG_LOCKS = (9, 120)  # those of the index of its log: one a connection holds as long as it is open
+_LOG_LOCKS = (9, 120)  # bytes that every open connection locks in the index of the log
 _PIECE = 1 << 20  # bytes
 _IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, notebooks), then run the command again."
 
@@ -244,7 +244,7 @@ class Exclusive:
         if not POSIX:  # Windows replaces no file that is open; the lock for recovery still keeps others out
             self._let_go()
         if self.log.exists():
-            folded.replace(self.catalog)  # the same content, so that its log can go
+            folded.replace(self.catalog)  # both files have the same content, so the log can be deleted
             sync_folder(self.home)
         for name in ("-wal", "-shm"):
             self.catalog.with_name(CATALOG + name).unlink(missing_ok=True)

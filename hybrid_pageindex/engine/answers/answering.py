@@ -36,8 +36,8 @@ _REPLY = 1500  # tokens that an answer may have
 _READS = 2  # rounds in which the model may ask for more
 _CONTINUED_PAGES = 2  # best pages whose next ones are brought where they break off
 _NEW = 3  # pages that another search adds
-_OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
-_PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
+_OUTLINE = 0.04  # share of the sources' tokens for the outlines of their documents
+_PICTURES = 0.5  # maximum share of these tokens for pictures that the user did not request
 _LIKELY, _NAMED = 3, 0.4  # documents that are offered; the routing score from which a question names one
 _MANY = 5  # documents of a library from which "this document" says nothing
 
@@ -100,7 +100,7 @@ class _AnswerRun:
         self.steps: list[ReasoningStep] = []
         self.sources: list[Source] = []
         self._pages = list(near(result.results))
-        self._tried = {result.query, options.question}  # what was searched for
+        self._tried = {result.query, options.question}  # texts that were already searched
         self._prompt: list[Message] = []  # the last one
         self._whole: set[int] = set()  # sources to be given whole
         self._going_on: set[int] = set()  # sources that go on from another

@@ -55,7 +55,7 @@ _MANIFEST: dict[str, str | int] = {
 """Everything on which a vector index depends. An index with another manifest is rebuilt from the catalog."""
 _AT_ONCE = 100  # pages and documents that a search applies itself: as long as a search may take more than a warm one
 _KEPT_PAGES = 20_000  # pages whose term counts are cached until the index contains them: about 30 MB
-_LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further
+_LAST_SECONDS = 0.2  # time for updates when a process ends; each of many short processes brings the index further
 _EPOCHS = 3  # epochs to try in a row; a second is needed only if yet another copy of the catalog appears meanwhile
 _log = logging.getLogger(__name__)
 

@@ -101,7 +101,7 @@ _CALLS, _PAGES_PER_CALL = 10, 8  # maximum calls: a constant, and one more per s
 # shares of correct headings in a sample: from the first, nothing is done; from half of the second, all headings of
 # the kind are checked
 _GOOD, _FAIR = 0.85, 0.6
-_ROUNDS = 2  # of searches for wrong entries, and of splits
+_ROUNDS = 2  # rounds of searches for wrong entries, and of splits
 _WIDER = 3  # headings on either side that bound the search in the second round
 _FEWEST = 3
 _LOST = 24  # maximum of outline headings that are checked because their titles are not on their pages

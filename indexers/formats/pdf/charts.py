@@ -22,10 +22,10 @@ _MOST_SHAPES = 3_000
 _MOST_LABELS = 2_000
 _LEAST_TICKS = 3
 _LEAST_MARKS = 3
-_EVEN = 0.02  # of the range of an axis, by which a tick may miss its place
+_EVEN = 0.02  # share of an axis's range by which a tick may be off
 _TOUCH = 1.5  # points
 _LEAST_HEIGHT = 5.0  # points of the highest bar
-_MOST_POINTS = 60  # of a line; more are a function or measurements, not figures to quote
+_MOST_POINTS = 60  # maximum points of a line; lines with more are functions or measurements
 _NUMBER = re.compile(r"([^\d\s().,−-]{0,3})([−-]?)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(\s?%|\s?[A-Za-z]{1,3})?")
 _POWER = re.compile(r"[×x]\s*10\s*[+−-]?\d*|1e[+−-]?\d+", re.I)
 
@@ -307,7 +307,7 @@ class _Chart:
             name = legend.name(line.colour, ()) if colours[line.colour] == 1 else ""
             series.append((name, {x: self.axis.value(y) for x, y in line.points}))
         if not series or sum(len(own) for _, own in series) < _LEAST_MARKS or (bars and self.lines):
-            return None  # of bars and lines together the axes may differ
+            return None  # bars and lines in one chart may have different axes
         places = [place for _, own in series for place in own]
         names = self._positions(places, bool(bars))
         if names is None:
