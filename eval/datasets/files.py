@@ -51,9 +51,9 @@ def lines(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: lis
 
 
 def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: list[str]) -> Iterator[T]:
-    """Yield ``make(object, number)`` for every object in a JSON list, from 1; invalid ones as in ``lines``.
+    """Yield ``make(object, number)`` for every object in a JSON list, numbered from 1.
 
-    Raise DocumentError if the file is not a JSON list.
+    Invalid objects are left out, with the reason in ``left_out``. Raise DocumentError if the file is not a JSON list.
     """
     rows = at(str(path), json.loads, text(path))
     if not isinstance(rows, list):

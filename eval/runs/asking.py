@@ -219,7 +219,9 @@ def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
 
 
 def _located(corpus: Corpus, ranking: Ranking) -> Ranking:
-    """Add the sections of pages if the ranker returned none: the deepest that contains most of the page."""
+    """Return the pages with a section for each. A page without one gets the deepest section that contains most of
+    it.
+    """
     if all(page.section for page in ranking.pages):
         return ranking
     pages = []

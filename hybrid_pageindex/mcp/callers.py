@@ -260,7 +260,9 @@ class LimitedJobs:
         return history
 
     async def list(self, *, library: str | None = None, most: int = 100) -> JobList:
-        """Return the jobs of one library, or of all libraries that the caller may read, without pauses and workers."""
+        """Return the jobs of one library, or of all libraries that the caller may read. Pauses and workers are left
+        out.
+        """
         limited = self._limited
         libraries = [await limited.library(library)] if library else await limited.readable()
         if not libraries:

@@ -256,7 +256,7 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
     """
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
-        raise TypeError(f"a page was drawn as {type(images).__name__}")
+        raise TypeError(f"drawing a page returned {type(images).__name__} instead of images")
     text = cut(page.visible, _TEXT_TOKENS)
     place = chosen.place
     request = _TEXT_REQUEST if _textless(page) else _SCAN_REQUEST if chosen.scan else _PLAIN_REQUEST

@@ -128,7 +128,7 @@ def tree_of(
 
 
 def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:
-    """Return the headings in the format's markup. There are no weaker ones."""
+    """Return the headings that the format itself marks. The list of less certain headings is empty."""
     starts = {  # offset of each line in the page's text
         page.number: [0, *accumulate(len(line.text) + 1 for line in page.lines)]
         for page in document.pages

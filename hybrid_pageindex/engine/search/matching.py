@@ -151,7 +151,7 @@ def _collect(tree: Any, runs: list[str]) -> None:
 def rows_in_scope(
     scope: SearchedPages, segment: Any, contents: frozenset[str], rows: Rows
 ) -> Iterator[tuple[Rows, Rows]]:
-    """Yield index rows of pages in the scope: their positions in ``rows``, and their row numbers in the scope."""
+    """Yield the matching pages that are in the scope: the position in ``rows``, and the row number in the scope."""
     layers: list[dict[int, int]] = []
     for at, (content_id, _) in enumerate(segment.contents):
         if content_id in contents:
