@@ -256,7 +256,7 @@ def _pooling(config: Mapping[str, Any], name: str) -> str:
     poolings = [pooling_of.get(name_of_mode) for name_of_mode in modes] or ["mean"]
     if len(poolings) != 1 or poolings[0] is None:
         raise ModelError(
-            f"{name} combines token vectors in a way that this version does not support:  {', '.join(modes)}.",
+            f"{name} combines token vectors in a way that this version does not support: {', '.join(modes)}.",
             Advice("Export it from PyTorch.", "Export it with embed --export."),
         )
     return poolings[0]

@@ -94,7 +94,10 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
 
 
 def _detect_format(path: Path) -> str:
-    """Return the format by ``detect``, "" for suffixes of other packages' formats, which decide themselves."""
+    """Return the name of a file's format as ``detect`` recognises it.
+
+    Return "" if the suffix belongs to a format of another package, which then recognises its files itself.
+    """
     named = of_suffix(path.suffix)
     if named is not None and named not in FORMATS:
         return ""

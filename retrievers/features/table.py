@@ -256,8 +256,8 @@ class FeatureBuilder:
 
 
 def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
-    """Return the share of ``weights`` of the terms in titles on each candidate page's paths in the tree: float64 (n,),
-    0 to 1.
+    """Return for each candidate page the weighted share of terms that are in section titles above it: float64 (n,), 0
+    to 1.
     """
     total = float(weights.sum())
     if not total:
@@ -343,8 +343,10 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
 def _name_shares(
     candidate: CandidateDocument, question_terms: Mapping[str, float], total: float
 ) -> tuple[float, float]:
-    """Return the share of the question's terms that a document's names contain, and the covered share of its better
-    name.
+    """Return two shares, 0 to 1, for the file name and the title of a document.
+
+    The first is the weighted share of the question's terms that either of them contains. The second is the share of
+    terms of the name or title that the question contains, whichever is higher.
     """
     names = _name_terms(candidate.document.name, candidate.document.title)
     share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())

@@ -201,7 +201,7 @@ class Expert:
         """Return the additions of matching rules by document type.
 
         Types without a matching rule are left out. ``names`` are words of the question that name documents; patterns do
-        not match them. A rule with more than ``full_terms`` words has the total weight of that many.
+        not match them. The words of a rule together weigh at most as much as ``full_terms`` words.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
         patterns = [expansion.when for expansion in heard]
