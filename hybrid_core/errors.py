@@ -194,7 +194,7 @@ class LeaseLostError(StoreError):
 
 
 class UnreachableError(StoreError):
-    """A server that stores part of the data does not answer."""
+    """A server that stores part of the data cannot be reached."""
 
     retryable = True
 
@@ -208,7 +208,7 @@ class Cancelled(PageIndexError):
 
 
 class ModelError(PageIndexError):
-    """A model cannot be loaded or reached, or its output is unusable (wrong count, NaN)."""
+    """A model cannot be loaded or reached, or its output is unusable (too few vectors, numbers that are NaN)."""
 
     def __init__(self, message: str, advice: str = "", *, retryable: bool = False) -> None:
         super().__init__(message, advice)
@@ -226,7 +226,7 @@ EndpointFailure = Literal[
     "too long",  # the messages exceed what the model takes
     "refusal",  # the model or a filter declines to answer
     "request",  # the endpoint does not take this kind of request (images, say)
-    "reply",  # what came is empty, cut off or of another shape
+    "reply",  # the reply is empty, cut off or in another form
     "cassette",  # a replayed recording does not hold this request
 ]
 

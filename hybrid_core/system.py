@@ -1,7 +1,7 @@
 """The machine: optional packages, file locks, child processes, and paths.
 
-What differs between Linux, macOS and Windows stands here and nowhere else. Windows has no locks to share, no file
-descriptors to hand on, no rights in a file's mode and no signals: what then holds less is said at each function.
+All differences between Linux, macOS and Windows are handled in this file. Windows has no shared locks, no inherited
+file descriptors, no rights in a file's mode and no signals. Each function says what it does not guarantee there.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def require(module: str, extra: str) -> Any:
 
 
 def optional_module(name: str) -> Any:
-    """Import a module of the standard library that not every system has; None where it is missing."""
+    """Import a module of the standard library. Return None on systems that do not have it."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -88,9 +88,10 @@ _OPEN_ELSEWHERE = 2.0  # seconds for which Windows is asked again to replace a f
 
 
 def lock_file(handle: int, *, shared: bool = False) -> bool:
-    """Lock an open file until it is closed, however its process ends. Return False where somebody else holds it.
+    """Lock an open file until it is closed or its process ends. Return False if another process holds the lock.
 
-    Windows locks one byte far behind the end, and has no ``shared`` lock there: who asks at the same moment is refused.
+    On Windows the lock covers one byte far behind the end, and is always exclusive: with ``shared`` it can fail while
+    another process reads.
     """
     if fcntl is not None:
         try:
@@ -102,7 +103,9 @@ def lock_file(handle: int, *, shared: bool = False) -> bool:
 
 
 def lock_span(handle: int, length: int, start: int) -> bool:
-    """Lock bytes of a file against other processes, as SQLite does. Return False where somebody holds one of them."""
+    """Lock bytes of a file against other processes, as SQLite does. Return False if another process has locked one of
+    them.
+    """
     if fcntl is not None:
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
@@ -130,13 +133,15 @@ def _lock_bytes(handle: int, length: int, start: int) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames and removals in a folder durable. Windows cannot open folders, and does so by itself."""
+    """Make renames and removals in a folder durable. On Windows, which cannot open folders, they are durable
+    already.
+    """
     if POSIX:
         sync_file(folder)
 
 
 def sync_file(path: Path) -> None:
-    """Write to the disk what the system still holds of a file."""
+    """Write a file's data from the system's buffers to the disk."""
     handle = os.open(path, os.O_RDONLY if POSIX else os.O_RDWR | CLOSE_ON_EXEC)
     try:
         os.fsync(handle)
@@ -145,7 +150,9 @@ def sync_file(path: Path) -> None:
 
 
 def replace_file(fresh: Path, target: Path) -> None:
-    """Put a file in the place of another in one step. Windows refuses while somebody reads: ask again for a moment."""
+    """Replace a file by another one in one step. Windows refuses this while the file is being read, so retry for a
+    moment.
+    """
     end = time.monotonic() + _OPEN_ELSEWHERE
     while True:
         try:
@@ -158,7 +165,7 @@ def replace_file(fresh: Path, target: Path) -> None:
 
 
 def remove_file(path: Path) -> None:
-    """Delete a file where there is one. Windows deletes none that is only to be read."""
+    """Delete a file if it exists. On Windows a read-only file becomes writable first."""
     try:
         path.unlink(missing_ok=True)
     except PermissionError:
@@ -169,12 +176,12 @@ def remove_file(path: Path) -> None:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether a file is this user's, which Windows tells by no number."""
+    """Return whether this user owns a file. On Windows it is always True, because files have no owner number there."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def user_name() -> str:
-    """Return a name of this user that fits into a file name."""
+    """Return a name of this user that can be part of a file name."""
     if hasattr(os, "geteuid"):
         return str(os.geteuid())
     return re.sub(r"\W+", "-", os.environ.get("USERNAME", "user"))
@@ -193,10 +200,10 @@ def end_with_parent() -> None:
 
 
 def child_options(*, handles: Sequence[int] = (), bound: bool = False) -> dict[str, Any]:
-    """Return the arguments of ``subprocess.Popen`` for a child that Ctrl-C on the terminal does not reach.
+    """Return the arguments of ``subprocess.Popen`` for a child process that Ctrl-C on the terminal does not reach.
 
-    The child inherits the file descriptors ``handles``. It ends with its parent where it is ``bound`` and the system is
-    Linux. Windows knows neither.
+    The child inherits the file descriptors ``handles``. With ``bound`` it ends with its parent (Linux only). Windows
+    supports neither.
     """
     if not POSIX:
         import subprocess
@@ -207,7 +214,7 @@ def child_options(*, handles: Sequence[int] = (), bound: bool = False) -> dict[s
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child that ``child_options`` started, and what it started itself."""
+    """Kill a child that ``child_options`` started, and all processes that the child has started."""
     if POSIX:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -222,7 +229,7 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
 
 
 def on_signals(names: Iterable[str], call: Callable[[], object]) -> None:
-    """Call a function in the running event loop when one of these signals comes. Windows knows only some of them."""
+    """Call a function in the running event loop when one of these signals arrives. Windows knows only some of them."""
     import asyncio  # takes long to import, and few processes need it here
 
     loop = asyncio.get_running_loop()
@@ -278,7 +285,7 @@ class Reach:
 
 
 def opened_path(path: Path, descriptor: int) -> Path:
-    """Return the actual path of an open file from the system; if it cannot tell, the present target of ``path``."""
+    """Return the real path of an open file as the system reports it, else the file that ``path`` points to now."""
     if sys.platform == "linux":
         try:
             return Path(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115 - a magic link
@@ -291,7 +298,7 @@ def opened_path(path: Path, descriptor: int) -> Path:
 
 
 def installed_version() -> str:
-    """Return the version of the installed package, which the tag decided when it was built."""
+    """Return the version of the installed package, which the release tag set when it was built."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

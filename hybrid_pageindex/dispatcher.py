@@ -1,10 +1,10 @@
-"""Celery hands out the jobs of a catalog, for those who run it anyway:
+"""Celery workers for the jobs of a catalog, for sites that already run Celery:
 
     celery -A hybrid_pageindex.dispatcher worker
     celery -A hybrid_pageindex.dispatcher beat
 
-A message is a job's number and nothing else: the catalog says what is to be done, and who has it. One that is lost is
-sent again, one that comes twice finds the job taken.
+A message contains only the number of a job. The catalog records what the job does and which worker runs it. A lost
+message is sent again, and a message that arrives twice does no harm, because the job is already taken.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _MAX_OFFERS = 200  # numbers of a kind sent at once: a worker that can do none o
 _KINDS = ("index", "embed")
 _ALL = "pageindex"
 _settings = load_settings()
-_engines: list[Engine] = []  # of this process, once it has a job
-_workers: list[Any] = []  # of Celery, in their main process
+_engines: list[Engine] = []  # the engine of this process, created with its first job
+_workers: list[Any] = []  # Celery's workers, in their main process
 if not _settings.redis_url:
     raise UsageError(
         "No message broker is configured.", "Set PAGEINDEX_REDIS_URL, for example to redis://localhost:6379/0."

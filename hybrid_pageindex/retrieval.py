@@ -14,8 +14,8 @@ from hybrid_core.types.results import PageFound, SearchResult
 from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.engine.search.grep import GrepResult
 
-_TOOL_PAGES = 5  # that an agent reads at once
-_TOOL_DOCUMENTS = 50  # that a count lists
+_TOOL_PAGES = 5  # pages that an agent may read at once
+_TOOL_DOCUMENTS = 50  # documents that a count lists
 AgentTool = Callable[..., Awaitable[dict[str, Any]]]
 
 

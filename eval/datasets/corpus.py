@@ -31,7 +31,8 @@ _WHOLE = 40  # texts up to this number of letters must be on the page as a whole
 
 @dataclass(frozen=True, slots=True)
 class GoldPlacement:
-    """Questions with located gold. Gold that was not found keeps its document and has no page.
+    """Questions whose gold evidence (the right pages) was located. Gold that was not found keeps its document and has
+    no page.
 
     Of gold texts, ``exact`` were found literally, ``ends`` by beginning and end, ``fuzzy`` by their words. ``unplaced``
     counts gold without a usable page; ``problems`` gives the reason and question id of each. ``document_only`` counts
@@ -125,7 +126,9 @@ def place(
         counts[how] += 1
         if not places:
             sought = gold.text or gold.section or f"turns {gold.turns}"
-            problems.append(f"{question.id}: not found in {gold.document}: {' '.join(sought.split())[:80]}")
+            problems.append(
+                f"{question.id}: this text was not found in {gold.document}: {' '.join(sought.split())[:80]}"
+            )
             return gold
         return replace(gold, page=places[0], also=places[1:])
 

@@ -88,7 +88,14 @@ def _within(entry: Mapping[str, Any], named: Mapping[str, str]) -> tuple[str, ..
 def _document(value: object, named: Mapping[str, str]) -> str:
     name = words(value, "doc")
     if not named.get(name):
-        raise ValueError(f"the document '{name}' " + ("means several" if name in named else "is not in the folder"))
+        raise ValueError(
+            f"the document '{name}' "
+            + (
+                "is ambiguous, because several files have this name without their suffix"
+                if name in named
+                else "is not in the folder"
+            )
+        )
     return named[name]
 
 
@@ -120,7 +127,9 @@ def read_people(root: Path) -> Dataset:
 
     questions = [question for question in lines(FILE, entry, left_out) if question is not None]
     if not files:
-        raise NotFoundError(f"{root} holds none of the documents.", "They are those of the other sets.")
+        raise NotFoundError(
+            f"{root} holds none of the documents.", "Put the documents of the other data sets into this folder."
+        )
     return Dataset("people", tuple(files), tuple(questions), left_out=tuple(left_out))
 
 

@@ -51,9 +51,9 @@ def lines(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: lis
 
 
 def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: list[str]) -> Iterator[T]:
-    """Yield ``make(object, number)`` for every object in a JSON list, from 1; invalid ones as in ``lines``.
+    """Yield ``make(object, number)`` for every object in a JSON list, numbered from 1.
 
-    Raise DocumentError if the file is not a JSON list.
+    Invalid objects are left out, with the reason in ``left_out``. Raise DocumentError if the file is not a JSON list.
     """
     rows = at(str(path), json.loads, text(path))
     if not isinstance(rows, list):
@@ -65,7 +65,7 @@ def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: l
 
 
 def usable_entries(place: str, left_out: list[str], make: Callable[..., T], *arguments: Any) -> Iterator[T]:
-    """Yield the result of ``make``; if the content is invalid, yield nothing and add the reason to ``left_out``."""
+    """Yield the result of ``make``. If the entry is invalid, yield nothing and add the reason to ``left_out``."""
     try:
         yield at(place, make, *arguments)
     except DocumentError as error:
@@ -73,7 +73,7 @@ def usable_entries(place: str, left_out: list[str], make: Callable[..., T], *arg
 
 
 def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of ``make``. Raise DocumentError that names the place if the content is invalid."""
+    """Return the result of ``make``. Raise DocumentError that names the place in the file if the entry is invalid."""
     try:
         return make(*arguments)
     except KeyError as error:
@@ -112,7 +112,7 @@ def _kinds() -> dict[str, str]:
 
 
 def kind_of(dataset: str) -> str:
-    """Return the kind of a set's documents; an unlisted set is its own kind."""
+    """Return the kind of documents of a set. A set that is not listed is a kind of its own."""
     return _kinds().get(dataset, dataset)
 
 

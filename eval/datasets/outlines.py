@@ -96,7 +96,7 @@ def read_hips(root: Path) -> Dataset:
     outlines = {path.stem: path for path in documents(root, ".toc")}
     missing = [path for path in files if path.stem not in outlines]
     if missing:
-        raise NotFoundError(f"{missing[0]} has no outline.", f"Put {missing[0].stem}.toc beside it.")
+        raise NotFoundError(f"{missing[0]} has no outline file.", f"Put {missing[0].stem}.toc into the same folder.")
     left_out: list[str] = []
     read = {}
     for path in files:

@@ -261,7 +261,7 @@ def _statute_question(entry: Mapping[str, Any], laws: Mapping[str, Sequence[_Law
     for name, content in entry["相关法规"].items():
         article = _ARTICLE.fullmatch(name)
         if not article:
-            raise ValueError(f"'{name}' is not a law and the number of an article")
+            raise ValueError(f"'{name}' must be the name of a law followed by the number of an article")
         names.append(_law_name(article["law"]))
         place = f"{article['number']} {words(content, name)}"
         holding = [law.file for law in laws.get(names[-1], ()) if _strip_punctuation(place) in law.letters]

@@ -92,7 +92,7 @@ SOURCES: dict[str, Source] = {
 }  # fmt: skip
 NAMES = (*SOURCES, "custom")
 _SETS = "sets"
-"""The folder of sets that share one layout; each is called sets/NAME."""
+"""The folder of data sets that share one layout. Each set is named sets/NAME."""
 
 
 def data_folder(path: str | Path | None = None) -> Path:
@@ -121,7 +121,7 @@ def load(
     """
     if wording is not None and (name not in SOURCES or wording not in SOURCES[name].wordings):
         wordings = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
-        raise UsageError(f"'{name}' has no wording '{wording}'.", f"There are {'; '.join(wordings)}.")
+        raise UsageError(f"'{name}' has no wording '{wording}'.", f"Choose one of: {'; '.join(wordings)}.")
     if name == "custom":
         if docs is None or questions is None:
             raise UsageError(
@@ -129,7 +129,9 @@ def load(
             )
         return checked(custom.read_custom(Path(docs), Path(questions)))
     if docs is not None or questions is not None:
-        raise UsageError(f"--docs and --questions cannot be used with '{name}'.", "Use them only with 'custom'.")
+        raise UsageError(
+            f"--docs and --questions cannot be used with '{name}'.", "Use these options only with 'custom'."
+        )
     source = SOURCES.get(name) or _shared_layout(name)
     if source is None:
         raise UsageError(
@@ -154,7 +156,7 @@ def sets_of(data: Path) -> tuple[str, ...]:
 
 
 def _shared_layout(name: str) -> Source | None:
-    """Return the source of sets/NAME; None for another name."""
+    """Return the source of a set with the name sets/NAME; None for another name."""
     folder, _, own = name.partition("/")
     if folder != _SETS or not own or Path(own).name != own or own == "..":
         return None
@@ -190,7 +192,11 @@ def checked(dataset: Dataset) -> Dataset:
             usable[question.id] = question
     if not usable and not dataset.outlines:
         if not left_out:
-            raise DocumentError("no questions.", "A set needs at least one.", file=name)
+            raise DocumentError("no questions.", "Add at least one.", file=name)
         entries = counted(len(left_out), "entry", "entries")
-        raise DocumentError(f"no entry is valid, {entries} left out; the first: {left_out[0]}", "Mend it.", file=name)
+        raise DocumentError(
+            f"none of its {entries} is valid. The first problem: {left_out[0]}",
+            "Correct the entries of the file.",
+            file=name,
+        )
     return replace(dataset, questions=tuple(usable.values()), left_out=tuple(left_out))

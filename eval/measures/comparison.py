@@ -113,7 +113,8 @@ def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 1
     shared = shared_ids(by_run)
     if not shared:
         raise UsageError(
-            f"{', '.join(names)} have no question in common.", "Compare runs of the same data set with the same sample."
+            f"The runs {', '.join(names)} have no question in common.",
+            "Compare runs of the same data set with the same sample.",
         )
     values = [per_question([records[question] for question in shared]) for records in by_run]
     against = []
@@ -206,7 +207,7 @@ def _comparison_notes(
 FOLDS = 5
 
 Scores = Mapping[str, float]
-"""A measure of every question, by the question's id."""
+"""The values of a measure by question id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +311,7 @@ def shortfalls(run: str, measures: Mapping[str, float], floors: Sequence[Floor])
     for name, floor in floors:
         if name not in measures:
             names = ", ".join(sorted(measures)) or "none at all"
-            raise UsageError(f"{run} has no measure {name!r}.", f"It has {names}.")
+            raise UsageError(f"The run {run} has no measure {name!r}.", f"Its measures are {names}.")
         if measures[name] < floor:
             short.append(f"{run}: {name} is {measures[name]:.3f}, under {floor:g}.")
     return short

@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 L2 = 0.1
 STEPS = 150
 KEEP = 110
-"""Candidates of one question to learn from at most."""
-_GOLD = 20  # of these, maximum right candidates that are always kept
+"""The maximum number of candidates of one question that are used for learning."""
+_GOLD = 20  # maximum right candidates that are always kept
 _RATE, _LATE_RATE, _LATE = 0.08, 0.02, 0.6  # Adam's step, and the smaller step after this share of all steps
 _MOMENTUM, _SPREAD = 0.9, 0.98  # Adam's decay rates
 _TINY = 1e-30
@@ -34,7 +34,7 @@ class RankedList:
 
     @property
     def teaches(self) -> bool:
-        """Return whether the list contains both right and wrong candidates, so that it can be learned from."""
+        """Return whether the list contains both right and wrong candidates, so that a model can learn from it."""
         return bool(self.gold.any() and not self.gold.all())
 
 
@@ -73,7 +73,7 @@ def learn(
 
 
 class _Slope:
-    """The gradient of the loss over all candidates, which are ordered by question."""
+    """The gradient of the loss function over all candidates, which are ordered by question."""
 
     def __init__(
         self,

@@ -22,12 +22,12 @@ from hybrid_core.types.results import Trace
 
 CUTOFFS = (1, 3, 5, 10, 20)
 AMONG = 5
-"""Results in which every document asked for should have a page."""
+"""The number of first results in which every requested document should have a page."""
 OVERLAP_RESULTS = 5
-"""Results whose snippets may be the citation that overlaps with the gold text."""
+"""The number of first results whose snippets are compared with the gold text."""
 
 LEVELS = {"pages": "", "sections": "section.", "documents": "document."}
-"""What is ranked, and what the names of its measures begin with."""
+"""The levels that are ranked, and the prefixes of their measures' names."""
 
 Values = dict[str, float]
 
@@ -70,7 +70,7 @@ def summarise(records: Sequence[QuestionRecord]) -> Values:
 
 
 def summarise_kinds(records: Sequence[QuestionRecord]) -> dict[str, Values]:
-    """Return the same means for each kind of question; empty for a single kind."""
+    """Return the mean of each measure for each kind of question; empty if there is only one kind."""
     values, kinds = per_question(records), sorted({record.kind for record in records})
     return {k: means(values[r.id] for r in records if r.kind == k) for k in kinds} if len(kinds) > 1 else {}
 
@@ -217,7 +217,7 @@ def _section_ranking(record: QuestionRecord) -> list[str]:
 
 
 FIRST = 5
-"""A hit is a gold page among so many first results."""
+"""The number of first results among which a gold page counts as a hit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _SCALES = {
     "%": -2, "％": -2, "percent": -2, "per cent": -2, "percentage point": -2, "bp": -4, "basis point": -4,
     "千": 3, "万": 4, "百万": 6, "亿": 8, "十亿": 9, "万亿": 12,
 }  # fmt: skip
-"""Powers of ten; a plural's s is cut off."""
+"""Scales as powers of ten. The s of a plural is removed before the look-up."""
 _UNITS = "|".join(re.escape(unit) for unit in sorted(_SCALES, key=len, reverse=True))
 _UNIT = re.compile(rf"(?:[\s-](?=\w\w|[^a-z])|)({_UNITS})s?(?![a-z])", re.IGNORECASE)  # "5bn", but not "10-K" or "5 b"
 _MINUS = re.compile(r"(?:^|[^\w)%])[-−–][$€£¥]?$")
@@ -121,7 +121,7 @@ def _shifts(gold: Figure, stated: Figure, scale: int | None) -> tuple[int, ...]:
 
 CITATION = re.compile(r"\s*\[\[source:\d+\]\]")
 MOST, HALF = 0.7, 0.4
-"""Shares of the reference's words that an answer must say to be right, and to be partly right."""
+"""The shares of the reference's words that an answer must contain to be right, and to be partly right."""
 _YES, _NO = (
     re.compile(r"\W*(?:yes\b|是|有|可以|能)", re.IGNORECASE),
     re.compile(r"\W*(?:no\b(?!\.\s?\d)|not\b|否|不|没有)", re.IGNORECASE),

@@ -131,7 +131,8 @@ class PageBM25:
 
 
 class StemmedPageBM25:
-    """The same BM25 over stems: Snowball's of the question's language; character bigrams for CJK writing.
+    """BM25 like ``PageBM25``, but over stems of the question's language (Snowball), or over character bigrams
+    for CJK scripts.
 
     Stop words remain in pages and questions. There is an index of all pages for each language of the questions.
     """
@@ -214,7 +215,7 @@ class ChunkDense:
     name = "chunk-dense"
 
     def __init__(self, corpus: Corpus, embedder: Embedder | None, cache: Path, progress: Progress) -> None:
-        """Raise UsageError without an embedder, ModelError if it fails."""
+        """Create the ranker. Raise UsageError without an embedder, ModelError if it fails."""
         if embedder is None:
             raise UsageError(
                 "The ranker chunk-dense needs an embedder.", "Name one, for example --embedder bge-m3 or hashed:256."

@@ -14,8 +14,9 @@ _MODEL_FAILED = frozenset(("effort.failed", "effort.failed-before", "route.faile
 
 
 class EngineRanker:
-    """``ids`` are doc_ids by file name: names may be short for several documents, ids are not. ``search`` is what every
-    question is asked with. ``before`` are the earlier questions of those that are the last turn of a conversation.
+    """The engine as a ranker. ``ids`` are doc_ids by file name, since short names may belong to several documents.
+
+    ``search`` are the search options of every question. ``before`` are the earlier questions of follow-up questions.
     """
 
     name = "engine"

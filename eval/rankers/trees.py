@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 HITS = 200
-"""Pages that count as hits for a question."""
+"""The number of pages that count as hits for a question."""
 Leaf = tuple[int, int]
 Pages = npt.NDArray[np.int64]
 
@@ -141,7 +141,7 @@ def _leaves(pdf: Path, cache_file: Path, pages: int) -> list[Leaf]:
 
 MOST_PICKED = 3  # documents whose trees are read for a question about the whole library
 TREE_TOKENS = 100_000  # estimated tokens of all trees in a prompt, suitable for models with a context of 128,000
-LIST_TOKENS = 50_000  # of the descriptions of all documents
+LIST_TOKENS = 50_000  # maximum tokens of the descriptions of all documents
 _REPLY = 2000
 
 
@@ -195,7 +195,7 @@ class WholeTree:
         named = {name: place for place, line in shown if place and (name := line.split()[0])}
         listed = reply.value.node_list if reply.value else []
         if unknown := [name for name in listed if name not in named]:
-            notes.append(f"named {len(unknown)} sections that do not exist: {', '.join(unknown[:5])}")
+            notes.append(f"The model named {len(unknown)} sections that do not exist: {', '.join(unknown[:5])}")
         pages: dict[tuple[str, int], RankedPage] = {}
         for rank, (document, section) in enumerate((named[name] for name in listed if name in named), 1):
             node = (section.start_page, section.end_page)
@@ -228,7 +228,7 @@ class WholeTree:
         candidates = {f"D{number}": name for number, name in enumerate(names[: len(lines)], 1)}
         picked = list(dict.fromkeys(reply.value.documents if reply.value else []))
         if unknown := [short for short in picked if short not in candidates]:
-            notes.append(f"picked {len(unknown)} documents that do not exist: {', '.join(unknown[:5])}")
+            notes.append(f"The model chose {len(unknown)} documents that do not exist: {', '.join(unknown[:5])}")
         return [candidates[short] for short in picked if short in candidates][:MOST_PICKED], reply.usage, notes
 
     def _trees(self, documents: Sequence[str]) -> tuple[list[tuple[tuple[str, Section] | None, str]], list[str]]:

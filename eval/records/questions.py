@@ -62,12 +62,14 @@ class Ranker(Protocol):
 
 
 Verdict = Literal["right", "partly", "wrong"]
-"""``right`` counts as strict and lenient, ``partly`` as lenient alone: true, but incomplete, coarser, or with more."""
+"""The judgement of an answer. ``right`` counts in strict and lenient measures. ``partly`` counts only in lenient ones:
+the answer is true, but incomplete, less exact, or says more.
+"""
 ANSWERS = (
     "answers-strict", "answers-lenient", "answers-judged", "answers-rules", "answers-rules-lenient", "answers-given",
     "answers-refused", "citations-supported", "answers-supported", "citations-gold",
 )  # fmt: skip
-"""The measures of answers, in the order in which tables show them."""
+"""The measures of answers, in the order of the tables."""
 VERDICTS: tuple[Verdict, ...] = ("right", "partly", "wrong")
 
 
@@ -173,13 +175,14 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class EvalQuestion:
-    """``kind`` is the stratum of samples; ``group`` what folds keep together (a company, a law, a contract).
+    """A question of a data set.
 
-    ``given`` are the documents of the setting "given": those of the evidence where it is empty.
-    ``within`` are the documents that the question is about in every setting; empty where it asks the whole library.
-    ``language`` is an ISO 639-1 code, "" where the set does not tell.
-    ``before`` are earlier questions of the same conversation, oldest first, where the question is a follow-up.
-    ``answerable`` is False where the library does not hold the answer; such a question has no evidence.
+    ``kind`` is the group from which samples are drawn; ``group`` is the unit that folds keep together (a company, a
+    law, a contract). ``given`` are the documents of the setting "given"; if it is empty, they are those of the
+    evidence. ``within`` are the documents that the question is about in every setting; if it is empty, the question
+    asks the whole library. ``language`` is an ISO 639-1 code, "" if the set does not state it. ``before`` are earlier
+    questions of the same conversation, oldest first, if the question is a follow-up. ``answerable`` is False if the
+    library does not contain the answer; such a question has no evidence.
     """
 
     id: str

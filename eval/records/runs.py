@@ -20,7 +20,7 @@ STAGES = (
     "no gold placed", "failed", "wrong document", "section not a candidate", "section not chosen", "wrong page",
     "not ranked", "hit",
 )  # fmt: skip
-"""Where a question ended, in the order of the search's stages; "" where the ranker leaves no trace."""
+"""The stages at which a question can end, in the order of the search; "" if the ranker leaves no trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class GoldPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """The record of a question. ``given`` are the documents that it was asked of, None for the whole library.
+    """The record of a question. ``given`` are the documents that were searched, None for the whole library.
 
-    ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
-    ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens``, of which
-    ``input_tokens`` were read, and ``cost`` are those of the search. ``answer`` is None in a run that asks for none.
-    ``search_failed`` is the note on a model that failed, so that pages were ranked without it.
+    ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None if the ranker does not estimate it.
+    ``stage`` is one of STAGES. ``error`` is "" if nothing went wrong. ``tokens`` and ``cost`` are those of the search;
+    ``input_tokens`` are included in ``tokens``. ``answer`` is None in a run without answers. ``search_failed`` is the
+    note on a model that failed, so that pages were ranked without it.
     """
 
     id: str
@@ -124,7 +124,7 @@ class TreeRecord:
     parent: float
     headings: int
     error: str = ""
-    tolerant: float | None = None  # of runs before there was such a judgement
+    tolerant: float | None = None  # None in runs of older versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,9 @@ HEADLINE = (
     "section.hit@5",
     "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
 )  # fmt: skip
-"""Measures that ``eval run`` prints beside those of answers; ``eval report`` and ``--json`` have all."""
+"""The measures that ``eval run`` prints together with those of answers. ``eval report`` and ``--json`` have all
+measures.
+"""
 
 
 def run_measure(options: argparse.Namespace) -> int:

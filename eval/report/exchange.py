@@ -24,7 +24,7 @@ from hybrid_pageindex.cli.output import dump
 
 _FIELD_CHARACTERS = "".join(map(chr, range(33, 127))).replace("%", "")  # visible, except the escape character
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_LINE_BYTES = 50_000_000  # of one document of a corpus
+_LINE_BYTES = 50_000_000  # maximum bytes of one document of a corpus
 _OTHER_FOLDER = "Name another folder with --out."
 _QUERY_LIMIT = 1_000_000
 
@@ -66,7 +66,10 @@ def write_trec(run: Run, folder: Path) -> list[Path]:
             f"{folder} cannot be written ({error.strerror}).", "Name another folder with --out."
         ) from error
     if not written:
-        raise UsageError(f"{run.folder} has no questions with gold.", "Export a run of a set that has gold.")
+        raise UsageError(
+            f"The run {run.folder} has no questions with known right pages (gold).",
+            "Export a run of a data set that has gold.",
+        )
     return written
 
 
@@ -113,7 +116,7 @@ def read_beir(folder: Path, out: Path, split: str = "test", limit: int = 0) -> d
     relevant = _read_qrels(qrels)
     judged = {item for items in relevant.values() for item in items}
     if (out / "documents").exists():
-        raise UsageError(f"{out / 'documents'} is there already.", "Name another folder with --out.")
+        raise UsageError(f"{out / 'documents'} already exists.", "Name another folder with --out.")
     try:
         (out / "documents").mkdir(parents=True)
         names = _write_corpus(corpus, out / "documents", judged, limit)
@@ -141,9 +144,16 @@ def _read_qrels(file: Path) -> dict[str, list[str]]:
             if not row or (number == 1 and row[-1] == "score"):
                 continue
             if len(row) != 3 or not re.fullmatch(r"-?\d{1,6}", row[2]):
-                raise DocumentError(f"{file.name}, line {number}: no judgement.", "Write query, document and score.")
+                raise DocumentError(
+                    f"{file.name}, line {number}: this line is not a judgement.",
+                    "Write the query, the document and the score, separated by tabs.",
+                )
             if len(relevant) > _QUERY_LIMIT:
-                raise DocumentError(f"more than {_QUERY_LIMIT:,} queries.", "Take a part of them.", file=file.name)
+                raise DocumentError(
+                    f"the folder contains more than {_QUERY_LIMIT:,} queries.",
+                    "Use only a part of them.",
+                    file=file.name,
+                )
             if int(row[2]) > 0:
                 relevant.setdefault(row[0], []).append(row[1])
     return relevant
@@ -179,5 +189,7 @@ def _json_lines(file: Path, needed: tuple[str, ...]) -> Iterator[dict[str, Any]]
             except (ValueError, RecursionError):
                 row = None
             if not isinstance(row, dict) or any(not isinstance(row.get(name), str | int) for name in needed):
-                raise DocumentError(f"{file.name}, line {number}: no object with {' and '.join(needed)}.")
+                raise DocumentError(
+                    f"{file.name}, line {number}: this line is not a JSON object with {' and '.join(needed)}."
+                )
             yield row

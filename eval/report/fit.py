@@ -39,9 +39,9 @@ def run_fit(options: argparse.Namespace) -> int:
     """Learn, report and write the weights. Return 1 if weights learned from ratings are refused."""
 
     if options.l2 is not None and not options.l2 > 0:
-        raise UsageError(f"--l2 is {options.l2}.", "Choose a number above 0.")
+        raise UsageError(f"--l2 is {options.l2}, but must be above 0.", "Choose a larger number.")
     if options.folds and options.folds < 2:
-        raise UsageError(f"--folds is {options.folds}.", "Choose at least 2.")
+        raise UsageError(f"--folds is {options.folds}, but must be at least 2.", "Choose 2 or more.")
     if options.library and not options.feedback:
         raise UsageError(
             "--library can be used only with --feedback.", "Data sets have homes of their own, so leave it out."

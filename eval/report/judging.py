@@ -27,7 +27,8 @@ def run_judges(options: argparse.Namespace) -> int:
     if not dataset.labelled:
         raise UsageError(
             f"{dataset.name} has no labelled answers in this folder.",
-            'FinanceBench has them in the folder results of its repository; custom has them under "labelled".',
+            "FinanceBench has labelled answers in the folder results of its repository. For "
+            'custom, add them under "labelled".',
         )
     judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
     try:

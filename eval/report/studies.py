@@ -163,7 +163,10 @@ def run_fit_headings(options: argparse.Namespace) -> int:
 
     documents = _documents(options)
     if len({document.outline.kind for document in documents}) < 2:
-        raise UsageError("All documents are of one kind, so no kind can be held out.", "Name more data sets.")
+        raise UsageError(
+            "All documents are of one kind, so the model cannot be measured on a kind that it was not trained on.",
+            "Name more data sets.",
+        )
     lessons = [lesson(document) for document in documents]
     rules = [judge(document, NO_TREES) for document in documents]
     unseen = held_out(documents, lessons, Progress())

@@ -50,7 +50,7 @@ class Answerer:
     def __init__(
         self, engine: Engine, corpus: Corpus, judge: Judge | None, *, force: bool, pages: int | None, vision: str = ""
     ) -> None:
-        """``pages`` is the number of pages used as sources, None for the whole ranking.
+        """Create the answerer. ``pages`` is the number of pages used as sources, None for the whole ranking.
 
         ``vision`` is "always" or "never" for pictures of the pages, "" for the engine's default.
         """
@@ -134,7 +134,10 @@ def judge_again(folder: Path, judge: Judge, progress: Progress, *, everything: b
     if not run.head.finished or not any(record.answer for record in run.questions):
         raise UsageError(f"{folder} is not a finished run with answers.", "Make one with: eval run … --answers")
     if not everything and run.head.judge and dict(run.head.judge) != dict(judge.about):
-        raise UsageError(f"{folder} was judged by {run.head.judge['model']}, or by another prompt.", "Use --all.")
+        raise UsageError(
+            f"The answers in {folder} were judged by the model {run.head.judge['model']}, or with another prompt.",
+            "Add --all to judge all answers again.",
+        )
     open_ = [
         unjudged for unjudged in run.questions if unjudged.answer and (everything or not _settled(unjudged.answer))
     ]
@@ -216,7 +219,9 @@ def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
 
 
 def _located(corpus: Corpus, ranking: Ranking) -> Ranking:
-    """Add the sections of pages if the ranker returned none: the deepest that contains most of the page."""
+    """Return the pages with a section for each. A page without one gets the deepest section that contains most of
+    it.
+    """
     if all(page.section for page in ranking.pages):
         return ranking
     pages = []

@@ -47,7 +47,7 @@ def sets_to_learn_from(data: Path | None = None) -> tuple[str, ...]:
 
 
 def has_pages(question: EvalQuestion) -> bool:
-    """Return whether gold of the question has pages, or a place that is to be located."""
+    """Return whether the right answer of a question is known by its page, or by a text that can be located."""
     return any(gold.page is not None or gold.text or gold.match != "place" for gold in question.evidence)
 
 
@@ -136,7 +136,7 @@ def _ask(
             step()
     if not questions:
         reason = notes[0] if notes else "their documents are not indexed"
-        raise UsageError(f"No question of {name} can be learned from ({reason}).", "Name other data sets.")
+        raise UsageError(f"The questions of {name} cannot be used for learning ({reason}).", "Name other data sets.")
     return FeatureSet(name, plan.setting, plan.expert, names, pairs, tuple(questions), tuple(notes))
 
 
@@ -182,7 +182,7 @@ def plans_for(sets: Sequence[str], settings: Sequence[str], experts: Sequence[st
 
 Floats = npt.NDArray[np.float64]
 FOREIGN = 80
-"""Questions of other kinds that each set is asked: its documents do not answer them."""
+"""The number of questions of other kinds that each set is asked. Its documents do not answer them."""
 L2 = 0.01
 
 

@@ -23,7 +23,7 @@ from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.experts import find_ranking
 
 NEEDED = 30
-"""Questions with a page that was rated right, below which nothing is learned."""
+"""The minimum number of questions with a page that was rated right. With fewer, nothing is learned."""
 NAME = "feedback"
 _L2 = 0.1  # regularisation towards the shipped weights, because ratings are few
 _HELD_OUT = 3  # every third question, chosen by its hash

@@ -21,9 +21,9 @@ from hybrid_core.types.scoring import weight_names
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[str, str]
-"""A question: its set, and its id in it."""
+"""A question: the name of its set, and its id in the set."""
 MEASURES = {"hit@1": 1, "hit@5": 5, "hit@10": 10}
-"""Names of measures with how many pages they look at."""
+"""The names of measures, with the number of results that each considers."""
 _PRUNED_BY = ("bm25", "inside_best", "window")
 _BASELINE = "bm25"
 _FEW = 80  # with fewer questions of a kind, folds are unreliable
@@ -52,7 +52,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A question with its ground truth. lists: the candidates that are used for learning."""
+    """A question with its right pages. ``lists`` are the candidates that are used for learning."""
 
     features: QuestionFeatures
     place: Place
@@ -63,7 +63,7 @@ class Fitter:
     """Learn from feature sets of the same features. Every set has equal weight, whatever its settings."""
 
     def __init__(self, sets: Sequence[FeatureSet], *, l2: float = L2) -> None:
-        """Raise UsageError if there is nothing to learn from."""
+        """Create a learner. Raise UsageError if there is nothing to learn from."""
         if not sets:
             raise UsageError(
                 "No data sets to learn from were found.",

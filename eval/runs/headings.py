@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Parse = Callable[[Path], ParsedDocument]
 NO_TREES = BoostedTrees(np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros((0, 2)))
-"""The rules alone."""
+"""A model without trees, so that the rules alone decide."""
 _ALIKE, _OTHER_PAGE = 0.85, 0.03  # required similarity of a title, and the penalty for a page of distance
 _MODELS = 3
 _DIGITS = 5
@@ -204,7 +204,7 @@ def learn_quality(judged: Sequence[JudgedTree], unseen: Callable[[JudgedTree], s
 
 
 def _quality_weights(rows: Sequence[JudgedTree]) -> tuple[Floats, float]:
-    """Return the weights and the intercept of a logistic regression that estimates a tree's F1 from its signs.
+    """Return the weights and the intercept of a logistic regression that estimates a tree's F1 from its features.
 
     Each tree enters twice: as a success with the weight F1, and as a failure with the weight 1 - F1.
     """

@@ -33,11 +33,11 @@ _NO_MATTER = {
     "storage_path", "library", "workers", "top_k", "effort", "strategy", "expert", "max_cache_size", "image_dpi",
     "qdrant_prefix",
 }  # fmt: skip
-"""Settings that change no result, or are among a run's options."""
+"""Settings that do not change results, or that are among the options of a run."""
 
 
 def machine() -> dict[str, Any]:
-    """A machine. Memory is in gigabytes (10**9 bytes)."""
+    """The computer on which a run was measured. Memory is in gigabytes (10**9 bytes)."""
     names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
     memory = math.prod(map(os.sysconf, names)) if hasattr(os, "sysconf") else 0  # Windows has no such call
     return {
@@ -196,7 +196,8 @@ def _only(documents: Sequence[Document], files: Sequence[Path], home: Path) -> N
     others = [document.name for document in documents if document.name not in names]
     if others:
         raise UsageError(
-            f"{home} holds {len(others)} documents that do not belong to this run, for example {others[0]}.",
+            f"The home {home} contains {len(others)} documents that do not belong to this run, for "
+            f"example {others[0]}.",
             "Name another --home, or leave the option out.",
         )
 
@@ -213,10 +214,14 @@ def resumed(folder: Path, plan: Plan) -> RunHead | None:
     differ = sorted(name for name in {*head.options, *options} if head.options.get(name) != options.get(name))
     if differ:
         differences = "; ".join(f"{name} was {head.options.get(name)!r}, not {options.get(name)!r}" for name in differ)
-        raise UsageError(f"{folder} contains a run with other options: {differences}.", "Name a new folder with --out.")
+        raise UsageError(
+            f"{folder} contains a run with different options ({differences}), so it cannot be continued.",
+            "Name a new folder with --out.",
+        )
     if not head.finished and head.engine != engine_code():
         raise UsageError(
-            f"{folder} was started with another version of the engine ({head.engine}).", "Name a new folder with --out."
+            f"{folder} contains a run of another version of the engine ({head.engine}), so it cannot be continued.",
+            "Name a new folder with --out.",
         )
     drop_torn_line(folder)
     return head

@@ -82,11 +82,12 @@ def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answe
 
 @dataclass(frozen=True, slots=True)
 class RankerOptions:
-    """Options of the rankers; each reads those it needs.
+    """Options for all rankers; each ranker reads those it needs.
 
-    ``search`` holds the engine's search options. ``embedder`` is a spec, "" for none. ``cache`` keeps what a baseline
-    makes slowly. ``languages`` are the questions' (text -> ISO 639-1 code). ``before`` are the earlier questions of
-    follow-ups, which the engine completes as a conversation does. ``model`` is whole-tree's.
+    ``search`` are the engine's search options. ``embedder`` is the name of an embedder, "" for none. ``cache`` is a
+    folder for results that a baseline computes slowly. ``languages`` maps question texts to ISO 639-1 codes. ``before``
+    are the earlier questions of follow-ups, which the engine completes as a conversation does. ``model`` is the
+    language model of the ranker whole-tree.
     """
 
     search: SearchFields

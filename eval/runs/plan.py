@@ -21,7 +21,7 @@ VISION = ("always", "never")
 OUTLINE_SETS = ("bookmarks", "outlines", "hips")
 DEPTH = 20
 RUNS = "eval-runs"
-"""The folder of runs and homes, below the current one, unless another is named."""
+"""The default folder of runs and homes, below the current folder."""
 _PLACES = ("home", "out", "data", "parallel")  # options that do not affect the results
 
 
@@ -79,7 +79,7 @@ class Plan:
         if self.ranker not in RANKERS:
             raise UsageError(f"The ranker '{self.ranker}' does not exist.", f"Choose one of: {', '.join(RANKERS)}.")
         if not 5 <= self.depth <= 1000:
-            raise UsageError(f"The depth is {self.depth}.", "Choose 5 to 1000.")
+            raise UsageError(f"The number of results per question (--depth) is {self.depth}.", "Choose 5 to 1000.")
         if self.model and self.model not in MODELS:
             raise UsageError(
                 f"--model cannot be '{self.model}'.",
@@ -90,7 +90,9 @@ class Plan:
         if self.vision and not self.answers:
             raise UsageError("--vision is used only with answers, but --answers is missing.", "Add --answers.")
         if not 1 <= self.parallel <= 64:
-            raise UsageError(f"{self.parallel} is not a valid number of parallel questions.", "Choose 1 to 64.")
+            raise UsageError(
+                f"{self.parallel} is not a valid number of parallel questions (--parallel).", "Choose 1 to 64."
+            )
         if self.judge_model and not self.answers:
             raise UsageError("--judge-model judges answers, but --answers is missing.", "Add --answers.")
         if self.sample < 0 or self.min_pages < 0 or self.misspelt < 0:

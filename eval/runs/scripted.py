@@ -22,7 +22,7 @@ from hybrid_core.llm.chat import Completion, Request
 from hybrid_core.llm.client.chat_model import ChatModel
 
 Rule = Callable[[Request], "Completion | BaseModel | dict[str, Any] | str"]
-"""What it replies; models and dictionaries become JSON."""
+"""A function that returns the reply of a scripted model. Models and dictionaries become JSON."""
 
 
 class ScriptedEndpoint:
@@ -173,7 +173,7 @@ _ROUTE_DOCUMENT = re.compile(r"^(d\d+) · (.+?)(?: · |$)", re.MULTILINE)
 _FIELD = re.compile(r"^(\S.*?) \((?:text|number|date), .*?\): (.*)$", re.MULTILINE)
 _VALUE = re.compile(r'"(?:[^"\\]|\\.)*"')
 SHOWN = {"Picks": "Documents", "Conditions": "Fields"}
-"""The replies' schemas, each with the heading of what the model is shown."""
+"""The schemas of replies, each with the heading of the text that the model is shown."""
 
 
 def pick_known(title: str, shown: str, documents: Collection[str]) -> dict[str, Any]:

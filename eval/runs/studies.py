@@ -31,7 +31,7 @@ MEASURES = ("hit@1", "hit@5", "hit@10", "hit@20", "mrr", "doc@1")
 SETTINGS = ("library", "given")
 EXPERTS = ("none", "auto")
 RANKERS = ("page-bm25", "page-bm25-stemmed")
-"""The baselines, each of which the engine is compared with."""
+"""The baselines with which the engine is compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,13 @@ DEFAULT_OUT = Path(RUNS) / "baseline"
 
 
 SHOWN = ("text", "line", "section", "document")
-"""What of a gold page a prompt shows, most first: its text or a passage of it, a line, a section that holds it, or its
-document alone. With the first two the model can name the page at once, with the others it must ask for more."""
+"""What a prompt shows of a gold page, from most to least: its text or a passage, a line, a section that contains it, or
+only its document. With the first two the model can name the page at once; otherwise it must request more.
+"""
 MISSES = ("listed nowhere", "no candidate", "nothing asked")
-"""Its document is a candidate without a line; it is none; the model was asked nothing."""
+"""Why a prompt does not show a gold page: its document has no line, it is not a candidate, or the model was not
+called.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +211,7 @@ def measure_shown(plan: Plan, progress: Progress) -> ShownSet:
 
 
 def judged(prompt: str, gold: Sequence[tuple[str, int]], candidates: Sequence[str]) -> tuple[str, bool]:
-    """Return what a prompt shows of the best of these pages (file name, page), and whether it shows one of each file.
+    """Return how much a first prompt shows of the gold pages, and whether it shows a page of each gold document.
 
     ``candidates`` are the names of the files that were searched.
     """
@@ -258,7 +261,7 @@ def _measure_shown_gold(
 
 
 def _nothing(request: Request) -> dict[str, Any] | str:
-    """Return the reply that changes nothing."""
+    """Return a reply that names and requests nothing."""
     nothing: dict[str, Any] = {"reasoning": "silent", "documents": [], "conditions": [], "pages": [], "ratings": []}
     return "NOT IN THE SOURCES" if request.schema is None else nothing
 

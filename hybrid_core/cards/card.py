@@ -109,7 +109,7 @@ def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
 def _type(spaced: str, title: str, first: str) -> str:
     """Return the type from the file name, the title or the beginning, "" if unknown.
 
-    File names end with the type (``Acme 2019 Supply Agreement``, ``Labor Contract Law``); titles and covers name it
+    File names end with the type (``Acme 2019 Supply Agreement``, ``Labor Contract Law``). Titles and covers name it
     early.
     """
     if ending := type_by_ending(_without_periods(spaced, "").strip()):
@@ -127,7 +127,7 @@ def _type(spaced: str, title: str, first: str) -> str:
 
 
 def _is_type(mention: TypeMention, spaced: str) -> bool:
-    """Return whether a mention in a file name is the type of the document.
+    """Return whether a type word in a file name says what the document is, and is not merely its subject.
 
     In a long file name, which is a title, a word such as "policy" must end its part. In Chinese it always must: a law
     on standards is not a standard.
@@ -204,7 +204,7 @@ def _names(of_file: Sequence[str], title: str, author: str, first: str, binding:
 
 
 def _one_spelling_each(names: Iterable[str]) -> list[str]:
-    """Return each name once, in the spelling with most words. A file name may be written as one word."""
+    """Return each name once, in the spelling with the most words. A file name may join all words of a name."""
     spellings: dict[str, str] = {}
     for name in names:
         key = name_key(name)

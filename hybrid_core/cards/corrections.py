@@ -13,8 +13,9 @@ from hybrid_core.errors import Advice, UsageError
 from hybrid_core.types.documents import Card
 
 FIELDS = ("title", "organisation", "year", "quarter", "date", "type", "tags")
-"""What can be corrected. Several organisations or tags stand one after another, parted by semicolons, years by commas;
-the first counts most."""
+"""The fields that can be corrected. Several organisations or tags are separated by semicolons, years by commas; the
+first one counts most.
+"""
 
 _YEARS = re.compile(r"[12]\d{3}(?:\s*,\s*[12]\d{3})*")
 _QUARTER = re.compile(r"[Qq]?([1-4])")

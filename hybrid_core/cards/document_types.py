@@ -24,7 +24,7 @@ _IN_BRACKETS = re.compile(r"(?:\s?[(（][^()（）]{0,12}[)）]?){1,3}$")
 
 @dataclass(frozen=True, slots=True)
 class DocumentType:
-    """A document type. ``covers`` is the period that such a document reports on, "" for none.
+    """A kind of document, such as an annual report. ``covers`` is the period that it reports on, "" for none.
 
     ``supersedes`` is True if a newer document replaces older ones, ``interim`` if it covers only part of a year.
     """
@@ -52,7 +52,7 @@ class TypeMention:
 class TypeFinder:
     """A finder of document type names in texts.
 
-    ``in_names`` of the types adds words that count only in file names.
+    With ``in_names`` it also finds words that name a type only in file names.
     """
 
     def __init__(self, aliases: Mapping[str, tuple[str, ...]]) -> None:
@@ -184,6 +184,6 @@ def _headlines() -> list[tuple[str, re.Pattern[str]]]:
 
 
 def type_note(name: str) -> Note:
-    """Return the name of a type as a note; without a code where the catalogue does not have the type."""
+    """Return the name of a type as a note. The note has no code if the catalogue of messages lacks the type."""
     code = f"document-type.{name.replace(' ', '-')}"
     return Note(code) if code in TEMPLATES else Note.of(name)

@@ -40,7 +40,10 @@ class EmbedderId:
 
 
 class Embedder(Protocol):
-    """A model that turns texts into vectors, with the inner product as their similarity. Safe for several threads."""
+    """A model that turns texts into vectors. The inner product of two vectors is their similarity.
+
+    Several threads may use it.
+    """
 
     @property
     def id(self) -> EmbedderId:
@@ -113,9 +116,7 @@ def in_batches(
         batch = order[start : start + count]
         results_of_batch = call([texts[i] for i in batch])
         if len(results_of_batch) != len(batch):
-            raise ModelError(
-                f"The model answered {len(batch)} texts with {len(results_of_batch)} vectors.", _BAD_ANSWER
-            )
+            raise ModelError(f"The model returned {len(results_of_batch)} vectors for {len(batch)} texts.", _BAD_ANSWER)
         for i, result in zip(batch, results_of_batch, strict=True):
             results[i] = result
         start += count
@@ -136,7 +137,7 @@ def unit_rows(rows: Sequence[Any], model: str, dimension: int | None = None) -> 
         except (TypeError, ValueError) as error:
             raise _bad_row(model, i, len(rows), "is not a list of numbers") from error
         if vector.shape != (width,):
-            raise _bad_row(model, i, len(rows), f"has shape {vector.shape}, not ({width},)")
+            raise _bad_row(model, i, len(rows), f"has the shape {vector.shape} instead of ({width},)")
         vectors[i] = vector
     for bad, what in (
         (~np.isfinite(vectors).all(axis=1), "holds NaN or infinity"),
@@ -161,7 +162,7 @@ def fingerprint(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Exportable:
-    """A loaded model for an export.
+    """A loaded model, ready to be exported.
 
     ``forward`` takes PyTorch's tensors by the tokenizer's names and returns ``outputs`` in order; ``limit`` is in
     tokens.
@@ -178,7 +179,7 @@ class Exportable:
 
 @runtime_checkable
 class Exporting(Protocol):
-    """An embedder whose model runs here with PyTorch."""
+    """An embedder whose model runs in this process with PyTorch, so that it can be exported."""
 
     def exportable(self) -> Exportable: ...
 

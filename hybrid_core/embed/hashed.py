@@ -85,7 +85,7 @@ def _late_interaction(query_terms: Sequence[str], text_terms: Sequence[str]) -> 
 
 
 def _trigram_hashes(terms: Sequence[str]) -> list[int]:
-    """Return the hashes of all runs of three letters in each term, with marks at its ends."""
+    """Return the hashes of all runs of three letters in each term. A mark stands for each end of the term."""
     marked = [f"<{term}>" for term in terms]
     return [cached_hash(term[at : at + 3]) for term in marked for at in range(len(term) - 2)]
 

@@ -75,7 +75,10 @@ def find_model(form: str, spec: str, places: ModelPlaces = ModelPlaces()) -> Loc
         return LocalModel(form, str(path.resolve()), path.resolve(), places)
     if path.exists() or _is_path(spec) or spec.count("/") > 1:
         what = "is a file" if path.exists() else "does not exist"
-        raise UsageError(f"{spec}: {what}; a model is a folder, or owner/name on the Hugging Face hub.", "Correct it.")
+        raise UsageError(
+            f"{spec} {what}, but a model must be a folder, or owner/name on the Hugging Face hub.",
+            "Correct the name of the model.",
+        )
     return LocalModel(form, spec, None, places)
 
 

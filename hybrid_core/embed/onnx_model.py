@@ -41,12 +41,12 @@ from hybrid_core.errors import Advice, ModelError, PageIndexError, UsageError
 from hybrid_core.system import require
 
 NETWORKS = ("model_int8.onnx", "model.onnx")
-"""Names of networks; the first that is found is used."""
+"""File names of networks; the first one that exists is used."""
 READ = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "config_sentence_transformers.json",
     "sentence_bert_config.json", "1_Pooling/config.json",
 )  # fmt: skip
-"""Files beside the network that say how to run it."""
+"""The files beside the network that describe how to run it."""
 _MOST_THREADS = 4  # more threads gain little on texts of a few dozen tokens
 _PROMPTS: Mapping[Kind, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _Arrays = dict[str, NDArray[np.float32]]
@@ -132,7 +132,7 @@ class OnnxM3Embedder(OnnxEmbedder):
 
 
 class _Network:
-    """A network with its tokenizer. Calls change neither, so several threads may share it."""
+    """A model file in the ONNX format with its tokenizer. Calls change neither, so several threads may share it."""
 
     def __init__(self, model: LocalModel, threads: int) -> None:
         self.name = model.name
@@ -142,9 +142,9 @@ class _Network:
         self._folder, file = model.folder, network_file(model.folder)
         if file is None:
             raise ModelError(
-                f"{model.name}: {model.folder} holds no exported network.",
+                f"{model.name}: {model.folder} does not contain a model exported to ONNX.",
                 Advice(
-                    "Export one where PyTorch is (see the documentation of embedders).",
+                    "Export the model on a machine with PyTorch (see the documentation of embedders).",
                     f"Create one on a machine with PyTorch: embed --export {model.folder} --embedder "
                     "sentence-transformers:PATH",
                 ),
@@ -232,7 +232,7 @@ def network_file(folder: Path) -> Path | None:
             return chosen[-1]
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(folder)) for file in files)
-        raise ModelError(f"{folder} holds several networks: {names}.", "Rename the network to use to model.onnx.")
+        raise ModelError(f"{folder} contains several ONNX files: {names}.", "Rename the file to use to model.onnx.")
     return files[0] if files else None
 
 
@@ -256,7 +256,7 @@ def _pooling(config: Mapping[str, Any], name: str) -> str:
     poolings = [pooling_of.get(name_of_mode) for name_of_mode in modes] or ["mean"]
     if len(poolings) != 1 or poolings[0] is None:
         raise ModelError(
-            f"{name} pools its tokens by {', '.join(modes)}.",
+            f"{name} combines token vectors in a way that this version does not support: {', '.join(modes)}.",
             Advice("Export it from PyTorch.", "Export it with embed --export."),
         )
     return poolings[0]
@@ -290,7 +290,7 @@ def export_model(embedder: Embedder, folder: Path) -> ExportReport:
     name = embedder.id.name
     if not isinstance(embedder, Exporting):
         advice = "Name sentence-transformers:NAME_OR_PATH or bge-m3[:PATH]."
-        raise UsageError(f"{name} is not a model that PyTorch can run here.", advice)
+        raise UsageError(f"{name} does not run in PyTorch on this machine, so it cannot be exported.", advice)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UsageError(f"The folder {folder} already exists.", "Name a new folder.")
     for package in ("onnx", "onnxscript", "tokenizers"):

@@ -30,8 +30,8 @@ class OpenAIEmbedder:
     """An ``Embedder`` over HTTP. Queries and documents are sent alike, each cut at ``MAX_CHARACTERS``.
 
     A text that the server still refuses as too long is halved until it is accepted. This is independent of other texts.
-    Failures are EndpointError. Requests for documents are patient, those for queries are not (see ``Client``). The key
-    never appears in messages, logs and reprs. Servers other than OpenAI's may work without a key.
+    Failures raise EndpointError. Requests for documents are retried for longer than those for queries (see ``Client``).
+    The key never appears in messages, logs and reprs. Servers other than OpenAI's may work without a key.
     """
 
     def __init__(
@@ -46,7 +46,10 @@ class OpenAIEmbedder:
         retries: Retries = Retries(),
     ) -> None:
         if not api_key and not base_url:
-            raise UsageError("OpenAI's embeddings need an API key, and none is set.", "Set it, or a server's base URL.")
+            raise UsageError(
+                "OpenAI's embeddings need an API key, and none is set.",
+                "Set embedding_api_key, or embedding_base_url for another server.",
+            )
         self._model = model
         self._url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "embeddings server")
         self._secrets = [secret for secret in (api_key, *secrets) if secret]
@@ -115,18 +118,18 @@ class OpenAIEmbedder:
     def _rows(self, data: Any, count: int) -> list[Any]:
         """Return the vectors in the order of the texts; the response may have another order."""
         if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
-            raise self._unusable("with data that are not embeddings")
+            raise self._unusable("it contains no embeddings")
         if len(data) != count:
-            raise self._unusable(f"{count} texts with {len(data)} vectors")
+            raise self._unusable(f"it has {len(data)} vectors for {count} texts")
         numbered = {str(getattr(item, "index", "")): item.embedding for item in data}
         if len(numbered) == 1:  # some servers number none, or all alike, and preserve the order
             return [item.embedding for item in data]
         places = [str(place) for place in range(count)]
         if not numbered.keys() >= set(places):
             raise self._unusable(
-                f"with {count} vectors numbered {', '.join(list(numbered)[:8])}, so their order is unknown"
+                f"its {count} vectors have the numbers {', '.join(list(numbered)[:8])}, so their order is unknown"
             )
         return [numbered[place] for place in places]
 
-    def _unusable(self, how: str) -> EndpointError:
-        return EndpointError(f"{self._name} answered {how}.", _ADVICE["reply"], failure="reply")
+    def _unusable(self, reason: str) -> EndpointError:
+        return EndpointError(f"The answer of {self._name} cannot be used: {reason}.", _ADVICE["reply"], failure="reply")

@@ -200,8 +200,8 @@ class BgeM3Embedder:
             raise UsageError(f"{self._name} is closed.", "Load the model again.")
         if heads and self._lacks:
             raise ModelError(
-                f"{self._name} lacks {' and '.join(self._lacks)}.",
-                f"Take a folder that holds all of BGE-M3, or embed with {_DENSE_ONLY}.",
+                f"The folder of {self._name} lacks {' and '.join(self._lacks)}.",
+                f"Use a folder with all files of BGE-M3, or embed with {_DENSE_ONLY}.",
             )
 
     def _run(self, batch: list[str], *heads: str) -> dict[str, Any]:

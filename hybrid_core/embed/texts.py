@@ -29,7 +29,7 @@ _ASCII, _OTHER, _DIGITS = 6, 3, 2  # characters per token
 class EmbeddingText:
     """A text to embed. ``chunk`` is 0 for the text of a page.
 
-    ``known_by`` identifies it, "" if the text itself does.
+    ``known_by`` is a text that identifies it instead of its own words, "" for none.
     """
 
     page: int

@@ -16,12 +16,12 @@ from hybrid_core.types.usage import Usage
 BYTES = 3  # bytes per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
 
 TURN = 6
-"""Tokens that mark the beginning, role and end of a turn."""
+"""The tokens that mark the beginning, the role and the end of a message."""
 _FIRST_SHARE = 2 / 3  # share of the tokens for the first request, since the endpoint may count half as many again
 
 
 def estimate(text: str) -> int:
-    """Return the estimated tokens of a text, rather too many than too few."""
+    """Return the estimated number of tokens of a text. The estimate is rather too high than too low."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES)
 
 
@@ -121,7 +121,8 @@ def read_prices(table: str) -> Mapping[str, Price]:
             amounts = []
         if not model.strip() or len(amounts) != 2 or not all(math.isfinite(n) and n >= 0 for n in amounts):
             raise UsageError(
-                f"model_prices holds '{entry}'.", "An entry looks like gpt-4o=2.50/10, per million tokens."
+                f"The setting model_prices contains an invalid entry: '{entry}'.",
+                "Write entries like gpt-4o=2.50/10: model, input price and output price per million tokens.",
             )
         prices[model.strip()] = Price(*amounts)
     return prices
@@ -139,7 +140,7 @@ class Charge:
 
 
 class Meter(Protocol):
-    """A counter of model use, safe for several threads."""
+    """A counter of tokens, calls and costs of models. Several threads may use it."""
 
     def check(self, model: str, *, priced: bool) -> None:
         """Raise ChatError ("quota") before a call if a spending limit is reached."""

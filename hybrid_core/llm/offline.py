@@ -18,7 +18,7 @@ from hybrid_core.llm.chat import Completion, Endpoint, Request
 from hybrid_core.llm.replies import ReplyCache
 
 PICTURE = 1600
-"""Tokens of a picture at the endpoints that count most: they scale down pictures above 1,568 pixels."""
+"""The number of tokens of a picture at the endpoints that count most. They scale down pictures above 1,568 pixels."""
 # Tokens of a typical reply, or of an entry in it.
 _USUAL_REPLY = {"PageSaid": 350, "SectionSummary": 70, "Check": 12, "Description": 50}
 _MIN_REPLY = 60
@@ -66,8 +66,8 @@ class Recorder:
 class Player:
     """An ``Endpoint`` that answers from a recording and calls no model.
 
-    A request that was recorded several times gets its replies in order, then the last one again. Raises UsageError for
-    an invalid recording; ``complete`` raises ChatError ("cassette") for a request that it lacks.
+    A request that was recorded several times gets its replies in order, then the last one again. Raise UsageError for
+    an invalid recording. ``complete`` raises ChatError ("cassette") for a request that was not recorded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,7 +95,7 @@ class Player:
             if not replies:
                 last = " ".join(request.messages[-1].text.split())[:80]
                 raise ChatError(
-                    f"{self._path} holds no reply to this request (it ends in: {last}).",
+                    f"{self._path} contains no recorded reply to a request that ends in: {last}",
                     "Record it again: the documents, the question or a prompt have changed.",
                     failure="cassette",
                 )
@@ -148,7 +148,7 @@ class CountingEndpoint:
 
 
 class SealedReplies(ReplyCache):
-    """A reply cache that is read but never written."""
+    """A reply cache that is read and never written."""
 
     def put(self, key: str, text: str) -> None:
         pass

@@ -52,7 +52,7 @@ class BucketAddress:
 
 
 class Bucket:
-    """Storage of original files in a bucket, with copies of downloaded files in the home."""
+    """Storage of original files in a bucket. The home contains copies of the downloaded files."""
 
     def __init__(self, home: Path, address: BucketAddress, owner: str) -> None:
         """Open a bucket. ``owner`` is the mark of the catalog whose files the bucket contains.
@@ -93,7 +93,7 @@ class Bucket:
                 self._obstore.put(self._store, key, file, chunk_size=_PART)
 
     def keep(self, name: str, file: Path) -> None:
-        """Do nothing: the file is already in the bucket, and its local copy stays until ``confirm``."""
+        """Do nothing: the file is already in the bucket, and its local copy stays until ``confirm`` is called."""
 
     def confirm(self, name: str, file: Path) -> None:
         with self._translated_errors():
@@ -106,7 +106,7 @@ class Bucket:
         """Do nothing: ``delete`` does all the work."""
 
     def delete(self, names: Collection[str], used: Used) -> None:
-        """Move each file aside, check again that it is unused, and then delete it.
+        """Move each file aside, check again that no document uses it, and then delete it.
 
         A process that began to use the file meanwhile restores it with ``confirm``.
         """
@@ -195,9 +195,9 @@ class Bucket:
         return place
 
     def _put_back(self, name: str) -> bool:
-        """Restore a file from a copy aside. Return whether there was a copy.
+        """Restore a file that was moved aside. Return whether such a copy existed.
 
-        Such a copy exists while a process deletes the file, or if it ended before its second check.
+        It exists while a process deletes the file, or if that process ended before its second check.
         """
         for entry in self._entries(f"{_ASIDE}/{name}/"):
             with suppress(FileNotFoundError):
@@ -206,7 +206,7 @@ class Bucket:
         return False
 
     def _abandoned_files(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, place) of files aside that dead processes left."""
+        """Yield (name, place) of files that dead processes moved aside and left."""
         for entry in self._entries(f"{_ASIDE}/"):
             if datetime.datetime.now(datetime.UTC) - entry["last_modified"] > _ABANDONED_AFTER:
                 yield entry["path"].split("/")[1], entry["path"]

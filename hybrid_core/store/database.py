@@ -27,17 +27,17 @@ DAMAGED = Advice(
     "saved.sqlite' may help. Do not just move the file away: notes, corrections, conversations, rights and "
     "the names of uploads are stored only in it.",
 )
-"""What to do about a damaged catalog in a file."""
+"""The advice for a damaged catalog in a file."""
 DAMAGED_DATABASE = (
     "Restore a backup of the database (pg_restore), which has everything up to its date. Without one, copy what can be "
     "read into a new database with pg_dump, and index the affected files again. Do not just drop the database: notes, "
     "corrections, conversations, rights and the names of uploads are stored only in it."
 )
-"""What to do about a damaged catalog in PostgreSQL."""
+"""The advice for a damaged catalog in PostgreSQL."""
 
 
 class StrangeValueError(ValueError):
-    """A stored value that its column cannot contain, for example because of a flipped bit."""
+    """A stored value that its column cannot contain, for example because the file is damaged."""
 
 
 UNREADABLE = (  # errors that occur when stored bytes were changed
@@ -46,7 +46,7 @@ UNREADABLE = (  # errors that occur when stored bytes were changed
 
 
 def nothing(connection: Connection) -> None:
-    """Do nothing. This is the default for ``before`` in ``writing``."""
+    """Do nothing. This is the default of ``before`` in ``writing``."""
 
 
 class Database(Protocol):

@@ -36,7 +36,7 @@ _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
 _FREE_SPACE = "Free some space"
 _ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
 FULL = (errno.ENOSPC, errno.EDQUOT)
-UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
+UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # errors of the system for a folder that cannot be written
 FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -82,7 +82,7 @@ def own_entries(names: Collection[str]) -> frozenset[str]:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists, as far as this user may see."""
+    """Return whether a path exists, as far as this user may see it."""
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a folder may not be searched
 
 
@@ -107,9 +107,9 @@ def library_folder(home: Path, library: str) -> Path:
 
 
 def safe_name(name: str) -> str:
-    """Return a name that is no other's where capitals do not count, and no device or ending that Windows refuses.
+    """Return a folder name that stays unique on disks that ignore upper case, and that Windows accepts.
 
-    ``name`` is escaped already as in URLs.
+    ``name`` is already escaped as in URLs.
     """
     name = re.sub(r"(?<!%)(?<!%[0-9A-F])[A-Z]", lambda letter: f"%{ord(letter[0]):02X}", name)
     if _DEVICE.fullmatch(name):

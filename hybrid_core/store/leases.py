@@ -52,7 +52,7 @@ class LeasedRows:
         self._locked = select(table).where(*self.fence(*map(bindparam, ("row", "worker", "claim")))).with_for_update()
 
     def fence(self, row: Any, worker: Any, claim: Any) -> tuple[ColumnElement[bool], ...]:
-        """Return the conditions that are true while this claim of this worker is valid."""
+        """Return the conditions that hold while this worker's claim is valid."""
         columns = self._columns
         return columns.id == row, columns.worker == worker, columns.claim == claim, self.running
 

@@ -96,7 +96,7 @@ class MappedTable(Mapping[str, Any]):
 
 
 class MappedFile:
-    """A file from ``write_tables``, opened for reading: its ``head``, and its ``tables`` by name."""
+    """A file that ``write_tables`` wrote, opened for reading: its ``head``, and its ``tables`` by name."""
 
     def __init__(self, path: Path) -> None:
         """Open a file. Raise OSError if it cannot be read, and ValueError if it is incomplete or of another kind."""

@@ -22,7 +22,7 @@ notes = Table(
     Column("author", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("text", Text, nullable=False),
-    Column("doc_id", String, nullable=False),  # what it is about, "" for the library
+    Column("doc_id", String, nullable=False),  # the document of the note, "" for a note on the library
     Column("page", Integer, nullable=False),  # 0: the document
     Column("created_at", BigInteger, nullable=False),  # ms since 1970
     Column("changed_at", BigInteger, nullable=False),
@@ -30,7 +30,7 @@ notes = Table(
 )  # fmt: skip
 
 feedback = Table(
-    "feedback", metadata,  # what somebody said of a page that was found for a question
+    "feedback", metadata,  # users' verdicts on result pages
     Column("id", String, primary_key=True),
     Column("library", String, ForeignKey("libraries.id", ondelete="CASCADE"), nullable=False),
     Column("author", String, nullable=False),

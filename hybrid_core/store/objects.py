@@ -15,10 +15,10 @@ from hybrid_core.store.home import make_folder
 from hybrid_core.system import remove_file
 
 DerivedKind = Literal["pictures", "readings"]
-"""Pictures of pages, and OCR readings of them."""
+"""The kinds of derived values: pictures of pages, and OCR results."""
 
 Used = Callable[[Collection[str]], set[str]]
-"""Return those of these names that the catalog uses at the time of the call."""
+"""A function that returns those of these names that the catalog uses now."""
 
 
 @dataclass(frozen=True, slots=True)

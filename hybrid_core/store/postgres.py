@@ -125,7 +125,7 @@ class PostgresDatabase:
     def _given_back(self, connection: Any, record: ConnectionPoolEntry) -> None:
         """Reset a returned connection, or close it if the database is closed.
 
-        After a read SQLAlchemy would begin the next transaction READ WRITE, which a read-only server refuses with its
+        After a read, SQLAlchemy would begin the next transaction READ WRITE. A read-only server refuses that with its
         own message.
         """
         if self._closed:
@@ -134,7 +134,7 @@ class PostgresDatabase:
             connection.read_only = None
 
     def _connected(self, first: TextClause | None = None) -> Connection:
-        """Return a connection on which nothing but ``first`` was executed.
+        """Return a connection on which only ``first`` was executed.
 
         Retry if there is no connection or it is lost; behind a pooler only the first statement shows that.
         """
@@ -154,7 +154,9 @@ class PostgresDatabase:
                 time.sleep(_PAUSE)
 
     def _refused(self, error: DatabaseError | InterfaceError) -> bool:
-        """Return whether a server that was never reached refuses a name or password, so that a retry is useless."""
+        """Return whether a server that was never reached refuses the user name or password, so that a retry is
+        useless.
+        """
         return self._opening and _state(error) is None and any(sign in str(error.orig) for sign in _REFUSALS)
 
     def shrink(self) -> None:
@@ -228,5 +230,8 @@ def address_of(url: str) -> URL:
     except ArgumentError as error:
         raise UsageError("The setting postgres_url is not a valid address.", _HOW) from error
     if address.get_backend_name() not in ("postgresql", "postgres"):
-        raise UsageError(f"The setting postgres_url names {address.get_backend_name()}, not PostgreSQL.", _HOW)
+        raise UsageError(
+            f"The setting postgres_url is an address of {address.get_backend_name()}; only PostgreSQL is supported.",
+            _HOW,
+        )
     return address.set(drivername=_DRIVER)

@@ -72,7 +72,9 @@ def page_regions(
         pages = [] if stored is None else snapshot.pages(content_id, [number])
     if stored is None or not pages:
         raise NotFoundError(
-            f"page {number} of content {content_id}: the catalog does not hold this page.", "Search again."
+            f"Page {number} of this document is no longer in the catalog, because the document was "
+            "removed or indexed again.",
+            "Search again.",
         )
     if not stored.version.outline:
         return None

@@ -50,7 +50,7 @@ _STORED_TYPES: tuple[tuple[tuple[type[Any], ...], tuple[type, ...]], ...] = (
     ((String, CleanText, CleanString), (str,)),
     ((LargeBinary,), (bytes,)),
 )
-"""What SQLite has of a column, by its type."""
+"""The types that SQLite stores for a column, by the type of the column."""
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
@@ -76,7 +76,7 @@ class ReadOnlyFile:
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that really releases its file when it is closed.
+    """A connection that releases its file as soon as it is closed.
 
     SQLite keeps a file and its locks open until the last statement ends. A failed read leaves a statement in the frames
     of its traceback, which live as long as the error.
@@ -113,7 +113,7 @@ class _CheckedResults(SQLiteExecutionContext):
 
         def check(value: Any) -> Any:
             if type(value) not in types:
-                raise StrangeValueError(f"a value of {colname} is {type(value).__name__}")
+                raise StrangeValueError(f"a value in the column {colname} has the wrong type ({type(value).__name__})")
             return value if convert is None or value is None else convert(value)
 
         return check

@@ -31,7 +31,7 @@ from sqlalchemy.types import TypeEngine
 
 metadata = MetaData()
 STAYS = "stays"
-"""In a table's ``info``: clearing the home leaves it as it is."""
+"""The key in a table's ``info`` for tables that are kept when the home is cleared."""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
@@ -58,7 +58,7 @@ def to_json(value: object) -> str:
 
 class _Clean(TypeDecorator[str]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Sort by code points in every database, like SQLite, whatever its locale."""
+        """Make every database sort texts by code points, like SQLite, whatever its locale."""
         return dialect.type_descriptor(String(collation="C")) if dialect.name == "postgresql" else self.impl_instance
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
@@ -107,7 +107,7 @@ _TAKE = (
 
 
 def hold(connection: Connection, name: str) -> None:
-    """Block other transactions that take from this counter until this one is committed."""
+    """Keep other transactions from taking numbers from this counter until this transaction is committed."""
     take(connection, name, 0)
 
 

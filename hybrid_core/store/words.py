@@ -1,6 +1,6 @@
 """An index of the exact words of pages, derived from the catalog.
 
-A segment contains the words of some contents, in memory or in one mapped file. A missing segment is built again.
+A segment contains the words of some documents, in memory or in one mapped file. A missing segment is built again.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _MAX_DEAD_SHARE = 0.5  # share of pages with deleted contents from which a file 
 
 
 class Segment:
-    """An inverted index of the words of some contents. Each page is a row; all rows are numbered from 0.
+    """An inverted index of the words of some documents. Each page is a row; all rows are numbered from 0.
 
-    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each content. ``path`` is
+    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each document. ``path`` is
     None if the segment is only in memory.
     """
 
@@ -127,7 +127,9 @@ class Segment:
         return int(self.firsts[-1])
 
     def pages_with(self, word: str, *, prefix: bool = False) -> tuple[Rows, Rows]:
-        """Return the ascending rows with a word, or with ``prefix`` with its continuations, and the count on each."""
+        """Return the ascending rows that contain a word, and how often. With ``prefix``, longer words that begin with
+        it count too.
+        """
         written = word.encode("utf-8", "replace")
         first = bisect_left(self, written)
         end = bisect_left(self, written + b"\xff", first) if prefix else first + (self._at(first) == written)
@@ -178,14 +180,14 @@ class Segment:
 
 
 class Part(NamedTuple):
-    """The contents to read from a segment. Its other contents are in another segment, or deleted."""
+    """The documents to read from a segment. Its other documents are in another segment, or deleted."""
 
     segment: Segment
     contents: frozenset[str]
 
 
 class WordStore:
-    """The segments of all contents. Safe for several threads and processes."""
+    """The segments of all documents. Several threads and processes may use it."""
 
     def __init__(self, catalog: Catalog, home: Path) -> None:
         self._catalog, self._folder = catalog, home / FOLDER
@@ -194,7 +196,9 @@ class WordStore:
         self._loose: Segment | None = None  # contents that are too few for a file
 
     def parts(self, page_counts: Mapping[str, int]) -> list[Part]:
-        """Return segments that together contain these contents, each content once. ``page_counts`` is by content_id."""
+        """Return segments that together contain these documents, each document once. ``page_counts`` is by
+        content_id.
+        """
         with self._lock:
             self._look()
             missing = [key for key in page_counts if not self._holds(key)]
@@ -208,7 +212,7 @@ class WordStore:
             return parts
 
     def sweep(self, live: frozenset[str]) -> None:
-        """Delete files in which most contents were deleted, so that words of removed documents do not remain."""
+        """Delete files of mostly deleted documents, so that words of removed documents do not remain."""
         with self._lock:
             self._look()
             for name, segment in list(self._segments.items()):

@@ -14,13 +14,13 @@ PROGRAMS = frozenset(
 )
 _WORDS_TOO = frozenset("brew cargo cat echo export find helm kill less make mount node ping service source tail top "
                        "touch vault yarn".split())  # fmt: skip
-"""Programs whose names are words of the language, too."""
+"""Programs whose names are also words of the language."""
 _CLOSED = frozenset(
     "a amount amounts an and as at by change changes decrease each except excluding excludes for from in including "
     "increase is million millions billion billions of on or other per than the thousand thousands to total value with "
     "were was are".split()
 )
-"""Words that follow a sign of money or a share, and never name a program."""
+"""Words that follow a currency sign or a share and never name a program."""
 _HOST_PROMPT = re.compile(r"\s*(?:\[?[\w.-]+@[\w.-]+[:~ \w/]*\]?[$#]|PS [A-Z]:\\[^>]*>)\s+[A-Za-z./]")
 _SIGN_PROMPT = re.compile(r"\s*[$%#>]\s+(?P<program>~?[A-Za-z./][\w./+-]*)(?P<rest>\s.*|$)", re.DOTALL)
 _ARGUMENTS = re.compile(

@@ -79,7 +79,7 @@ def _ends_in_letters(piece: str, first: bool, last: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A folded word of a query. ``prefix``: it also matches words that begin with it."""
+    """A word of a query in normalised form. With ``prefix`` it also matches words that begin with it."""
 
     text: str
     prefix: bool = False
@@ -207,7 +207,9 @@ def _unit_pattern(folded: str) -> str:
 
 
 def _ways(folded: str, start: int, end: int) -> str:
-    """Return the pattern for the letters from ``start`` to ``end``: split in the middle, or one character across it."""
+    """Return the pattern for the letters from ``start`` to ``end``: either split in the middle, or written as one
+    character.
+    """
     single, several = _variants()
     if end - start < 2:
         letter = folded[start:end]

@@ -168,7 +168,7 @@ def _captions(lines: Sequence[str], kinds: Sequence[str], head: int) -> tuple[in
 
 
 def _unfinished(lines: Sequence[str], kinds: Sequence[str], head: int) -> int:
-    """Return the number of lines above a year that are part of the same date ("December 31,"): 0 or 1."""
+    """Return how many lines above a year belong to the same date ("December 31,"): 0 or 1."""
     above = head > 0 and kinds[head - 1] == "other" and len(lines[head - 1]) <= _CELL
     return int(above and lines[head - 1].rstrip().endswith(","))
 

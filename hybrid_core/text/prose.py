@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 END = re.compile(r"[.!?؟।。！？](?:(?<=[。！？])(?=\s*\S)|(?=\s+[^\sa-z]))")
-"""The end of a sentence before another, unless it is ``abbreviated``."""
+"""The end of a sentence before another one. Check ``abbreviated`` as well."""
 _ABBREVIATION_END = re.compile(
     r"(?:\b(?:inc|corp|co|ltd|llc|plc|nos?|nr|vs|mr|ms|mrs|dr|st|fig|approx|etc|cf|jr|sr|art|abs|vgl|bzw|sec|pp?|[a-z])"
     r"|(?<![\d.,])\d{1,2})\.$",
@@ -60,7 +60,7 @@ _SCRIPTS = (
 )  # fmt: skip
 _OF = {word: [name for name, words in _WORDS.items() if word in words.split()] for words in _WORDS.values()
        for word in words.split()}  # fmt: skip
-_SHARE = 0.25  # of the letters in a script, from which a text is in its language
+_SHARE = 0.25  # minimum share of a text's letters in a script, to assign the text to its language
 _LEAD = 1.5  # times as many words as of the next language
 _SAMPLE = 2000  # characters that are looked at
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 Role = Literal["read", "write", "admin"]
 ROLES: tuple[Role, ...] = ("read", "write", "admin")
-"""Each may do what those before it may."""
+"""The roles. Each one includes the rights of those before it."""
 EVERYWHERE = "*"
-"""In place of a library's id: all of them, and what belongs to none."""
+"""The key for all libraries, and for everything that belongs to no library."""
 
 
 @dataclass(frozen=True, slots=True)

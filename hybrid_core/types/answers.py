@@ -17,10 +17,10 @@ AnswerStatus = Literal["answered", "not_in_library", "which_document", "no_model
 class Source:
     """A page that was sent to the model as a source of the answer.
 
-    ``text`` is the text of the page. If ``cut``, it contains only the lines that match best; it is "" if there was no
-    room. ``snippet`` is the best passage. ``image``: the picture of the page, or of its figures, was sent too.
-    ``figures``: the page shows figures that its text does not describe. ``short_path`` has the meaning that it has in
-    PageFound.
+    ``text`` is the text of the page. With ``cut`` it contains only the lines that match best; it is "" if there was no
+    room. ``snippet`` is the best passage. ``image`` is True if the picture of the page, or of its figures, was sent
+    too. ``figures`` is True if the page shows figures that its text does not describe. ``short_path`` is the file name
+    with as many folders as distinguish it from other documents.
     """
 
     number: int
@@ -61,8 +61,8 @@ class Claim:
 class Calculation:
     """A calculation that the answer states, its ``result``, and the sources of its numbers.
 
-    ``right``: the result is correct, and the sources or the question contain the numbers. ``why`` describes the error,
-    and is "" if there is none.
+    ``right`` is True if the result is correct and the sources or the question contain the numbers. ``why`` describes
+    the error, and is "" if there is none.
     """
 
     text: str

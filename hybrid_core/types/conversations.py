@@ -11,14 +11,16 @@ from hybrid_core.types.notes import NONE, Note
 
 Role = Literal["user", "assistant"]
 MessageStatus = Literal["complete", "running", "interrupted", "cancelled", "failed"]
-"""Of an answer: ``interrupted`` where the process that made it ended, ``failed`` for an error; both can be tried
-again. Questions are complete.
+"""The status of an answer. ``interrupted`` means that the process that wrote it ended, ``failed`` that there was an
+error; both can be tried again. Questions are always ``complete``.
 """
 TitleFrom = Literal["rule", "model", "user"]
 QuestionFrom = Literal["as asked", "model", "keywords"]
-"""How the question that was searched for was made: as it was asked, by a model, or with the last question's words."""
+"""The origin of the question that was searched: unchanged, rewritten by a model, or extended by words of the previous
+question.
+"""
 CitationState = Literal["current", "changed", "gone"]
-"""Whether the document is still what was cited: another version of it is there now, or none."""
+"""Whether the cited document is still the same, has changed, or was deleted."""
 
 MessageEventKind = Literal["begun", "question", "step", "sources", "text", "title", "ended", "state"]
 """``begun``: a turn begins, also once more, so that earlier text counts no more. ``question``: what is searched for.
@@ -64,9 +66,9 @@ class Conversation:
 class Citation:
     """A source of an answer in a conversation.
 
-    ``cited``: a sentence of the answer cites the source. ``quote`` is its best passage, and ``boxes`` are the positions
-    of this passage on the page, None until they are requested. ``library`` is a library id. ``doc_title`` is the
-    present title of the document, "" if it has none or was deleted.
+    ``cited`` is True if a sentence of the answer cites the source. ``quote`` is its best passage, and ``boxes`` are the
+    positions of this passage on the page, None until they are requested. ``library`` is a library id. ``doc_title`` is
+    the present title of the document, "" if it has none or was deleted.
     """
 
     number: int
@@ -150,7 +152,7 @@ class MessageEvent:
 
 @dataclass(frozen=True, slots=True)
 class TurnFence:
-    """The worker and the attempt that may write an answer. The store refuses writes of all others."""
+    """The worker and the attempt that may write an answer. The store refuses writes of all other workers."""
 
     conversation: str
     message: int

@@ -35,7 +35,7 @@ Effort = Literal["fast", "auto", "deep"]
 Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
 Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
 Route = Literal["auto", "semantic", "metadata", "description"]  # how the documents to look into are chosen
-Group = Literal["page", "document"]  # whether results are pages by themselves or those of a document together
+Group = Literal["page", "document"]  # whether results are single pages, or the pages of a document together
 EvidenceLevel = Literal["strong", "weak", "none", "unclear"]
 HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
 LineRole = Literal[
@@ -72,7 +72,7 @@ is "paragraph 12", "slide 3 shape 5 box 7,7,93,20" (percent of the slide), "Sale
 
 
 HIDDEN = "hidden text"
-"""The place of lines that a page holds and does not show; "" follows where those begin that it shows."""
+"""The place of lines that a page contains but does not show. "" follows at the first visible line after them."""
 
 
 def hidden_places(lines: Sequence[Line]) -> Places:
@@ -155,7 +155,7 @@ class ParsedPage:
     ocr: bool = False  # lines were read from the page's picture, or from pictures on it
     places: Places = ()
     pictures: int = 0  # on a page without a look: that may show words, and were not read
-    engine: str = ""  # what read it (``ocr``)
+    engine: str = ""  # the engine that read the text, if ``ocr``
     sure: int = 0  # its mean confidence in the words, 0 to 100
 
     @property
@@ -314,7 +314,7 @@ class Card:
     type: str = ""  # canonical document type, "" where unknown
     title: str = ""
     recurring: tuple[str, ...] = ()  # names that most of its pages hold, and ``names`` do not
-    tags: tuple[str, ...] = ()  # what somebody called it by hand
+    tags: tuple[str, ...] = ()  # tags that users added
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +338,7 @@ class Document:
     mtime: float
     indexed_at: str
     warnings: tuple[Note, ...] = ()
-    models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
+    models: Mapping[str, Any] = field(default_factory=dict)  # the models that improved the document, with their usage
     error: Note = NONE  # why the newest attempt failed; an older version may still be published
     corrections: Mapping[str, str] = field(default_factory=dict)  # by hand; ``title`` and ``card`` have them
     outline: Literal["fast", "refined"] = "fast"  # its section tree is by rules alone, or a layout model refined it
@@ -405,11 +405,12 @@ class Change:
 
 
 class Hit(NamedTuple):
-    """A page that the coarse pass returned. A higher ``score`` is better. ``version`` is the tag of the content.
+    """A page that the first search over the library's index returned. A higher ``score`` is better.
 
-    ``sparse`` is the BM25 score. ``dense`` is the best dot product of the question's vector with a point of the page,
-    ``learned`` the same for learned term weights. Both are None if the page is not among the nearest. Searches create
-    hundreds of hits, and a tuple is three times as fast to create as a frozen dataclass.
+    ``version`` tags the document's stored version. ``sparse`` is the BM25 score. ``dense`` is the best dot product of
+    the question's vector with a vector of the page, ``learned`` the same for learned term weights. Both are None if the
+    page is not among the nearest. Searches create hundreds of hits, and a tuple is three times as fast to create as a
+    frozen dataclass.
     """
 
     doc_id: str
@@ -440,6 +441,6 @@ class IndexedContent:
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
     terms: bytes  # hybrid_core.text.terms.TermCounts of the pages' text and descriptions
-    heading_terms: bytes  # the same, of the headings that begin on each page
+    heading_terms: bytes  # term counts of the headings that begin on each page
     warnings: tuple[Note, ...] = ()
     models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: which ones improved it, what that took

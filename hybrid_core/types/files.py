@@ -1,4 +1,4 @@
-"""File stamps that the operating system reports, and versions of the content that was indexed from files."""
+"""Sizes and times of files as the operating system reports them, and the versions in which files were indexed."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class FileStamp:
 
 
 Kind = Literal["llm", "vlm"]
-"""A language model, or one that sees."""
+"""A language model, or a vision model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContentVersion:
-    """The version of a content: contents with equal versions are the same.
+    """The origin of a stored document: the bytes of its file, and the versions of the code and models that parsed it.
 
-    Every field is text, "" if it does not apply. ``parser``, ``chunks`` and ``build`` are the versions of the parser,
-    the chunker and all other code. ``ocr`` is a hash of the OCR engine and its languages. ``ocr_pages`` is the number
-    of pages on which OCR ran, "" if it ran on all pages that need it. ``llm`` and ``vlm`` are hashes of the models and
-    prompts that improved the content. ``models_partly`` is a hash of their results, if they completed only a part of
-    their work. ``outline`` is the layout model that refined the section tree, with a suffix such as "/300" if it read
-    only that many pages.
+    Two stored documents with equal versions are the same. Every field is text, "" if it does not apply. ``parser``,
+    ``chunks`` and ``build`` are the versions of the parser, the chunker and all other code. ``ocr`` is a hash of the
+    OCR engine and its languages. ``ocr_pages`` is the number of pages on which OCR ran, "" if it ran on all pages that
+    need it. ``llm`` and ``vlm`` are hashes of the models and prompts that improved the document. ``models_partly`` is a
+    hash of their results, if they completed only a part of their work. ``outline`` is the layout model that refined the
+    section tree, with a suffix such as "/300" if it read only that many pages.
     """
 
     sha256: str
@@ -70,17 +70,17 @@ class ContentVersion:
     outline: str = ""
 
     def new_id(self) -> str:
-        """Return the id for a content that is not stored yet. Contents of older versions have other ids."""
+        """Return a new content id for this version. Parsed documents of older releases have ids of other forms."""
         return hashlib.sha256("\n".join(_VERSION_FIELDS(self)).encode()).hexdigest()[:24]
 
     @property
     def by_rules(self) -> ContentVersion:
-        """Return this version without the work of any model."""
+        """Return this version as it would be without any model."""
         return replace(self.unimproved, outline="")
 
     @property
     def unimproved(self) -> ContentVersion:
-        """Return this version without the work of language models. The section tree may still be refined."""
+        """Return this version as it would be without language models. The section tree may still be refined."""
         return replace(self, llm="", vlm="", models_partly="")
 
     @property
@@ -109,7 +109,7 @@ _VERSION_FIELDS = attrgetter(*(field.name for field in fields(ContentVersion)))
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A content that the catalog holds."""
+    """A parsed document that the catalog stores, with the version that produced it."""
 
     content_id: str
     version: ContentVersion

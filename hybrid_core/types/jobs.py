@@ -9,10 +9,12 @@ from typing import Any, Literal
 from hybrid_core.types.notes import Note
 
 WATCHED, WANTED, ASKED = 0, 10, 20
-"""What a watch found, what somebody waits for, and the trees of documents that somebody asks about."""
+"""Priorities of jobs: for changes found by a watch, for files that somebody waits for, and for the trees of documents
+that a search found.
+"""
 
 BEHIND = 5
-"""How far what lies in an archive waits behind the archive's like: one file can hold thousands."""
+"""How much lower the priority of files inside an archive is, since one archive can contain thousands."""
 
 
 CANCELLED = Note("job.cancelled")
@@ -54,7 +56,8 @@ class JobRequest:
 class Enqueued:
     """The outcome of enqueuing a job.
 
-    ``new``: a job was created. ``joined``: an existing job does the work. ``again``: a running job will run once more.
+    ``new`` means that a job was created, ``joined`` that an existing job does the work, and ``again`` that a running
+    job will run once more.
     """
 
     job: int
@@ -63,9 +66,9 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The worker and claim that may write for a running job.
+    """The proof that a worker may write for a running job: the worker and the number of its claim.
 
-    The fence becomes invalid when another worker claims the job.
+    It becomes invalid when another worker claims the job.
     """
 
     job: int

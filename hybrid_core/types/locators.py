@@ -93,7 +93,7 @@ def _numbers(place: str) -> tuple[list[str], list[int]]:
 
 Box = tuple[float, float, float, float]
 PlacedLine = tuple[str, Box]
-"""A line of a page's text; its box is all 0 where the page has no look of its own."""
+"""A line of a page's text with its box. The box is all 0 if the format has no page layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,10 @@ class TableBox:
     box: Box
     rows: tuple[tuple[str, ...], ...]
     heads: int = 0
-    lines: tuple[int, int] = (0, 0)  # those of the page's text that it is, from 0, the last excluded
+    lines: tuple[int, int] = (
+        0,
+        0,
+    )  # lines of the page's text that belong to the table: first (from 0) and end (excluded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +163,12 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
-    has the places of its drawing. ``regions`` are what a layout model saw, from top to bottom: headings, figures,
-    tables, captions; None where none has read the page. ``charts`` are tables of the data of bar and line charts, read
-    from the drawing; their ``lines`` are empty.
+    """The words, figures, tables and other areas of one page.
+
+    ``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. In a format without page layout the
+    positions are those of the drawn page. ``regions`` are the areas that a layout model detected, from top to bottom:
+    headings, figures, tables, captions; None if no layout model has read the page. ``charts`` are the data of bar and
+    line charts as tables, read from the drawing; their ``lines`` are empty.
     """
 
     width: float
@@ -176,4 +181,4 @@ class PageLayout:
 
 
 RegionsByPage = Mapping[int, Sequence[Region]]
-"""Of pages that were read, by number from 1."""
+"""The regions of the pages that were read, by page number from 1."""

@@ -1,8 +1,8 @@
 """The English templates of all messages, by their codes.
 
-``{name}`` stands for a parameter, ``{share:.2f}`` for one in a format, ``{parts:; }`` for a list with a separator, and
-``{pages|page|pages}`` for the noun of a number. Codes are stable: interfaces in other languages have their own
-templates of them, and stored messages refer to them.
+``{name}`` stands for a parameter, ``{share:.2f}`` for one in a format, and ``{parts:; }`` for a list with a separator.
+``{pages|page|pages}`` stands for the singular or plural that fits the number ``pages``. Codes are stable: interfaces in
+other languages have their own templates of them, and stored messages refer to them.
 """
 
 from __future__ import annotations
@@ -144,15 +144,15 @@ _ANSWERS: Mapping[str, str] = {
     "answer.page": "{document}, page {page}",
     "answer.vision-failed": "the vision model cannot be used: {error}",
     "answer.no-vision": "no vision model is configured (vlm_model), so no pictures were sent",
-    "answer.other-words": "no document holds the words “{words}”, so pages that mean it in other words were looked for",
+    "answer.other-words": "no document contains the words “{words}”, so pages that say it in other words were searched",
     "claim.no-source": "the sentence cites no source",
     "claim.not-on-page": "{numbers} {count|is|are} not on the cited page",
     "claim.address-not-on-page": "the address {address} is not on the cited page",
     "claim.quote-not-on-page": "'{quote}' is not on the cited page",
     "claim.comes-to": "it comes to {result}",
-    "claim.no-calculation": "it is not written in numbers and signs alone, so it was not done again",
+    "claim.no-calculation": "it does not consist only of numbers and signs, so it could not be checked",
     "claim.few-words": "few of its words are on the cited page",
-    "claim.pictured": "{reason}; its picture, which was sent and counts, is not compared",
+    "claim.pictured": "{reason}; the model also saw a picture of the page, with which the claim was not compared",
 }
 _TURNS: Mapping[str, str] = {
     "turn.words-added": "the model that completes a follow-up question failed ({error}), so the words of the previous "
@@ -183,7 +183,7 @@ _FILES: Mapping[str, str] = {
     "file.moved": "moved from {path}",
     "file.members-not-read": "its files were not read: {reason}",
     "file.member-not-read": "{name} in it could not be read: {reason}",
-    "file.members-more": "{count} more in it could not be read",
+    "file.members-more": "{count} more files in it could not be read",
     "file.members-left-out": "in it, {left_out}",
     "file.paused": "paused: it continues when its job is resumed",
     "file.rest-cancelled": "the remaining work on this file was cancelled",
@@ -252,20 +252,21 @@ _INDEXING: Mapping[str, str] = {
     "pages {which}",
     "model.scans-corrected": "text of scans was corrected from their pictures: pages {which}",
     "model.down": "the model was not called any more in this run: {reason}",
-    "model.step-failed": "{step}: not done: {reason}",
+    "model.step-failed": "the step {step} was not done: {reason}",
     "model.other-reasons": "and {count} other reasons",
     "model.undescribed": "{pages} {pages|page was|pages were} not described ({which}): {reasons:; }",
     "model.refused-pages": "{pages} {pages|page was|pages were} not described ({which}), and the model is not "
-    "asked again until the pages, the model or its prompt change: {reasons:; }",
+    "called again until the pages, the model or its prompt change: {reasons:; }",
     "model.summaries-lost": "section summaries: {count} were made without the language model: {reason}",
     "model.description-failed": "description: {error} The description made without a model stays",
     "model.price-unknown": "unknown (set model_prices)",
-    "model.estimate": "an estimate, no model was asked: {pages} {pages|page|pages} to be seen, {calls} "
-    "{calls|call|calls}, {tokens_in:,} tokens in and {tokens_out:,} out, cost {cost}; more where headings are found "
-    "wrong or replies cannot be used",
-    "model.estimate-cached": "an estimate, no model was asked: {pages} {pages|page|pages} to be seen, {calls} "
-    "{calls|call|calls} and {cached:,} are answered already, {tokens_in:,} tokens in and {tokens_out:,} out, cost "
-    "{cost}; more where headings are found wrong or replies cannot be used",
+    "model.estimate": "an estimate without calling a model: {pages} {pages|page|pages} to be seen, {calls} "
+    "{calls|call|calls}, {tokens_in:,} tokens in and {tokens_out:,} out, cost {cost}; "
+    "more where headings are found wrong or replies cannot be used",
+    "model.estimate-cached": "an estimate without calling a model: {pages} {pages|page|pages} to be seen, {calls} "
+    "{calls|call|calls} and {cached:,} are answered already, {tokens_in:,} tokens in and "
+    "{tokens_out:,} out, cost {cost}; more where headings are found wrong or replies "
+    "cannot be used",
     "tree.failed": "tree: {error} The headings found before that stay",
     "tree.no-better": "tree: {reason}, and the model found no better ones",
     "tree.sample": "tree: {share:.0%} of a sample of the headings found by way of {way} were right",
@@ -290,7 +291,7 @@ _WARNINGS: Mapping[str, str] = {
 }
 _READING: Mapping[str, str] = {
     "read.controls-left-out": "{characters:,} control characters in the file were left out",
-    "read.unescaped": "it is not well-formed: some signs & in it are not written as &amp;",
+    "read.unescaped": "it is not well-formed XML: some & are not written as &amp;",
     "read.partly": "it is damaged or nested too deeply, and was read only in part",
     "read.parts-elsewhere": "{parts} {parts|part of it lies|parts of it lie} in other files; index these, too",
     "read.lines-no-json": "{lines} {lines|line of it is|lines of it are} not JSON, and read as written",

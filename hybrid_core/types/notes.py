@@ -15,17 +15,17 @@ from typing import Any
 from hybrid_core.types.note_texts import TEMPLATES
 
 TEXT = "text"
-"""The code of words that no catalogue holds: those of people, of models, and of homes older than codes."""
+"""The code of texts that the catalogue does not contain: those of users, of models, and of homes older than codes."""
 _FIELD = re.compile(r"\{(\w+)(?::([^{}|]*))?(?:\|([^{}|]*)\|([^{}|]*))?\}")
 _STORED = '{"note":'  # how a stored note begins that is no plain text
-_SINGLE, _SEVERAL = "_code", "_codes"  # what the fields of JSON end in that hold codes
+_SINGLE, _SEVERAL = "_code", "_codes"  # suffixes of the JSON fields with codes
 
 
 class Note(str):
     """A message with a stable ``code`` and ``params``; as a string it is its English text.
 
     ``params`` are JSON values, other notes, or lists of these. The text never changes afterwards, and two notes are
-    equal if their texts are.
+    equal if their texts are equal.
     """
 
     __slots__ = ("code", "params")
@@ -33,25 +33,27 @@ class Note(str):
     params: Mapping[str, Any]
 
     def __new__(cls, code: str, /, **params: Any) -> Note:
-        """Raise KeyError if the catalogue has no such code or its template needs another parameter."""
+        """Create a note. Raise KeyError if the catalogue has no such code or its template needs another parameter."""
         note = super().__new__(cls, "".join(_rendered(TEMPLATES[code], params)))
         note.code, note.params = code, params
         return note
 
     @classmethod
     def of(cls, text: str) -> Note:
-        """Return a note as it is, and plain words as a note with the code "text"."""
+        """Return a note unchanged, and a plain text as a note with the code "text"."""
         return text if isinstance(text, Note) else cls(TEXT, text=str(text))
 
     @classmethod
     def joined(cls, notes: Iterable[str], code: str = "list.semicolons") -> Note:
-        """Return several notes as one, and a single one as it is; empty ones are left out."""
+        """Return several notes joined into one, and a single note unchanged. Empty notes are left out."""
         parts = [cls.of(note) for note in notes if note]
         return parts[0] if len(parts) == 1 else cls(code, parts=parts) if parts else NONE
 
     @classmethod
     def read(cls, stored: str) -> Note:
-        """Return the note that ``stored`` wrote. A plain text, and a code that is unknown here, is its text."""
+        """Return the note from its stored form. A plain text becomes a note of that text; so does a note with an
+        unknown code.
+        """
         if not stored.startswith(_STORED):
             return cls.of(stored)
         try:
@@ -65,7 +67,7 @@ class Note(str):
 
     @property
     def parts(self) -> list[Note]:
-        """Return the notes that ``joined`` joined with semicolons; of any other note, itself."""
+        """Return the notes that ``joined`` joined with semicolons. For any other note, return only the note itself."""
         return [Note.of(part) for part in self.params["parts"]] if self.code == "list.semicolons" else [self]
 
     @property
@@ -89,7 +91,7 @@ class Note(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: Any) -> Any:
-        """Accept a note as it is and any other text; describe both as a string that is marked as a note."""
+        """Accept notes and plain strings. Describe both in the JSON schema as a string that is marked as a note."""
         schema = {"type": "function-plain", "function": {"type": "no-info", "function": _validated}}
         return schema | {"metadata": {"pydantic_js_functions": [lambda *_: {"type": "string", "x-note": True}]}}
 
@@ -140,10 +142,10 @@ def names_in(template: str) -> frozenset[str]:
 
 
 def with_codes(value: Any) -> Any:
-    """Return a JSON value in which the code of each note stands beside its English text.
+    """Return a JSON value with the code of each note added beside its English text.
 
-    The code of ``why`` is ``why_code``, those of the list ``notes`` are ``note_codes``: an object with ``code`` and
-    ``params``, in a list null for a text without a code.
+    The code of ``why`` is in ``why_code``, those of the list ``notes`` in ``note_codes``. A code is an object with
+    ``code`` and ``params``; in a list it is null for a text without a code.
     """
     if isinstance(value, Mapping):
         shape = {}
@@ -158,7 +160,7 @@ def with_codes(value: Any) -> Any:
 
 
 def without_codes(value: Any) -> Any:
-    """Return a JSON value that ``with_codes`` made with its notes in the place of their texts."""
+    """Reverse ``with_codes``: return the JSON value with notes instead of plain texts and their codes."""
     if isinstance(value, list):
         return [without_codes(item) for item in value]
     if not isinstance(value, Mapping):
@@ -187,7 +189,7 @@ def _holds_codes(name: str, shape: Mapping[str, Any]) -> bool:
 
 
 def _codes(item: Any) -> Any:
-    """Return the codes in a text or a list, None where it holds none."""
+    """Return the codes of a note or of a list of notes, None if there are none."""
     if isinstance(item, Note):
         return _to_json(item) if item else None
     if isinstance(item, list | tuple):
@@ -210,7 +212,9 @@ def _to_json(value: Any, name: str = "code", text: bool = False) -> Any:
 
 
 def _from_json(shape: Mapping[str, Any]) -> Note:
-    """Return the note of a JSON object with its code; its text where this version does not have the code."""
+    """Return the note from a JSON object with its code. If this version does not know the code, the note is the English
+    text.
+    """
     code, params = shape.get("note", shape.get("code")), shape.get("params")
     try:
         return Note(code, **{name: _value(item) for name, item in params.items()})  # type: ignore[union-attr]
@@ -225,12 +229,12 @@ def _value(item: Any) -> Any:
 
 
 def stored_form(text: str) -> str:
-    """Return the form for storage of a note; a plain text, and a form that was stored before, stay as they are."""
+    """Return the stored form of a note. A plain text, or an already stored form, is returned unchanged."""
     return text.stored if isinstance(text, Note) else text
 
 
 def stored(notes: Iterable[str]) -> list[str]:
-    """Return the forms for storage of several notes."""
+    """Return the stored forms of several notes."""
     return [Note.of(note).stored for note in notes]
 
 

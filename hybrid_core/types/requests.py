@@ -120,7 +120,9 @@ class SearchRequest:
     def library(self) -> str:
         """Return the only library of the request. Raise UsageError if it names several."""
         if len(self.libraries) != 1:
-            raise UsageError("The request names several libraries, and this function takes one.", "Name one.")
+            raise UsageError(
+                "The request names several libraries, but this function searches only one.", "Name one library."
+            )
         return self.libraries[0]
 
     def completed(self, usual: Mapping[str, Any]) -> "SearchRequest":
@@ -130,7 +132,7 @@ class SearchRequest:
 
 
 OPTIONS = {option.name: option for option in fields(SearchRequest) if "help" in option.metadata}
-"""The fields that can be said on the command line, in its order."""
+"""The fields that are command-line options, in the order of the command line."""
 
 
 class SearchFields(TypedDict, total=False):

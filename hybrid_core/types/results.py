@@ -13,18 +13,18 @@ from hybrid_core.types.usage import Usage
 from hybrid_core.types.why import sentence
 
 LEADING = frozenset(("reference", "named section", "overview"))
-"""What pages are given under these names puts them first because the question means them; the verdict says why."""
+"""Contributions under these names put a page first because the question means it. The verdict says why."""
 ReasoningOutcome = Literal["named", "nothing", "failed"]
 StepKind = Literal["shown", "asked", "thought", "searched", "opened", "read", "rated", "dropped", "verdict", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The library's ability to answer, as a level and a score.
+    """The certainty that the library can answer the question, as a level and a score.
 
     ``score`` is the probability, 0 to 1, that one of the first five pages answers. It is calibrated on question sets
-    (docs/lab/ranking.md). Its features are the lead of the first pages, the question words that they contain, and
-    whether they belong to a document that the question names. The level is strong from 0.65 and weak from 0.35. It is
+    (docs/lab/ranking.md). It depends on the lead of the first pages, the question words that they contain, and whether
+    they belong to a document that the question names. The level is strong from 0.65 and weak from 0.35. It is
     ``unclear``, with the score 0, if the question names nothing to search for; ``hint`` then explains how to ask.
     """
 
@@ -42,7 +42,7 @@ class EffortUsed:
 
 @dataclass(frozen=True, slots=True)
 class SectionHint:
-    """A child section worth opening. NodeScores compare siblings; higher is better."""
+    """A subsection that is worth opening next. NodeScores compare siblings; higher is better."""
 
     node_id: str
     title: str

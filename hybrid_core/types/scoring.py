@@ -50,7 +50,7 @@ class DocumentScoring:
 class PageScoring:
     """BM25 within a document. The weights of features are learned: retrievers/ranking/weights.json."""
 
-    k1: float = 2.0  # of BM25 within the document
+    k1: float = 2.0  # k1 of BM25 within the document
     b: float = 1.0
     headings: float = 0.5  # weight in a receipt of the BM25 of headings that begin on the page
     titles: float = 0.1  # weight in a receipt of a section title that the question covers
@@ -132,7 +132,7 @@ class CardScoring:
     wrong_type: float = 0.4  # penalty for documents of another type, if the question names no time
     unsaid: float = 0.5  # period and type fit of every document if the question states none
     newest: float = 0.1  # bonus for the newest document of its kind, if the question names no time
-    newest_asked: float = 0.3  # the same bonus, if the question asks for the latest
+    newest_asked: float = 0.3  # bonus of the newest document if the question asks for the latest
     # share of that bonus for the newest document of a kind whose documents do not replace each other
     newest_beside: float = 0.1
     title_beside: float = 0.08  # weight of a title match if the question names an organisation too
@@ -215,7 +215,7 @@ class ScoringConfig:
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
                 advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(names))}."
-                raise UsageError(f"{where}: there is no '{name}'.", advice)
+                raise UsageError(f"{where}: '{name}' is not a ranking parameter.", advice)
             part, _, member = name.partition(".")
             group = getattr(config, part)
             number = _coerce_number(f"{where}: {name}", value, getattr(group, member))
@@ -249,7 +249,7 @@ def _coerce_number(name: str, value: Any, usual: Any) -> Any:
 
 
 TIMES_NAMED = "*named"
-"""The end of a weight's name that is of a feature's product with the feature "named"."""
+"""The suffix of a weight's name for the product of a feature with the feature "named"."""
 
 
 def weight_names(names: Iterable[str], pairs: Iterable[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 SourceKind = Literal["file", "folder", "glob"]
 WatchMode = Literal["", "auto", "poll"]
-"""Not watched; by the system's events where its file system gives them; by looking again and again."""
+"""How a source is watched: not at all, by events of the file system, or by regular scans."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ async def chat_command(engine: Engine, options: argparse.Namespace) -> int:
         removed = [
             await conversations.remove(await _find_conversation(conversations, item)) for item in options.conversations
         ]
-        dump([item.to_dict() for item in removed]) if json_wanted else console.print(f"{len(removed)} removed.")
+        dump([item.to_dict() for item in removed]) if json_wanted else console.print(f"{len(removed)} deleted.")
     else:
         return await _converse(engine, options, json_wanted)
     return 0
@@ -92,7 +92,7 @@ async def _converse(engine: Engine, options: argparse.Namespace, json_wanted: bo
     if not await conversations.messages(conversation.id):
         await conversations.remove(conversation.id)  # no question was asked
     elif typed:
-        console.print(f"[dim]kept as {conversation.id[:8]}: chat --continue {conversation.id[:8]}[/]")
+        console.print(f"[dim]saved as {conversation.id[:8]}; continue with: chat --continue {conversation.id[:8]}[/]")
     return worst
 
 
@@ -169,7 +169,9 @@ def _show_conversations(conversations: list[Conversation]) -> None:
         table.add_column(column, overflow="fold")
     for conversation in conversations:
         table.add_row(conversation.id[:8], escape(conversation.title or "(nothing was asked)"))
-    tables().print(table) if conversations else console.print("No conversations yet: hybrid-pageindex chat")
+    tables().print(table) if conversations else console.print(
+        "There are no conversations yet. Begin one: hybrid-pageindex chat"
+    )
 
 
 def _show_conversation(conversation: Conversation, path: list[ConversationMessage]) -> None:

@@ -50,7 +50,7 @@ _IMAGE_FORMATS: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg"
 
 async def outline_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.text and options.format == "text" and not wants_json_output(options):
-        raise UsageError("--text needs a format that contains texts.", "Add --format pageindex, or --json.")
+        raise UsageError("--text works only with the formats json and pageindex.", "Add --format pageindex, or --json.")
     outline = await engine.outline(
         options.document, library=library_option(options), query=options.query, depth=options.depth, text=options.text,
         expert=options.expert,
@@ -80,7 +80,7 @@ async def page_command(engine: Engine, options: argparse.Namespace) -> int:
         pages = [await engine.documents.with_tables(page, library=library) for page in pages]
     images: list[str] = []
     if options.view != "page" and not options.image:
-        raise UsageError("--view sets how --image draws a page, but --image is missing.", "Add --image FILE.png.")
+        raise UsageError("--view chooses how --image draws a page, but --image is missing.", "Add --image FILE.png.")
     if options.image:
         target = Path(options.image)
         kind = _IMAGE_FORMATS.get(target.suffix.lower())

@@ -49,7 +49,10 @@ async def index_command(engine: Engine, options: argparse.Namespace) -> int:
     paths, name = options.paths, getattr(options, "name", None)
     if "-" in paths:
         if len(paths) > 1 or name is None:
-            raise UsageError("Standard input must be indexed alone and needs a name.", "Type: index - --name notes.md")
+            raise UsageError(
+                "Standard input (-) cannot be combined with other paths, and it needs a file name.",
+                "Type: index - --name notes.md",
+            )
         paths = sys.stdin.buffer.read()
     with index_progress(json=wants_json_output(options)) as on_progress:
         report = await engine.index(
@@ -82,7 +85,9 @@ async def rebuild_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.index:
         if options.documents or options.detach:
             raise UsageError(
-                "--index rebuilds the search index of whole libraries.", "Leave out documents and --detach."
+                "--index rebuilds the search index of a whole library, so it cannot be combined with "
+                "documents or --detach.",
+                "Leave them out, or leave out --index.",
             )
         vectors = await engine.admin.rebuild_index(library_option(options) or "default", everything=options.all)
         dump({"vectors": vectors}) if wants_json_output(options) else show_indexes_rebuilt(vectors)
@@ -122,7 +127,7 @@ async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
         return 0 if alive else 1
     if options.watch and options.only:
         raise UsageError(
-            "A worker with --watch runs jobs of all kinds, so --only has no effect.",
+            "A worker with --watch runs jobs of all kinds, so --only cannot be used with it.",
             "Use only one of --watch and --only.",
         )
     work = asyncio.current_task()
@@ -274,8 +279,10 @@ def _show_model_usage(report: IndexReport) -> None:
 
 def show_export(report: ExportReport) -> None:
     console.print(
-        f"{escape(report.model)} is exported to [bold]{escape(report.folder)}[/] ({report.megabytes} MB, int8; its "
-        f"vectors have a cosine of {report.cosine:.3f} with the model's own, {report.least_cosine:.3f} at least)."
+        f"{escape(report.model)} is exported to [bold]{escape(report.folder)}[/] "
+        f"({report.megabytes} MB, 8-bit weights). Its vectors have a mean cosine of "
+        f"{report.cosine:.3f} with those of the original model (lowest: "
+        f"{report.least_cosine:.3f})."
     )
     console.print(f"Use it with: embed --embedder onnx:{escape(report.folder)}")
 
@@ -344,7 +351,7 @@ def _show_sources(sources: Sequence[Source]) -> None:
             f"watched: {words[source.watch]}"
         )
     if not sources:
-        console.print("No library has a source yet: add one with 'index PATH'.")
+        console.print("No files or folders were indexed yet. Start with: hybrid-pageindex index PATH")
 
 
 def _show_recovery(report: RecoveryReport) -> None:

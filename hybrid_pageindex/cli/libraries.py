@@ -101,7 +101,9 @@ async def bin_command(engine: Engine, options: argparse.Namespace) -> int:
                 "This command deletes everything in the bin for good.", "Name one entry, or add --yes to confirm."
             )
         number = await engine.bin.empty(options.entry)
-        dump({"deleted": number}) if wants_json_output(options) else console.print(f"{number} deleted for good")
+        dump({"deleted": number}) if wants_json_output(options) else console.print(
+            f"{number} entries of the bin were deleted for good"
+        )
     else:
         entries = await engine.bin.list()
         dump({"entries": [asdict(entry) for entry in entries]}) if wants_json_output(options) else show_bin(entries)
@@ -266,7 +268,7 @@ def show_migrations(moved: Sequence[Migration]) -> None:
 def show_replicas_completed(copies: Mapping[str, int]) -> None:
     total = sum(copies.values())
     console.print(
-        f"{total} copies made; all shards of {len(copies)} collections now have the configured number of replicas"
+        f"{total} copies were made; all shards of {len(copies)} collections now have the configured number of replicas"
     )
 
 
@@ -279,11 +281,11 @@ def show_catalog_copied(copied: CatalogCopy) -> None:
 
 
 def show_catalog_upgraded(schema: int) -> None:
-    console.print(f"The catalog has schema {schema}, which this version uses")
+    console.print(f"The catalog has the current format (schema {schema}).")
 
 
 def show_originals_uploaded(originals: int) -> None:
-    console.print(f"The bucket has {counted(originals, 'original')} of this home; the home keeps its copies")
+    console.print(f"The bucket now has {counted(originals, 'original file')} of this home; the copies in the home stay")
 
 
 def show_health(health: Health) -> None:
@@ -340,11 +342,12 @@ def _show_usage(report: UsageReport, names: dict[str, str]) -> None:
             table.add_row(*map(escape, labels), *numbers)
         tables().print(table)
     else:
-        console.print("No model was asked.")
+        console.print("No model was called.")
     of = f" of {report.monthly_spending:g}" if report.monthly_spending else ""
     tokens = f" of {report.monthly_tokens:,}" if report.monthly_tokens else ""
     console.print(
-        f"This month: {report.month_cost:.2f}{of} spent; {report.month_unpriced:,}{tokens} tokens without a price."
+        f"This month: {report.month_cost:.2f}{of} spent; {report.month_unpriced:,}{tokens} "
+        "tokens of models without a price."
     )
     for note in report.notes:
         console.print(escape(f"Note: {note}."))

@@ -37,21 +37,23 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     index = commands.add_parser("index", parents=[scoped], help="index files, folders and globs")
     index.add_argument(
         "paths", nargs="*", metavar="PATH",
-        help="files, folders or globs; -: standard input; none: update all libraries from their sources",
+        help='files, folders or globs; - for standard input; without a path, update all libraries '
+'from the paths indexed before',
     )  # fmt: skip
     index.add_argument("--name", metavar="NAME", help="file name for standard input, for example notes.md")
     add_option(index, "workers", metavar="N")
     index.add_argument("--password", metavar="P", help="password of encrypted files")
     index.add_argument("--prune", action="store_true", help="remove documents below PATH whose file is missing")
     index.add_argument(
-        "--check-hashes", action="store_true", help="read every file, even if its size, times and inode are unchanged"
+        "--check-hashes", action="store_true", help="read every file, even if its size and times have not changed"
     )
     add_option(index, "outline")
     add_option(index, "vision")
     add_option(index, "enrich")
     index.add_argument(
         "--estimate", action="store_const", const="estimate", dest="enrich",
-        help="call no model; print how many pages, calls and tokens models would need, and the cost",
+        help='print how many pages, calls and tokens models would need, and the cost, without '
+'calling a model',
     )  # fmt: skip
     index.add_argument("--detach", action="store_true", help="only queue the files; worker processes index them")
     index.add_argument(
@@ -67,7 +69,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     worker.add_argument(
         "--alive",
         action="store_true",
-        help="exit with status 0 if a worker is running on this machine, and process no jobs",
+        help="exit with status 0 if a worker is running on this machine; process no jobs",
     )
 
     watch = commands.add_parser("watch", parents=[scoped], help="index changes in watched folders until interrupted")
@@ -113,7 +115,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     search.add_argument(
         "--why",
         action="store_true",
-        help="show the parts of each score, the matched terms (stems) and the section's score",
+        help="show the parts of each score, the matched word stems and the section's score",
     )
     search.add_argument(
         "--no-daemon", dest="daemon", action="store_false",
@@ -123,7 +125,9 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         "ask", parents=[question_options], help="answer a question with citations (needs a language model)"
     )
     ask.add_argument(
-        "--vision", action=argparse.BooleanOptionalAction, help="send page images of all sources to the model, or none"
+        "--vision",
+        action=argparse.BooleanOptionalAction,
+        help="send page images of all sources to the model, or of none",
     )
     ask.add_argument("--force", action="store_true", help="call the model even if the search finds no evidence")
 
@@ -181,7 +185,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     export = chats.add_parser("export", parents=[common], help="write a conversation as Markdown or JSON")
     export.add_argument("conversation", metavar="ID")
     export.add_argument("--format", choices=("markdown", "json"), default="markdown")
-    export.add_argument("--to", metavar="FILE", help="default: standard output")
+    export.add_argument("--to", metavar="FILE", help="file to write (default: standard output)")
     drop = chats.add_parser("remove", parents=[common], help="delete conversations with all their messages")
     drop.add_argument("conversations", nargs="+", metavar="ID")
 
@@ -205,13 +209,16 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         "page", parents=[scoped], help="print pages: text, summary, position in the section tree"
     )
     page.add_argument("document", metavar="DOC")
-    page.add_argument("pages", metavar="PAGES", help="for example 3,7-9, or a place like 'slide 3'")
+    page.add_argument("pages", metavar="PAGES", help="page numbers such as 3,7-9, or a place such as 'slide 3'")
     page.add_argument(
         "--quote", metavar="WORDS", help="find these words, even if they have moved since they were cited"
     )
     page.add_argument("--image", metavar="FILE.png", help="also write an image of the page; .jpg for JPEG")
     page.add_argument(
-        "--view", choices=("page", "office"), default="page", help="office: draw --image as LibreOffice prints the page"
+        "--view",
+        choices=("page", "office"),
+        default="page",
+        help="with office, draw --image as LibreOffice prints the page",
     )
     page.add_argument("--tables", action="store_true", help="print the tables of the page in Markdown")
     page.add_argument("--password", metavar="P", help="password of an encrypted file")
@@ -288,7 +295,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
         "rebuild", parents=[scoped], help="index documents or a library again from their files"
     )
     rebuild.add_argument(
-        "documents", nargs="*", metavar="DOC", help="documents to rebuild; none: all documents of the library"
+        "documents", nargs="*", metavar="DOC", help="documents to rebuild (default: all documents of the library)"
     )
     rebuild.add_argument("--all", action="store_true", help="all libraries")
     rebuild.add_argument("--index", action="store_true", help="rebuild only the search index, from the catalog")
@@ -297,7 +304,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     add_option(rebuild, "workers", metavar="N")
 
     clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
-    clear.add_argument("--yes", action="store_true", help="really delete")
+    clear.add_argument("--yes", action="store_true", help="confirm the deletion")
     clear.add_argument("--for-good", action="store_true", help="delete the library now, not after 30 days in the bin")
 
     migrate = commands.add_parser(
@@ -332,7 +339,11 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     mcp.add_argument(
         "--max-tokens", type=count, default=5000, metavar="N", help="limit on the tokens of one answer (default: 5000)"
     )
-    mcp.add_argument("--install", metavar="CLIENT", help="write its entry: claude-desktop, cursor, … (see docs/mcp.md)")
+    mcp.add_argument(
+        "--install",
+        metavar="CLIENT",
+        help="add the server to the settings of a client: claude-desktop, cursor, … (see docs/mcp.md)",
+    )
 
     serve = commands.add_parser("serve", parents=[common], help="serve the web page, the HTTP API and MCP")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
@@ -473,4 +484,6 @@ class _BrokenCommand:
         parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
 
     def run(self, _: argparse.Namespace) -> int:
-        raise PageIndexError(f"The command {self._name} {self.help.strip('()')}.", "Repair the package it comes from.")
+        raise PageIndexError(
+            f"The command {self._name} {self.help.strip('()')}.", "Repair or remove the package that contains it."
+        )

@@ -100,7 +100,7 @@ def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
 
     if options.http or options.allow_origin:
         raise UsageError(
-            "A client that is configured by --install starts the server on stdio.",
+            "--install cannot be combined with --http or --allow-origin, because the client starts the server itself.",
             "Leave out --http and --allow-origin.",
         )
     roots = Access.of(options.root, read_only=options.read_only).roots
@@ -111,7 +111,7 @@ def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
         dump({"file": str(file), "backup": backup and str(backup)})
     else:
         copy = f" (what it held before is in {escape(str(backup))})" if backup else ""
-        console.print(f"wrote the server into {escape(str(file))}{copy}; restart the client")
+        console.print(f"the server was added to {escape(str(file))}{copy}; restart the client")
 
 
 def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[str] = ()) -> tuple[Path, Path | None]:
@@ -169,12 +169,12 @@ def _add_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> by
             config[key][NAME] = added
             return (json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
     except (ValueError, RecursionError) as error:  # comments, another encoding, numbers that JSON has not
-        raise UsageError(f"{file} is not plain JSON ({error}).", advice) from error
-    raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
+        raise UsageError(f"{file}: cannot be extended, because it is not valid JSON ({error}).", advice) from error
+    raise UsageError(f"{file}: the entry '{key}' does not have the form that this client uses.", advice)
 
 
 def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
-    """Return a TOML file with the entry; its comments stay. Raise UsageError where anything else would change."""
+    """Return a TOML file with the entry; its comments stay. Raise UsageError if anything else would change."""
     head = f"[{key}.{NAME}]"
     table = "\n".join([head, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in added.items())])
     advice = f"Add this by hand: {table}"
@@ -191,9 +191,9 @@ def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) 
         written = tomllib.loads(after)
         written[key][NAME] = {}
     except (ValueError, RecursionError, TypeError) as error:
-        raise UsageError(f"{file} is not TOML that can be extended ({error}).", advice) from error
+        raise UsageError(f"{file}: cannot be extended, because it is not valid TOML ({error}).", advice) from error
     if config != written:
-        raise UsageError(f"{file} does not hold '{key}' as this client writes it.", advice)
+        raise UsageError(f"{file}: the entry '{key}' does not have the form that this client uses.", advice)
     return after.encode()
 
 
@@ -214,7 +214,7 @@ class Client:
     mac: str
     key: str = "mcpServers"
     typed: bool = False  # its entries say that they are stdio
-    source: str = ""  # what its entries say of where they come from
+    source: str = ""  # value that the entries of this client have for their origin
     toml: bool = False  # its configuration file is TOML, not JSON
 
     @property

@@ -110,7 +110,10 @@ async def _raise_for_problem(answered: httpx.Response) -> None:
         problem = answered.json()
         details = {"code": problem["code"], "message": problem["detail"], "advice": problem.get("advice", "")}
     except (ValueError, KeyError, TypeError):
-        raise errors.StoreError(f"The server answered {answered.status_code}.", "See the log of the server.") from None
+        raise errors.StoreError(
+            f"The server answered with the HTTP status {answered.status_code} and no explanation.",
+            "See the log of the server.",
+        ) from None
     raise error_of(details)
 
 

@@ -47,12 +47,12 @@ def _request_field(name: str, default: Any, usual: str = "") -> Any:
 
 @dataclass(frozen=True)
 class StorageSettings:
-    storage_path: Path = setting(Path("~/.pageindex"), "Folder that keeps everything (the home)")
-    library: str = setting("default", "Library that is used where none is named")
+    storage_path: Path = setting(Path("~/.pageindex"), "Folder for all data (the home)")
+    library: str = setting("default", "Library to use if none is named")
     max_cache_size: int = setting(
         10**9,
-        "Limit of the cache: page images, text read by OCR and what else can be made again. Entries unused "
-        "longest go first",
+        "Maximum size of the cache: page images, text read by OCR and other data that can be "
+        "computed again. The entries unused for the longest time are deleted first",
         least=0,
         size=True,
     )
@@ -61,13 +61,13 @@ class StorageSettings:
     )
     redis_url: str = setting(
         "",
-        "Address of Redis or RabbitMQ, which hands job numbers to Celery's workers. Nothing else needs it",
+        "Address of Redis or RabbitMQ, through which Celery sends job numbers to its workers. Only Celery needs it",
         secret=True,
     )
     machine: str = setting(
         "", "Name of this machine. Machines that see the same files under the same paths use the same name and "
         "share one PostgreSQL catalog",
-        pattern=r"^[A-Za-z0-9_.-]*$", advice="Use letters, digits, ., - and _.", usual="the machine's own",
+        pattern=r"^[A-Za-z0-9_.-]*$", advice="Use letters, digits, ., - and _.", usual="the host name",
     )  # fmt: skip
     objects_url: str = setting(
         "",
@@ -81,8 +81,8 @@ class StorageSettings:
     )
     objects_secret_key: str = setting("", "Secret key of the bucket", secret=True)
     objects_links: Literal["proxied", "signed"] = setting(
-        "proxied", "proxied: serve sends original files itself. signed: serve redirects to the bucket, by a link "
-        "that holds for five minutes",
+        "proxied", 'proxied: serve sends original files itself. signed: serve redirects to the bucket, '
+'by a link that is valid for five minutes',
         advice="Choose proxied or signed.",
     )  # fmt: skip
     qdrant_url: str = setting(
@@ -97,8 +97,8 @@ class StorageSettings:
     )  # fmt: skip
     qdrant_own_from: int = setting(
         0,
-        "Libraries with at least this many pages get a collection of their own; smaller ones share one. 0: each "
-        "has its own",
+        "Number of pages from which a library gets its own collection; smaller libraries "
+        "share one. 0: each library has its own",
         least=0,
     )
     qdrant_shards: int = setting(1, "Number of shards of a new collection", least=1, most=128)
@@ -107,10 +107,10 @@ class StorageSettings:
     )
     qdrant_write_consistency: int = setting(1, "Number of replicas that a write must reach", least=1, most=16)
     qdrant_vectors: Literal["memory", "disk"] = setting(
-        "memory", "Where a new collection keeps its vectors. disk: they are read when they are needed"
+        "memory", "Where a new collection stores its vectors. disk: they are read when they are needed"
     )
     qdrant_quantization: Literal["none", "scalar", "binary"] = setting(
-        "none", "Short form in which a new collection compares dense vectors first"
+        "none", "Compressed form in which a new collection first compares vectors"
     )
 
 
@@ -128,37 +128,58 @@ class IndexSettings:
     max_worker_memory: int = setting(10**9, "Memory that one parsing process may use", least=_LEAST_MEMORY, size=True)
     max_ocr_memory: int = setting(
         2 * 10**9,
-        "Memory that a process may use which holds models: those of RapidOCR, or the layout model",
+        "Memory that a process with the models of RapidOCR, or with the layout model, may use",
         least=_LEAST_MEMORY,
         size=True,
     )
-    max_pages: int = setting(50_000, "A file with more pages is refused", least=1)
-    max_objects: int = setting(2_000_000, "A PDF with more entries in its cross-reference table is refused", least=1)
-    max_page_lines: int = setting(50_000, "The text of a page with more lines is left out, with a warning", least=1)
-    max_page_characters: int = setting(
-        2_000_000, "The text of a page with more characters is left out, with a warning", least=1
+    max_pages: int = setting(50_000, "Maximum number of pages of a file. A longer file is refused", least=1)
+    max_objects: int = setting(
+        2_000_000,
+        "Maximum number of entries in the cross-reference table of a PDF. A PDF with more is refused",
+        least=1,
     )
-    max_bookmarks: int = setting(20_000, "Further bookmarks or headings of a file are ignored, with a warning", least=1)
-    max_entries: int = setting(20_000, "A package (DOCX, EPUB, ZIP …) with more files inside is refused", least=1)
+    max_page_lines: int = setting(
+        50_000, "Maximum number of lines of a page. The text of a page with more is left out, with a warning", least=1
+    )
+    max_page_characters: int = setting(
+        2_000_000,
+        "Maximum number of characters of a page. The text of a page with more is left out, with a warning",
+        least=1,
+    )
+    max_bookmarks: int = setting(
+        20_000, "Maximum number of bookmarks or headings of a file. Further ones are ignored, with a warning", least=1
+    )
+    max_entries: int = setting(
+        20_000, "Maximum number of files inside a package (DOCX, EPUB, ZIP …). A package with more is refused", least=1
+    )
     max_expanded_bytes: int = setting(
-        500 * 10**6, "A package that is larger when unpacked is refused", least=1, size=True
+        500 * 10**6,
+        "Maximum unpacked size of a package (DOCX, EPUB, ZIP …). A larger package is refused",
+        least=1,
+        size=True,
     )
     max_nesting: int = setting(
         3,
-        "Depth to which archives and mails inside one another are opened. Deeper ones are named and stay closed",
+        "How deep archives and mails inside one another are opened. Deeper ones are listed in a note and not opened",
         least=1,
     )
     fetch_web: Literal["never", "public"] = setting(
         "never", "Whether index fetches web addresses. public: from public hosts only", advice="Choose never or public."
     )
-    max_download_size: int = setting(100 * 10**6, "A larger file of the web is refused", least=1, size=True)
-    max_cells: int = setting(
-        5_000_000, "A sheet whose used area holds more cells, empty ones counted, is left out or refused", least=1
+    max_download_size: int = setting(
+        100 * 10**6, "Maximum size of a file from the web. A larger file is refused", least=1, size=True
     )
-    max_pixels: int = setting(100_000_000, "A picture with more pixels is refused", least=1)
+    max_cells: int = setting(
+        5_000_000,
+        "Maximum number of cells in the used area of a sheet, with empty ones. A larger sheet is left out or refused",
+        least=1,
+    )
+    max_pixels: int = setting(
+        100_000_000, "Maximum number of pixels of a picture. A larger picture is refused", least=1
+    )
     hidden_text: Literal["mark", "leave_out"] = setting(
-        "mark", "Text that a PDF page does not show. mark: it is read and marked as hidden. leave_out: it is "
-        "not indexed",
+        "mark", 'What to do with text that a PDF page hides. mark: read it and mark it as hidden. '
+'leave_out: do not index it',
         advice="Choose mark or leave_out.",
     )  # fmt: skip
     seconds_per_page: float = setting(
@@ -174,17 +195,20 @@ class IndexSettings:
     )
     ocr_seconds: float = setting(
         5.0,
-        "Seconds of OCR after which a file is published. The rest of its scans follows after the other files",
+        "Seconds of OCR after which a file is published with the pages read so far. OCR reads "
+        "its other pages after the other files",
         least=1,
     )
     ocr_languages: str = setting(
-        "eng", "Languages of scanned pages by Tesseract's names. RapidOCR needs none", pattern=r"^\w+(\+\w+)*$",
+        "eng", "Languages of scanned pages, by Tesseract's names. RapidOCR ignores this setting",
+        pattern=r"^\w+(\+\w+)*$",
         advice="Join names with +, for example eng+deu.",
     )  # fmt: skip
     outline: Literal["auto", "fast", "refined"] = setting(
         "auto",
-        "How section trees of PDFs are made. auto: after all files are published, a layout model improves the trees "
-        "whose own estimate is low. refined: all trees. fast: none",
+        "How the section trees of PDFs are made. auto: after all files are published, a "
+        "layout model improves the trees that are probably wrong. refined: it improves all "
+        "trees. fast: it improves none",
     )
     outline_pages: int = setting(
         300, "Pages of a document, from its start, that the layout model reads where outline is auto", least=1
@@ -196,40 +220,44 @@ class IndexSettings:
         least=1,
     )
     chunk_least: int = setting(
-        800, "Characters from which on a chunk ends at the next end of a line or sentence", least=1
+        800, "Characters after which a chunk ends at the next end of a line or sentence", least=1
     )
-    chunk_most: int = setting(1200, "Characters that a chunk has at most", least=1)
-    chunk_overlap: int = setting(150, "Characters that a chunk shares with the one before, at most", least=0)
+    chunk_most: int = setting(1200, "Maximum characters of a chunk", least=1)
+    chunk_overlap: int = setting(150, "Maximum characters that a chunk shares with the one before", least=0)
     vision: Literal["auto", "always", "never"] = setting(
         "auto", "Which pages a vision model describes when files are indexed"
     )
     vision_sheet: int = setting(
         0,
-        "Pages on a contact sheet by which the vision model chooses the pages it describes. 0: it sees each page",
+        "Number of small page images on one sheet, from which the vision model chooses the "
+        "pages to describe. 0: it sees each page in full size",
         least=0,
         most=24,
     )
     enrich: Literal["auto", "estimate", "never"] = setting(
         "auto",
-        "Whether configured models improve documents when files are indexed. estimate: no model is asked, and "
-        "the cost is estimated",
+        "Whether configured models improve documents when files are indexed. estimate: no "
+        "model is called, and the cost is estimated",
     )
     max_concurrent_pages: int = setting(5, "Pages that a vision model describes at once", least=1)
     image_dpi: int = setting(150, "Resolution of rendered pages, in dots per inch", least=18, most=600)
     image_format: Literal["png", "jpeg"] = setting("png", "Format of the page images that a model is shown")
     image_max_side: int = setting(
-        2000, "Pixels of the longer side above which a page is cut into tiles", least=256, most=8000,
+        2000, 'Pixels of the longer side above which a page image is cut into tiles', least=256, most=8000,
         advice="Choose 256 to 8000 pixels.",
     )  # fmt: skip
     image_max_tiles: int = setting(
-        4, "Tiles of one page at most; a page that needs more is drawn coarser. 1: never cut", least=1, most=16
+        4,
+        "Maximum tiles of one page; a page that needs more is drawn with fewer pixels. 1: never cut",
+        least=1,
+        most=16,
     )
 
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
     embedding_model: str = setting("", 'Default embedder of the command embed, for example "bge-m3"')
-    models_dir: str = setting("", "Folder that holds embedders, each in a folder of its own, whose name then names it")
+    models_dir: str = setting("", "Folder with embedders. Each has a subfolder, whose name is the name of the embedder")
     model_downloads: Literal["never", "hub"] = setting(
         "never", "Whether a missing embedder is downloaded from the Hugging Face hub", advice="Choose never or hub."
     )
@@ -250,7 +278,9 @@ class ModelSettings:
         "openai", "Protocol of the language model's endpoint. openai also fits vLLM, Ollama and others",
         advice="Choose openai or anthropic.",
     )  # fmt: skip
-    llm_model: str = setting("", "Name of the language model, which reads trees and answers. Empty: none is used")
+    llm_model: str = setting(
+        "", "Name of the language model, which searches section trees and writes answers. Empty: none is used"
+    )
     llm_base_url: str = setting(
         "", "Address of the language model's endpoint. Empty: the provider's own", pattern=_WEB, advice=_WEB_ADVICE
     )
@@ -261,15 +291,15 @@ class ModelSettings:
         advice="Choose openai or anthropic.",
     )  # fmt: skip
     vlm_model: str = setting(
-        "", "Name of the vision model, which sees pages. Empty: pages are known by their text alone"
+        "", "Name of the vision model, which sees page images. Empty: only the text of pages is used"
     )
     vlm_base_url: str = setting(
         "", "Address of the vision model's endpoint. Empty: the provider's own", pattern=_WEB, advice=_WEB_ADVICE
     )
     vlm_api_key: str = setting("", "API key of the vision model's endpoint", secret=True)
-    max_concurrent_calls: int = setting(8, "Model calls under way at once, per endpoint", least=1)
+    max_concurrent_calls: int = setting(8, "Maximum number of concurrent model calls, per endpoint", least=1)
     max_calls_per_minute: int = setting(
-        0, "Model calls that start in a minute, per endpoint, spread evenly. 0: no limit", least=0
+        0, "Maximum number of model calls per minute, per endpoint, spread evenly. 0: no limit", least=0
     )
     model_timeout: float = setting(120.0, "Seconds that one model call may take", least=1)
     model_prices: str = setting(
@@ -277,15 +307,15 @@ class ModelSettings:
     )
     monthly_spending: float = setting(
         0.0,
-        "Spending in a month, in the currency of model_prices, beyond which models with a price are not asked. "
-        "0: no limit",
+        "Maximum spending in a month, in the currency of model_prices. Beyond it, models with "
+        "a price are not called. 0: no limit",
         least=0,
     )
     monthly_tokens: int = setting(
-        0, "Tokens in a month beyond which models without a price are not asked. 0: no limit", least=0
+        0, "Maximum tokens in a month of models without a price. Beyond it, they are not called. 0: no limit", least=0
     )
-    record_replies: str = setting("", "File to which the replies of models are added")
-    replay_replies: str = setting("", "File of recorded replies, which then answers instead of any model")
+    record_replies: str = setting("", "File in which the replies of models are recorded")
+    replay_replies: str = setting("", "File of recorded replies, which are used instead of calling a model")
 
 
 @dataclass(frozen=True)
@@ -305,46 +335,51 @@ class SearchSettings:
         "none", "multi-vector: the best pages are compared with the question token by token"
     )
     reason_below: float = setting(
-        0.5, "effort auto asks a model where the first page answers with a lower probability than this. 0: "
-        "never, 1: always",
-        least=0, most=1, advice="Choose 0 (never ask) to 1.",
+        0.5, 'With the effort auto, a model is called if the first page answers with a lower '
+'probability than this. 0: never, 1: always',
+        least=0, most=1, advice='Choose 0 (never call a model) to 1.',
     )  # fmt: skip
     reason_tokens: int = setting(
-        6000, "Input tokens of all model calls that look for the pages of one question, at most", least=2000
+        6000, "Maximum input tokens of all model calls that search for the pages of one question", least=2000
     )
-    reason_rounds: int = setting(3, "Replies of the model for one question with the strategy outline, at most", least=1)
-    reason_calls: int = setting(8, "Calls of the model for one question with the strategy mcts, at most", least=1)
+    reason_rounds: int = setting(3, "Maximum model calls for one question with the strategy outline", least=1)
+    reason_calls: int = setting(8, "Maximum model calls for one question with the strategy mcts", least=1)
     reason_seconds: float = setting(
         0.0,
-        "Seconds for all model calls of one question, after which the pages found by then stand. 0: "
-        "model_timeout for each call",
+        "Seconds for all model calls of one question. After that the search returns the pages "
+        "found so far. 0: only model_timeout limits each call",
         least=0,
     )
 
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    answer_tokens: int = setting(8000, "Tokens of the sources that a model is given to answer from, at most", least=500)
+    answer_tokens: int = setting(8000, "Maximum tokens of the sources that a model receives for an answer", least=500)
     answer_evidence: Literal["strong", "weak", "none"] = setting(
-        "weak", "Evidence below which ask calls no model, unless one looked for the pages. none: it always calls one"
+        "weak",
+        "Minimum evidence for calling a model to answer, unless a model has chosen the pages. "
+        "none: a model is always called",
     )
     answer_vision: Literal["auto", "always", "never"] = setting(
-        "auto", "Pages that a vision model gets as pictures. auto: those whose text lacks what they show"
+        "auto",
+        "Pages that a vision model receives as pictures for an answer. auto: pages whose text lacks what they show",
     )
     conversation_tokens: int = setting(
         3000,
-        "Tokens of earlier messages that a turn of a conversation is shown, at most. The rest is summarised",
+        "Maximum tokens of earlier messages that the model receives for a question of a "
+        "conversation. Older ones are summarised",
         least=200,
     )
     conversation_titles: Literal["rule", "model"] = setting(
-        "rule", "How conversations are named. rule: by the first question. model: by one call of the language model"
+        "rule",
+        "How conversations get their titles. rule: from the first question. model: by one call of the language model",
     )
 
 
 @dataclass(frozen=True)
 class McpSettings:
     mcp_token: str = setting(
-        "", "Token that callers of mcp --http must send. Needed where other machines can connect", secret=True
+        "", "Token that callers of mcp --http must send. It is required if other machines can connect", secret=True
     )
 
 
@@ -352,13 +387,15 @@ class McpSettings:
 class HttpSettings:
     http_token: str = setting("", "Token that gives access to the server. Empty: a new one at each start", secret=True)
     http_requests_per_minute: int = setting(
-        6000, "Requests of one caller of serve in a minute, at most. 0: no limit", least=0
+        6000, "Maximum requests of one caller of serve per minute. 0: no limit", least=0
     )
-    http_searches: int = setting(8, "Searches that serve does at once; others wait", least=1)
+    http_searches: int = setting(8, "Maximum number of concurrent searches of serve; further ones wait", least=1)
     http_answers: int = setting(
-        32, "Answers, and other calls that may wait for a model, that serve does at once", least=1
+        32, "Maximum number of concurrent answers of serve, and of other calls that may wait for a model", least=1
     )
-    max_upload_size: int = setting(2 * 10**9, "A larger upload is refused", least=1, size=True)
+    max_upload_size: int = setting(
+        2 * 10**9, "Maximum size of an uploaded file. A larger one is refused", least=1, size=True
+    )
 
 
 @dataclass(frozen=True)
@@ -368,4 +405,4 @@ class AllSettings(
 ):  # fmt: skip
     """All settings in one class. The variable of a setting is ``PREFIX`` and its name in capitals."""
 
-    scoring: ScoringConfig = setting(ScoringConfig(), "numbers that rank, by group and name")
+    scoring: ScoringConfig = setting(ScoringConfig(), "Parameters of the ranking, by group and name")

@@ -177,7 +177,8 @@ class Conversations:
         """
         if wrong := [name for name in _SCOPE_FIELDS if name in fields]:
             raise UsageError(
-                f"{wrong[0]} is fixed when a conversation begins.", "Begin another conversation to change it."
+                f"{wrong[0]} cannot be changed after a conversation has begun.",
+                "Begin another conversation with another value.",
             )
         if not question.strip():
             raise UsageError("The question is empty.", "Ask something.")

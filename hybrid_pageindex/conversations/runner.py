@@ -100,7 +100,7 @@ class TurnKeeper:
     def _write(self, write: Callable[[], None]) -> None:
         with self._lock:
             if self.stopped.is_set():
-                raise Cancelled("The turn was stopped.")
+                raise Cancelled("The answer was stopped.")
             self._flush()
             self._guarded(write)
         self._tell(self._fence.message)
@@ -258,7 +258,7 @@ class TurnRunner:
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=str(error))
         except Exception:  # noqa: BLE001 - reported to the user, and the lease is released
-            _log.exception("a turn failed")
+            _log.exception("an answer of a conversation failed")
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=_UNEXPECTED_ERROR)
 

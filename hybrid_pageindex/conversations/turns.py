@@ -263,4 +263,4 @@ class TurnMaker:
 
 def _check(stopped: threading.Event) -> None:
     if stopped.is_set():
-        raise Cancelled("The turn was stopped.")
+        raise Cancelled("The answer was stopped.")

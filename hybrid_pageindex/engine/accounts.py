@@ -51,7 +51,10 @@ class Tokens:
         if not name.strip() or len(name) > _LONGEST or not name.isprintable():
             raise UsageError(f"'{name[:_LONGEST]}' cannot be a token's name.", f"Use 1 to {_LONGEST} characters.")
         if days < 0 or days > 36_500:
-            raise UsageError(f"{days} days is not a valid period.", "Choose 0 (valid until it is revoked) or more.")
+            raise UsageError(
+                f"{days} days is not a valid period of validity for a token.",
+                "Choose 0 (valid until it is revoked) or more.",
+            )
         roles: dict[str, Role] = {}
         with self._catalog.snapshot() as snapshot:
             for grant in libraries:

@@ -1,4 +1,4 @@
-"""Checks of ``doctor``: indexes against the catalog, and stored contents against their files."""
+"""Checks of ``doctor``: indexes against the catalog, and parsed documents against their files."""
 
 from __future__ import annotations
 
@@ -140,9 +140,9 @@ def check_contents(
     on_progress: Callable[[int, int], None],
     cancelled: threading.Event,
 ) -> list[Check]:
-    """Compare every stored content with its file, and return a check per difference and a summary.
+    """Compare every parsed document with its file, and return a check per difference and a summary.
 
-    ``mend`` indexes the differing files again. ``on_progress`` receives the number of compared contents and their
+    ``mend`` indexes the differing files again. ``on_progress`` receives the number of compared documents and their
     total.
     """
     catalog, cache = parts.catalog, parts.cache
@@ -201,7 +201,7 @@ def _compare_contents(
 def _index_again(
     parts: Parts, settings: Settings, wrong: Sequence[Comparison], cancelled: threading.Event
 ) -> dict[str, str]:
-    """Index the files of wrong contents again. Return the errors by path of the files that failed."""
+    """Index the files of differing documents again. Return the errors by path of the files that failed."""
     by_library: dict[str, list[str]] = {}
     for comparison in wrong:
         for document in comparison.documents:

@@ -113,7 +113,7 @@ ROUTES = Routes(
         ("", reference.router),
     ]
 )
-UNVERSIONED = "0.0.0"  # of the description in the repository, which belongs to no release
+UNVERSIONED = "0.0.0"  # version of the description in the repository, which belongs to no release
 FILE = Path(__file__).with_name("openapi.json")
 _NOTE_CODE = {
     "title": "NoteCode", "type": "object", "required": ["code", "params"],
@@ -142,7 +142,7 @@ def build_api(server: Server | None = None) -> Api:
 
 
 def describe_api() -> str:
-    """Return the text of ``openapi.json``, which names no version: a server tells its own."""
+    """Return the text of ``openapi.json``. It contains no version number; a running server reports its own version."""
     schema = build_api().openapi()
     schema["info"]["version"] = UNVERSIONED
     return json.dumps(schema, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
@@ -183,7 +183,7 @@ def _finish_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_codes(schemas: dict[str, Any]) -> None:
-    """Describe the codes that stand beside each note."""
+    """Add the codes of notes to the description of each field that contains notes."""
     for shape in [*schemas.values()]:
         for name, field in [*shape.get("properties", {}).items()]:
             if (codes := _codes_schema(field)) is not None:
@@ -192,7 +192,7 @@ def _describe_codes(schemas: dict[str, Any]) -> None:
 
 
 def _codes_schema(field: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the schema of the codes in a field, None where it holds no notes."""
+    """Return the schema of the codes of a field, None if the field contains no notes."""
     if field.pop("x-note", False):
         return {"$ref": "#/components/schemas/NoteCode"}
     if isinstance(field.get("items"), dict) and (item := _codes_schema(field["items"])) is not None:

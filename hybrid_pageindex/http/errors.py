@@ -182,7 +182,7 @@ def _models_of(annotation: Any) -> list[type[BaseModel]]:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTold:
-    """Fields of a problem that clients of earlier versions read. ``advice`` is what to do, "" if there is none."""
+    """Fields of an error for clients of earlier versions. ``advice`` says what to do, "" if there is no advice."""
 
     code: str
     message: str
@@ -191,9 +191,10 @@ class ErrorTold:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An RFC 9457 problem. ``code`` and ``type`` are stable, ``detail`` says what happened, ``advice`` what to do.
+    """An error as RFC 9457 describes it. ``code`` and ``type`` are stable, ``detail`` says what happened, ``advice``
+    what to do.
 
-    ``errors`` names the parameters and fields that do not fit.
+    ``errors`` lists the invalid parameters and fields.
     """
 
     type: str
@@ -208,7 +209,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class OpenAIProblem:
-    """Error in the form that OpenAI's clients read."""
+    """An error in the form that OpenAI's clients read."""
 
     message: str
     type: str
@@ -230,7 +231,7 @@ PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": "The request was refused: the problem gives the reason."}
     for status in ("4XX", "5XX")
 }
-"""What the description of every route says of its errors; ``describing`` names their media type."""
+"""The description of errors for every route; ``describing`` adds their media type."""
 
 
 class ProblemResponse(Response):

@@ -24,7 +24,7 @@ from hybrid_pageindex.http.errors import Refusal, method_not_allowed
 from hybrid_pageindex.mcp.network import SECONDS, loopback, split
 
 SLASH = "\ue02f"
-"""Stands in a path for a slash inside the name of a library or a document."""
+"""The mark in a path for a slash inside the name of a library or a document."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _DRAINED_BYTES, _DRAIN_SECONDS = 32 * 2**20, 5.0  # bytes and seconds for which a refused body is read
 _METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")

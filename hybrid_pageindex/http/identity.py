@@ -26,7 +26,7 @@ from hybrid_pageindex.http.guard import SAFE
 
 _REMEMBERED_CALLERS = 10_000  # maximum callers whose rates are stored
 _STATES = frozenset((method, path) for method in SAFE for path in ("/api/v1/health", "/api/v1/ready"))
-"""Answered the same for everybody, and so also with a token that is not valid any more."""
+"""Paths that answer every caller in the same way, even with an expired token."""
 OPEN = _STATES | {("POST", "/api/v1/session")}
 FILES = "/web/"  # files of the web page, which are the same for all callers and not counted
 DOCS = "/docs"
@@ -200,8 +200,8 @@ class Identity:
             return None
         if scope["method"] not in SAFE and "origin" not in headers and "sec-fetch-site" not in headers:
             raise Refusal(
-                403, "origin_not_allowed", "The request has a cookie, but no header that shows which page sent it.",
-                "Programs send Authorization: Bearer TOKEN.",
+                403, "origin_not_allowed", 'The request has a cookie, but no header that shows which web page sent it.',
+                'Send the token in the header Authorization: Bearer TOKEN instead of a cookie.',
             )  # fmt: skip
         return caller
 

@@ -263,9 +263,9 @@ class RequestRecorder:
         path = scope["path"].removeprefix("/api/v1")
         try:
             await asyncio.to_thread(self._engine.admin.audit.add, caller.name, action, library, path[:2000], status)
-        except ReadOnlyError:  # which has refused what was asked, too
+        except ReadOnlyError:  # a read-only home has refused the request as well
             return
-        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
+        except PageIndexError as error:  # the change is made, so the failure to record it is only logged
             logging.getLogger(__name__).error("%s by %s at %s (%d): %s", action, caller.name, path, status, error)
 
 

@@ -1,4 +1,4 @@
-"""Describe the bodies of requests that are no values of the core itself."""
+"""Models of request bodies that have no class in the engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 class Strict(BaseModel):
-    """A body whose values are of the types that are described: nothing is coerced."""
+    """A request body without type conversion: each value must have the type in the description."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -150,15 +150,16 @@ def _body_of(name: str, described: str, request: Any, kinds: Mapping[str, Any], 
 
 _GrepBody = _body_of(
     "GrepBody",
-    "A word, a phrase, the beginning of a word (``indemnif*``), or a regular expression without look-around.",
+    "The pattern to find: a word, a phrase, the beginning of a word (``indemnif*``), or a regular expression (RE2).",
     GrepRequest, _GREP_KINDS, seconds=2,
 )  # fmt: skip
 _CompareSide = _body_of(
-    "CompareSide", "Document by name or id, and one of its sections or all. Without a library the server's default "
-    "counts.", CompareSide, _COMPARE_KINDS,
+    "CompareSide", "A side of a comparison: a document by name or id, and optionally one of its sections. Without a "
+    "library, the server's default library is used.", CompareSide, _COMPARE_KINDS,
 )  # fmt: skip
 _CompareBody = _body_of(
-    "CompareBody", "Two sides, the older one left. ``each`` bounds the changes that are listed of a section.",
+    "CompareBody", "The two sides to compare; the left one is the older. ``each`` is the maximum number of changes "
+    "listed per section.",
     CompareRequest, _COMPARE_KINDS | {"left": _CompareSide, "right": _CompareSide},
 )  # fmt: skip
 
@@ -195,45 +196,45 @@ class NewLibrary(Body):
 
 
 class LibraryNames(Body):
-    """New names of a library. A field that is missing stays; an empty alias removes it."""
+    """The new name and alias of a library. A missing field stays unchanged; an empty alias removes the alias."""
 
     name: LibraryName | None = None
     alias: Annotated[Text, Field(max_length=200)] | None = None
 
 
 class Corrections(Body):
-    """Fields by name with what is right, and those whose corrections are taken back."""
+    """Corrections of a document's metadata: ``set`` maps fields to values, ``unset`` names the corrections to undo."""
 
     set: Annotated[dict[str, Text], Field(max_length=20)] = Field(default_factory=dict)
     unset: Annotated[list[Text], Field(max_length=20)] = Field(default_factory=list)
 
 
 class PasswordGiven(Body):
-    """Password of a file. It is used once and not stored."""
+    """The password of a file. It is used once and not stored."""
 
     password: Annotated[Text, Field(min_length=1, max_length=500)]
 
 
 class PortsAsked(Body):
-    """Ports of the server's own machine that are asked beside the usual ones."""
+    """Further ports of the server's own machine on which to look for model servers."""
 
     ports: Annotated[list[Annotated[int, Field(ge=1, le=65535)]], Field(max_length=5)] = Field(default_factory=list)
 
 
 class ModelNamed(Body):
-    """An embedder; the one that serves, or the setting, where none is named."""
+    """The embedder to use. By default it is the one in use, else the one in the settings."""
 
     model: Name | None = None
 
 
 class DocumentsChosen(Body):
-    """Documents of the library by name or id; all of them where none is named."""
+    """Documents of the library by name or id. An empty list stands for all documents."""
 
     documents: Names = Field(default_factory=list)
 
 
 class JobsChosen(Body):
-    """Jobs by number, those of a library, or all: one of the three."""
+    """Jobs by number, the jobs of a library, or all jobs. Use exactly one of the three."""
 
     jobs: Annotated[list[Annotated[int, Field(ge=1, lt=2**53)]], Field(max_length=_MANY)] = Field(default_factory=list)
     library: Name | None = None
@@ -249,7 +250,7 @@ class SignIn(Body):
 
 
 class NewSource(Body):
-    """A folder on the server's disk."""
+    """A folder on the server's disk to watch."""
 
     folder: Annotated[Name, Field(min_length=1)]
     poll: bool = False
@@ -259,7 +260,7 @@ class NewSource(Body):
 
 
 class PathsToIndex(Body):
-    """Files, folders and globs on the server's disk."""
+    """Files, folders and globs on the server's disk to index."""
 
     paths: Names
     outline: Literal["auto", "fast", "refined"] | None = None

@@ -29,7 +29,7 @@ _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 CHANGED_RESPONSES: dict[int | str, dict[str, Any]] = {
     412: {"model": Problem, "description": "The resource has changed."}
 }
-"""What the description of a route that heeds ``If-Match`` says of it."""
+"""The description of the response of a route with ``If-Match`` to an outdated version."""
 _RANGE_SET = re.compile(r"bytes\s*=\s*(.+)", re.IGNORECASE | re.DOTALL)
 _RANGE_SPAN = re.compile(r"(\d{0,18})-(\d{0,18})", re.ASCII)
 _RANGES_PER_REPLY = 100  # parts of one answer; a header that asks for more is ignored
@@ -40,7 +40,7 @@ _EVENT_CONTENT: dict[str, Any] = {"text/event-stream": {"schema": {"description"
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": _EVENT_CONTENT, "description": "Server-sent events."}
 }
-"""What the description of a route that streams says of it."""
+"""The description of the responses of a route that can stream events."""
 
 
 def json_response(value: Any, status: int = 200, **headers: str) -> Response:

@@ -35,7 +35,7 @@ ShownDocument = create_model(  # so that new fields of Document are included
 
 
 class DocumentPart(BaseModel):
-    """Part of a list. ``cursor`` asks for the next part and is "" at the end."""
+    """A part of a list. ``cursor`` requests the next part; it is "" at the end of the list."""
 
     documents: list[ShownDocument]  # type: ignore[valid-type]
     total: int
@@ -43,14 +43,17 @@ class DocumentPart(BaseModel):
 
 
 class RemovedDocuments(BaseModel):
-    """``bin`` is the id of their entry, by which they can be restored; "" where they were deleted for good."""
+    """The removed documents. ``bin`` is the id of their entry in the bin, "" if they were deleted for good."""
 
     removed: list[ShownDocument]  # type: ignore[valid-type]
     bin: str
 
 
 class DeletedLibraries(BaseModel):
-    """``conversations_kept`` counts those that were about the library; ``bin`` is the id of its entry, or ""."""
+    """The deleted libraries. ``bin`` is the id of their entry in the bin, "" if they were deleted for good.
+
+    ``conversations_kept`` counts the conversations about them, which stay.
+    """
 
     deleted: list[str]
     conversations_kept: int
@@ -58,7 +61,7 @@ class DeletedLibraries(BaseModel):
 
 
 class Rows(BaseModel):
-    """Every row has its values in the order of ``columns``."""
+    """A table. Each row contains its values in the order of ``columns``."""
 
     columns: list[str]
     rows: list[list[Any]]
@@ -69,13 +72,13 @@ class ClearedHome(BaseModel):
 
 
 class EmptiedBin(BaseModel):
-    """``deleted`` counts the entries."""
+    """The number of deleted entries of the bin."""
 
     deleted: int
 
 
 class RebuildAsked(BaseModel):
-    """``files`` counts them."""
+    """The number of ``files`` that were queued to be indexed again."""
 
     notes: list[Note]
     files: int
@@ -92,7 +95,7 @@ class FileProblem(BaseModel):
 
 
 class IndexingAsked(BaseModel):
-    """``files`` counts those that are asked for; ``problems`` are files that cannot be."""
+    """The number of ``files`` queued for indexing, and the ``problems`` of files that cannot be indexed."""
 
     files: int
     problems: list[FileProblem]
@@ -100,7 +103,7 @@ class IndexingAsked(BaseModel):
 
 
 class ChecksShown(BaseModel):
-    """``ok``: each of ``checks`` is."""
+    """The results of the health checks. ``ok`` is true if all ``checks`` passed."""
 
     model_config = ConfigDict(extra="allow")
     ok: bool
@@ -112,7 +115,7 @@ class JobMade(BaseModel):
 
 
 class BoxesOfQuote(BaseModel):
-    """Each box is left, top, right and bottom in points, or has them as an object."""
+    """The boxes of a quote on a page. A box is left, top, right and bottom in points, as a list or as an object."""
 
     boxes: list[Any]
 
@@ -124,21 +127,21 @@ class HealthState(BaseModel):
 
 
 class Readiness(BaseModel):
-    """``missing`` names parts that do not work, with why."""
+    """The readiness of the server: ``missing`` maps parts that do not work to the reasons."""
 
     ready: bool
     missing: Mapping[str, str] = pydantic.Field(default_factory=dict)
 
 
 class SessionState(BaseModel):
-    """Roles by the ids of libraries; "*" stands for all."""
+    """The caller's roles by library id; "*" stands for all libraries."""
 
     name: str
     grants: Mapping[str, Role]
 
 
 class ShownJob(BaseModel):
-    """``state`` says in words what a job does or waits for."""
+    """A job. ``state`` is a sentence that says what the job does or waits for."""
 
     id: int
     library: str
@@ -175,7 +178,7 @@ class WorkerShown(BaseModel):
 
 
 class JobQueue(BaseModel):
-    """Without a right to all libraries, ``jobs`` alone."""
+    """The queue of jobs. A caller without access to all libraries receives only ``jobs``."""
 
     jobs: list[ShownJob]
     counts: Mapping[str, int] = pydantic.Field(default_factory=dict)
@@ -184,14 +187,14 @@ class JobQueue(BaseModel):
 
 
 class Decided(BaseModel):
-    """Numbers of the jobs that the decision concerned, and what it means for them in words."""
+    """The outcome of a decision about jobs: the numbers of the affected jobs, and a sentence about the outcome."""
 
     jobs: list[int]
     said: Note
 
 
 class ConversationPart(BaseModel):
-    """``next`` is ``before`` of the part that follows, null at the end."""
+    """A part of the list of conversations. ``next`` is the value of ``before`` for the next part, null at the end."""
 
     conversations: list[Conversation]
     next: str | None
@@ -219,7 +222,9 @@ class ModelTest(BaseModel):
 
 
 class SampleState(BaseModel):
-    """``library`` is the sample's name, "" where it is not there; ``offered``: it can be made."""
+    """The sample library. ``library`` is its name, "" if it does not exist. ``offered`` is true if it can be
+    created.
+    """
 
     library: str
     offered: bool
@@ -227,7 +232,7 @@ class SampleState(BaseModel):
 
 
 class CompletionOfOpenAI(BaseModel):
-    """Completion in OpenAI's form. ``sources`` are the pages that the answer rests on."""
+    """A chat completion in OpenAI's form. ``sources`` are the pages on which the answer is based."""
 
     id: str
     object: Literal["chat.completion"]

@@ -68,14 +68,14 @@ async def _receive_files(
     parts = _MultipartFiles(_FileSink(folder, limit), fields)
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= 70:
-        raise Refusal(400, "bad_request", "The multipart body has no boundary.")
+        raise Refusal(400, "bad_request", "The Content-Type header of the upload names no boundary.")
     parser = MultipartParser(boundary, parts.callbacks())
     with closing(parts.sink):
         await _write_stream(request, parser.write, parts.sink)
     if not parts.whole:
         raise Refusal(400, "cut_off", "The upload ended before it was complete.", "Send the request again.")
     if not parts.sink.uploads:
-        raise Refusal(400, "bad_request", "The request contains no file.", "Send parts that have a filename.")
+        raise Refusal(400, "bad_request", "The request contains no file.", "Send each file as a part with a filename.")
     return parts.sink.uploads
 
 
@@ -129,7 +129,7 @@ class _FileSink:
                 413,
                 "too_large",
                 f"A file may have at most {self._most:,} bytes.",
-                "The setting max_upload_size is the limit.",
+                "Raise the setting max_upload_size to allow it.",
             )
         self._file.write(data)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from indexers.jobs.report import IndexReport
 
 _DISK_TOOLS = frozenset({"build_index", "add_documents"})
-"""They read files of the server's disk, which only callers with all rights may name."""
+"""Tools that read files of the server's disk, which only callers with all rights may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class LimitedEngine:
         if len(readable) == 1:
             return readable[0]
         names = ", ".join(item.name for item in readable[:20])
-        raise UsageError("The request does not say which library to use.", f"Name one of these: {names or 'none'}.")
+        raise UsageError("The call does not say which library to use.", f"Name one of these: {names or 'none'}.")
 
     async def writable(self, name: str | None, role: Role = "write") -> Library:
         """Return a library as ``library`` does. Also raise UsageError if the caller lacks the role in it."""
@@ -264,7 +264,9 @@ class LimitedJobs:
         return history
 
     async def list(self, *, library: str | None = None, limit: int = 100) -> JobList:
-        """Return the jobs of one library, or of all libraries that the caller may read, without pauses and workers."""
+        """Return the jobs of one library, or of all libraries that the caller may read. Pauses and workers are left
+        out.
+        """
         limited = self._limited
         libraries = [await limited.library(library)] if library else await limited.readable()
         if not libraries:

@@ -63,7 +63,7 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
     ) -> dict[str, Any]:
         """The documents of a library."""
         if sort not in _ORDERS:
-            raise UsageError(f"sort is '{sort[:50]}'.", f"Choose {', '.join(_ORDERS)}.")
+            raise UsageError(f"'{sort[:50]}' is not a sort order.", f"Choose {', '.join(_ORDERS)}.")
         call = {"library": library, "filter": check_length("filter", filter), "sort": sort}
         start, _ = read_cursor(call, cursor)
         listed = await state.engine.documents.list(library=library or None, where=[filter] if "=" in filter else ())
@@ -305,13 +305,15 @@ def _decode_upload(text: str, encoded: str, limit: int) -> bytes:
     Raise UsageError unless exactly one of text and valid base64 is given and its size is within ``limit``.
     """
     if bool(text) == bool(encoded):
-        raise UsageError("The document has neither text nor data, or both.", "Give text or data.")
+        raise UsageError("The document must have either text or data, not both or neither.", "Give text or data.")
     try:
         data = base64.b64decode(encoded, validate=True) if encoded else text.encode()
     except (binascii.Error, ValueError) as error:
-        raise UsageError("data is no valid base64.", "Encode the file's bytes again.") from error
+        raise UsageError("The field data is not valid base64.", "Encode the file's bytes again.") from error
     if len(data) > limit:
-        raise UsageError(f"A file may have at most {limit:,} bytes.", "The setting max_upload_size is the limit.")
+        raise UsageError(
+            f"A file may have at most {limit:,} bytes.", "The setting max_upload_size of the server is the limit."
+        )
     return data
 
 

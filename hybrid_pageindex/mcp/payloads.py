@@ -21,7 +21,7 @@ from indexers.assembly.flags import CAPTION
 from retrievers.reason.board import pictured, unlabelled
 
 ANSWER_TOKENS = 5000  # tokens of one answer
-_FRAME = 250  # of these, for what stands around the items
+_FRAME = 250  # tokens for everything around the items
 _WIDE = 0x2E80  # from here on mostly Chinese, Japanese and Korean
 _PATH = " › "
 _LINE_LENGTH = 200  # characters of a one-line relevance
@@ -319,7 +319,9 @@ def page_payload(read: PageRead, text: str, *, seen: bool = False) -> dict[str, 
 
 
 def _missing_figures(text: str) -> str:
-    """Return a note where figures of a chart stand without their labels, or a caption names a figure."""
+    """Return a note if figures of a chart stand in the text without their labels, or a caption names a figure;
+    else "".
+    """
     if unlabelled(text):
         return "figures of a chart stand apart from their labels: format=both shows the page"
     return (

@@ -245,7 +245,7 @@ async def _read_outlines(
             )
         ]
     if not question or node:
-        raise UsageError("Neither a document nor a question was passed.", "A node needs its document, too.")
+        raise UsageError("Pass a document, a question, or both.", "A node was passed without its document.")
     return await state.engine.outlines(question, library=library or None, depth=depth)
 
 

@@ -47,7 +47,7 @@ Every answer's next lists the calls worth making; a cursor continues the same ca
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
 _AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
 _WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library", "upload_document"})
-_READING_ACTIONS = (None, "list", "show")  # of the tool jobs
+_READING_ACTIONS = (None, "list", "show")  # actions of the tool ``jobs`` that change nothing
 _WAITING_TOOLS = (
     "get_index",
     "build_index",
@@ -94,7 +94,7 @@ def build_server(
         version=__version__,
         lifespan=lifespan,
         middleware=[Heartbeat(), _Calls(turn, engine, bounded), _Lists(read_only=access.read_only, limited=limited)],
-        mask_error_details=True,  # of errors that are not ours
+        mask_error_details=True,  # hides the details of unexpected errors
         dereference_schemas=False,
     )
     register_search_tools(server, state)
@@ -155,9 +155,9 @@ class _Calls(Middleware):
             library = await self._library_id(arguments.get("library"))
             add = self._engine.admin.audit.add
             await asyncio.to_thread(lambda: add(caller, tool, library, subject[:2000], outcome))
-        except ReadOnlyError:  # which has refused what was asked, too
+        except ReadOnlyError:  # a read-only home has refused the call as well
             return
-        except PageIndexError as error:  # what was done is done: the log says that it could not be kept
+        except PageIndexError as error:  # the change is made, so the failure to record it is only logged
             logging.getLogger(__name__).error("%s by %s (%d): %s", tool, caller, outcome, error)
 
     async def _library_id(self, name: Any) -> str:

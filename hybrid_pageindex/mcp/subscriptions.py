@@ -30,7 +30,7 @@ from hybrid_pageindex.mcp.state import ToolState
 
 _LISTED = 100  # documents of one part of a list
 _RETRY_SECONDS = 1.0
-_MAX_WATCHES = 1000  # of one server
+_MAX_WATCHES = 1000  # maximum subscriptions of one server
 _RESOURCE_NOT_FOUND = -32002  # until the revision of 2026, which has -32602
 Notify = Callable[[], Awaitable[None]]
 
@@ -126,7 +126,7 @@ def _refuse_cursors(handlers: Any, method: str) -> None:
 
     async def handle(ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None) -> Any:
         if params is not None and params.cursor:
-            raise MCPError(mcp_types.INVALID_PARAMS, "Invalid cursor: this list has one part.")
+            raise MCPError(mcp_types.INVALID_PARAMS, "Invalid cursor: this list is not divided into parts")
         return await whole(ctx, params)
 
     handlers.add_request_handler(method, mcp_types.PaginatedRequestParams, handle)
@@ -215,7 +215,9 @@ class Subscriptions:
     def add(self, key: Hashable, library: str, document: Document, notify: Notify) -> None:
         """Subscribe to a document. Raise MCPError if the server has too many subscriptions."""
         if len(self._watches) >= _MAX_WATCHES and key not in self._watches:
-            raise MCPError(mcp_types.INTERNAL_ERROR, f"This server watches {_MAX_WATCHES} resources at most.")
+            raise MCPError(
+                mcp_types.INTERNAL_ERROR, f"This server allows at most {_MAX_WATCHES} subscriptions at once."
+            )
         self._watches[key] = _Watch(library, document, notify)
         self._moved.set()
 

@@ -38,12 +38,12 @@ from hybrid_pageindex.mcp.server import build_server
 
 SESSION_HEADER = "mcp-session-id"
 MCP_PATH = "/mcp"
-_MOST_BYTES = 4 * 2**20  # of one request
+_MOST_BYTES = 4 * 2**20  # maximum bytes of one request
 _CONNECTIONS = 256  # at once; one more is answered 503
 _SESSIONS = 1000  # at once, some 40 kB each; more than there are connections
 _IDLE = 1800.0  # seconds after which a session ends on which nothing is asked
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "POST")
-_REQUEST_HEADERS = (  # that a web page may send
+_REQUEST_HEADERS = (  # headers that a web page may send
     "Accept", "Authorization", "Content-Type", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version",
     "Mcp-Session-Id",
 )  # fmt: skip
@@ -97,8 +97,8 @@ def endable_stdin() -> Iterator[EndableInput]:
     standard = sys.stdin
     if standard is None:
         raise UsageError(
-            "The server has no standard input to receive requests on.",
-            "Let an MCP client start the server, or use --http.",
+            "The server cannot receive requests, because it was started without standard input.",
+            "Have an MCP client start the server, or use --http.",
         )
     source = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -299,7 +299,7 @@ class SessionLimit:
             await self._app(scope, receive, send)
             return
         session = Headers(scope=scope).get(SESSION_HEADER)
-        if session is not None and session not in self._in_flight:  # none of ours: the application says so
+        if session is not None and session not in self._in_flight:  # an unknown session: the application answers
             await self._app(scope, receive, send)
             return
 

@@ -28,13 +28,14 @@ class ChunkSize:
     def __post_init__(self) -> None:
         if not 0 <= self.chunk_overlap < self.chunk_least <= self.chunk_most:
             raise UsageError(
-                f"Chunks of {self.chunk_least} to {self.chunk_most} characters cannot overlap by {self.chunk_overlap}.",
+                f"Chunks of {self.chunk_least} to {self.chunk_most} characters cannot overlap by "
+                f"{self.chunk_overlap} characters.",
                 "Choose chunk_overlap below chunk_least, and chunk_least not above chunk_most.",
             )
 
     @property
     def policy(self) -> str:
-        """Return the chunk policy for stored contents.
+        """Return a short text that identifies these chunk sizes and the rules. It is stored with each document.
 
         For the default sizes it is only the version of the rules.
         """

@@ -38,8 +38,8 @@ from indexers.outline.quality import KEY, quality
 from indexers.outline.tree import TreeLimits, estimated_tree
 
 _STEP = 1.25
-_FIRST = 0.6  # of a step: a size that far from body text is another one
-_MOST_STEPS = 4  # what seems larger is often a picture
+_FIRST = 0.6  # share of a step: a font size that differs more from body text is another step
+_MOST_STEPS = 4  # larger letters are often a picture
 _LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
 
 
@@ -62,7 +62,10 @@ def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
 
 
 def _usual(lines: Sequence[Line]) -> float:
-    """Return the font size in points of most text: the middle of the most common step from the median."""
+    """Return the most common font size in points, rounded like the other sizes.
+
+    Sizes are grouped in steps from the median; the result is the middle of the most common step.
+    """
     median, left = 0.0, sum(len(line.text) for line in lines) / 2
     for line in sorted(lines, key=lambda line: line.size):
         left -= len(line.text)
@@ -174,7 +177,7 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
 
 
 def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[Note]:
-    """Return the warnings about pages without text. ``vlm`` names the vision model that was used, if any."""
+    """Return the warnings about pages without text. ``vlm`` is the name of the vision model, "" if none was used."""
     unread = [page.number for page in pages if page.needs_ocr]
     by_ocr = [page for page in pages if page.ocr and page.text and not page.read_by_model]
     read = [page.number for page in by_ocr if page.width]

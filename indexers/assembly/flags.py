@@ -79,7 +79,7 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
 def _is_prompted(text: str) -> bool:
     """Return whether a line of a listing is a command.
 
-    In code, text after "#", "%" and ">" is something else.
+    In code, the signs "#", "%" and ">" do not mark a command.
     """
     return text.lstrip()[:1] not in "#%>" and is_command(text, listing=True)
 
@@ -103,7 +103,7 @@ def _has_code(lines: Sequence[Line]) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    ends = text.rstrip()[-1:] in _CODE_ENDS  # which is seen at once, and few lines do
+    ends = text.rstrip()[-1:] in _CODE_ENDS  # checked first, because it is fast and few lines pass
     return bool((ends and _CODE_LINE.match(text)) or _CODE_SIGN.search(text))
 
 
@@ -119,7 +119,7 @@ def _has_config(lines: Sequence[Line]) -> bool:
     return False
 
 
-_MOST = 6  # of one section
+_MOST = 6  # maximum gaps of one section
 # What texts hold that leave something open, in small letters: most pages have none, which is seen at once.
 _OPEN_SIGNS = ("tbd", "tba", "tbc", "to be ", "to\nbe ", "to be\n", "[●", "[•", "[*", "[__", "[insert", "[to", "[x",
                "festzulegen", "déterminer", "compléter", "determinar", "待")  # fmt: skip
@@ -156,9 +156,9 @@ _CAPTION = r"(?P<word>[TtFf](?i:able|igure|ig\.))\s{1,2}(?P<number>\d{1,2}(?:[.-
 _CAPTION_NAMED = re.compile(rf"\b{_CAPTION}")
 _CAPTION_BEGINS = re.compile(rf"^[^\w\n]{{0,4}}{_CAPTION}{_HEADS}", re.MULTILINE)
 _TABLE_BELOW = re.compile(r"\b(?:the\s+)?(?:following\s+table|table\s+below)\b|下表", re.IGNORECASE)
-_CAPTIONS = 2  # of one kind at least, before one that lacks is missed
+_CAPTIONS = 2  # minimum captions of a kind before a missing one is reported
 _BEFORE, _QUOTE = 45, 60  # characters
-_ALONE = ":([–—|\n"  # and nothing at all
+_ALONE = ":([–—|\n"  # signs that may precede a reference that stands alone
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
@@ -183,7 +183,7 @@ def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[
 
 
 def gaps_warning(sections: Sequence[Section]) -> list[Note]:
-    """Return one line that summarises the gaps of a document, [] if there are none."""
+    """Return a list with one line that summarises the gaps of a document, or an empty list if it has no gaps."""
     gaps = [gap for section in sections for gap in section.gaps]
     if not gaps:
         return []
@@ -193,7 +193,7 @@ def gaps_warning(sections: Sequence[Section]) -> list[Note]:
 
 
 def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (page from 1, text) for the pages that contain one of the signs."""
+    """Return (page from 1, text) for the pages that contain one of the signs of a gap."""
     both = enumerate(zip(texts, small, strict=True), 1)
     return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
 
@@ -213,7 +213,7 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Not
 
 
 def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
-    """Return the numbers of parts whose headings have no words."""
+    """Return the numbers of parts whose heading is only a number, without words."""
     titles = (_TITLE_BARE.match(section.title) for section in sections)
     lines = [match for text in texts for match in _PART_BARE.finditer(text)]
     return {part_number(match["number"]) for match in (*filter(None, titles), *lines)} | {
@@ -243,7 +243,7 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
             number = part_number(match["number"])
             if len(numbers) < _CAPTIONS or number in numbers or _ELSEWHERE.match(text, match.end()):
                 continue
-            if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
+            if _role(pages[page - 1], match.start()) != "table":  # a table cell may refer to another document
                 name = f"{_caption_kind(match).capitalize()} {match['number']}"
                 yield page, match.start(), Note("gap.caption", caption=name, page=page)
 

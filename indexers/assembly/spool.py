@@ -25,7 +25,7 @@ _FIELDS = attrgetter(*(field.name for field in fields(Line)))
 
 @dataclass(frozen=True, slots=True)
 class PageTerms:
-    """Term counts of one page, and its length in words without numbers.
+    """The term counts of one page, and its length in words without numbers.
 
     hashes: uint32 (n,). counts: uint32 (n,). Dictionaries of a long document would need ten times the memory of arrays.
     """
@@ -46,7 +46,7 @@ class PageTerms:
 
 
 class TermsByPage(Sequence[Mapping[int, int]]):
-    """``{term hash: count}`` of every page, made on access."""
+    """The term counts of every page as ``{term hash: count}``, created when they are read."""
 
     def __init__(self, terms: Sequence[PageTerms]) -> None:
         self._terms = terms
@@ -70,7 +70,7 @@ class TermsByPage(Sequence[Mapping[int, int]]):
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """A parsed page range; ``info`` is set only in the first range."""
+    """The parsed form of a range of pages. ``info`` is set only in the first range of a file."""
 
     pages: list[ParsedPage]
     terms: list[PageTerms]

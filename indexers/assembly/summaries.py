@@ -91,7 +91,7 @@ def find_furniture(texts: Sequence[str]) -> frozenset[str]:
 def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> list[list[_Sentence]]:
     """Return the best sentences of each section and its children.
 
-    Children come after their parents, so the loop goes backwards.
+    Children come after their parents in the list, so the loop goes backwards.
     """
     gathered = [list(best) for best in own]
     place = {section.node_id: at for at, section in enumerate(sections)}

@@ -120,7 +120,7 @@ def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
 
 
 def _goes_on(before: Line, line: Line, body: float) -> bool:
-    """Return whether a line belongs to the block of the previous line.
+    """Return whether a line continues the block of the previous line.
 
     It has the same style and is directly below or beside it.
     """

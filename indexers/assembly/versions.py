@@ -1,4 +1,4 @@
-"""Versions of the contents made by this pipeline, and lookup of stored versions."""
+"""Versions of the parsed documents that this pipeline makes, and lookup of stored versions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def card_of(file: Path, content: IndexedContent) -> Card:
 
 
 class StoredContents:
-    """Lookup of stored contents.
+    """Lookup of parsed documents in the catalog.
 
     ``ocr`` returns the OCR engines when needed; ``chunks`` is the chunk size of this run.
     """
@@ -44,7 +44,7 @@ class StoredContents:
         self._catalog, self.ocr, self._chunks = catalog, ocr, chunks
 
     def target_version(self, file: Path, sha256: str) -> ContentVersion:
-        """Return the version that this run makes of a file's bytes without models."""
+        """Return the version that this run gives to a file's bytes, before models improve the document."""
         return self.of_format(sha256, format_of(file))
 
     def of_format(self, sha256: str, format: Format) -> ContentVersion:
@@ -54,8 +54,8 @@ class StoredContents:
     def serves(self, stored: StoredVersion, target: ContentVersion, unread: bool | None = None) -> bool:
         """Return whether a stored version is as good as the one that this run makes without models.
 
-        Without OCR every version is; with OCR, one whose pages are all readable or were read in these languages.
-        ``unread`` tells whether pages are unread, None if unknown.
+        Without OCR every version is. With OCR, a version is as good if all its pages are readable or were read in these
+        languages. ``unread`` is True if pages are unread, None if unknown.
         """
         version = stored.version
         if not version.made_as(target):
@@ -70,9 +70,9 @@ class StoredContents:
             return bool(snapshot.unread(content_id))
 
     def best(self, target: ContentVersion, tags: Mapping[Kind, str] = {}) -> StoredVersion | None:
-        """Return a usable stored version, preferably one improved by these models.
+        """Return a stored version that can be used, preferably one that these models have improved.
 
-        If ``target`` has a refined tree, only versions with that tree are usable.
+        If ``target`` has a refined tree, only versions with that tree can be used.
         """
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.versions(target.sha256)
@@ -88,14 +88,14 @@ class StoredContents:
         return read_card(file.name, json.loads(metadata), title, [page.text for page in pages])
 
     def encrypted(self, content_id: str) -> bool:
-        """Return whether the stored content needed a password."""
+        """Return whether a password was needed to read the stored document."""
         with self._catalog.snapshot() as snapshot:
             _, metadata = snapshot.title_and_metadata(content_id)
         return "encryption" in json.loads(metadata)
 
 
 def _most_made(stored: StoredVersion) -> tuple[bool, bool, bool, int, str]:
-    """Return a sort key by what was done to a stored version, results of rules first."""
+    """Return a sort key for stored versions. Versions with less work of models come first."""
     version = stored.version
     improved, refined = bool(version.llm or version.vlm), bool(version.outline)
     return improved, refined, bool(version.ocr), int(version.ocr_pages or 0), stored.content_id

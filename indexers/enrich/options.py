@@ -129,7 +129,7 @@ def passed_over(
         try:
             image = drawn(sheet).result()
             if not isinstance(image, bytes):
-                raise TypeError(f"a contact sheet was drawn as {type(image).__name__}")
+                raise TypeError(f"drawing a contact sheet returned {type(image).__name__} instead of an image")
             skipped |= set(_look_at_sheet(session, title, sheet, image).skip).intersection(sheet)
         except (ChatError, DocumentError):
             continue  # its pages are then described one by one, which reports any error
@@ -163,7 +163,7 @@ _READING = (
     "headings-check", "headings-contents", "headings-place", "headings-read", "section-summaries",
     "document-description",
 )  # fmt: skip
-_VERSION = "1"  # of the results made from replies: a new version makes all documents be improved again
+_VERSION = "1"  # version of the code that uses replies; with a new version all documents are improved again
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def place_of_page(title: str, pages: Sequence[Page], sections: Sequence[Section]
 
 
 def _begins(page: Page, sections: Sequence[Section]) -> str:
-    """Return the title that begins on a page, else the page's first line."""
+    """Return the title of the section that begins on a page, else the page's first line."""
     titled = [section.title for section in sections if section.start_page == page.number and not section.synthetic]
     first = next((line for line in page.text.splitlines() if line.strip()), "")
     return _short_title(titled[0] if titled else first)
@@ -92,7 +92,7 @@ Drawn = Callable[[int], "Future[object]"]
 
 
 class Correction(BaseModel):
-    """Text of a scan and what its picture shows instead."""
+    """A passage of a scan's text, and the text that the picture shows instead."""
 
     written: str
     shown: str
@@ -199,7 +199,9 @@ class _RefusedError(Exception):
 
 
 class _Ahead:
-    """A few pages drawn while the model works on the pages before them, to limit memory."""
+    """A few page images, drawn in advance while the model works on earlier pages. Their number is limited to save
+    memory.
+    """
 
     def __init__(self, drawn: Drawn, numbers: Sequence[int]) -> None:
         self._drawn, self._waiting = drawn, deque(numbers)
@@ -254,7 +256,7 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
     """
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
-        raise TypeError(f"a page was drawn as {type(images).__name__}")
+        raise TypeError(f"drawing a page returned {type(images).__name__} instead of images")
     text = cut(page.visible, _TEXT_TOKENS)
     place = chosen.place
     request = _TEXT_REQUEST if _textless(page) else _SCAN_REQUEST if chosen.scan else _PLAIN_REQUEST

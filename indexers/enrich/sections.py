@@ -37,9 +37,9 @@ _ANNOUNCES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A section prepared for a model. ``at`` is its position; ``short`` is its summary if it needs no call.
+    """A section prepared for a model. ``at`` is its position. ``short`` is a summary without a model, "" for none.
 
-    ``needs_model`` is True if a call is needed; if ``short`` is set too, only for gaps.
+    ``needs_model`` is True if a call is needed. If ``short`` is set too, the call only looks for gaps.
     """
 
     at: int
@@ -318,8 +318,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(]?[^\Wa-z_])|(?<=[。！？])")
 def compose(sections: Sequence[Section], pages: Sequence[Page], described: Collection[int]) -> tuple[Section, ...]:
     """Build section summaries from the first sentences of their pages' summaries.
 
-    At least half of a section's whole pages must be described; other sections keep their summaries. Pages that two
-    sections share do not count.
+    A section keeps its summary unless at least half of its pages are described. Pages that two sections share do not
+    count.
     """
     return tuple(_composed(section, pages, described) for section in sections)
 

@@ -72,7 +72,7 @@ def rebuilt(
     models: Mapping[str, Any],
     size: ChunkSize,
 ) -> IndexedContent:
-    """Return the content rebuilt with new pages and sections.
+    """Return the document rebuilt with new pages and sections.
 
     ``notes`` are added to the warnings; warnings about pages without text are renewed. ``moot`` is a warning with
     advice on reading pages without text; it is removed if every page has text.
@@ -115,7 +115,7 @@ T = TypeVar("T")
 Pages = tuple[Page, ...]
 Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
-"""The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
+"""A callback with the stage, and how many of how many pages are done. Both are 0 if the stage counts no pages."""
 _IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
 _REASONS = 3  # for pages that failed, that are named
 
@@ -135,7 +135,7 @@ class Sight(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Enrichment:
-    """The result of improving a document. ``content`` is None if nothing was added.
+    """The result of improving a document. ``content`` is the improved document, None if nothing was added.
 
     ``partly`` is a hash of an incomplete result, "" if all steps succeeded.
     """
@@ -153,7 +153,7 @@ class _StepOutcome(Generic[T]):
     done: int
     failed: int
     notes: Sequence[Note] = ()
-    refused: int = 0  # of those that failed, which another run would not change
+    refused: int = 0  # failed pages that another run would not change
 
 
 class _RunModel:
@@ -201,7 +201,7 @@ class Enricher:
 
     @property
     def asks(self) -> bool:
-        """Return whether at least one model still answers."""
+        """Return whether at least one model can still be called."""
         return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[Note]:
@@ -288,7 +288,7 @@ class Enricher:
 
 
 class _Work:
-    """The steps of one document."""
+    """The steps that improve one document."""
 
     def __init__(self, models: Mapping[Kind, _RunModel], stopped: threading.Event) -> None:
         self._models, self._stopped = models, stopped

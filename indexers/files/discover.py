@@ -103,7 +103,7 @@ def left_out(endings: Counter[str]) -> Note:
 
 
 def _nothing(endings: Counter[str]) -> str:
-    """Return the reason why a folder has nothing to index."""
+    """Return the reason why no file of a folder can be indexed."""
     if not endings:
         looked = sorted(f"*{suffix}" for format in formats() for suffix in format.suffixes)
         return f"no documents in this folder (looked for {', '.join(looked)})."

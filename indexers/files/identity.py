@@ -91,7 +91,7 @@ class UnchangedFiles:
         return self._versions.get(document.content_id)
 
     def is_unchanged(self, file: Path, document: Document) -> bool:
-        """Return whether a file is surely unchanged since its document was made, without reading it."""
+        """Return whether a file is certainly unchanged since it was indexed, without reading it."""
         stored, stamp = self.version(document), self._stamps.get(document.doc_id)
         if document.error or stored is None or stamp is None:
             return False

@@ -25,11 +25,11 @@ _CHUNK = 2**20
 
 
 def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) -> tuple[FileStamp, str]:
-    """Return a file's stamp and the SHA-256 of its bytes, which may be ``at`` another path.
+    """Return a file's stamp (size and times) and the SHA-256 of its bytes. The bytes may be ``at`` another path.
 
-    The hash also covers pictures in the folder that the file shows; the stamp of a file that may show pictures does not
-    prove that it is unchanged. Later readers compare the hash, so only this function checks ``reach``. Raise
-    DocumentError if it cannot be read or is out of reach, ChangedError if it keeps changing.
+    The hash also covers pictures in the same folder that the file shows. The stamp of such a file does not prove that
+    it is unchanged. Later readers compare the hash, so only this function checks ``reach``. Raise DocumentError if the
+    file cannot be read or is out of reach, ChangedError if it keeps changing.
     """
     began = time.time()
     reach = reach if at in (None, file) else None  # otherwise its bytes are stored in the home

@@ -50,7 +50,7 @@ def file_system(point: str) -> str:
 
 
 def remote(folder: Path) -> bool:
-    """Return whether a folder is on a file system without events for changes by other machines.
+    """Return whether a folder is on a file system that does not report changes by other machines.
 
     This is known only on Linux.
     """

@@ -39,7 +39,7 @@ class FileSign(NamedTuple):
 
 
 class Stillness:
-    """Detects files that have not changed for some seconds, independent of the system clock."""
+    """A detector of files that have not changed for some seconds. It does not depend on the system clock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -213,7 +213,7 @@ _SOURCES_EVERY = 1.0  # seconds: any process may add or remove a source
 _PATIENCE = 5.0  # seconds to wait for threads to end
 
 Act = Callable[[Source, Findings], None]
-"""What is done with findings, in the thread of their source; the next look waits for it."""
+"""A callback for findings, called in the thread of their source. The next scan waits for it."""
 
 
 def watch(

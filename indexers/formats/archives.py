@@ -66,7 +66,9 @@ def _zip_entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.Zip
     entries = [entry for entry in package.entries if not entry.is_dir()]
     package.close()
     if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
-        raise PasswordError("the file is encrypted.", "Unpack the archive and index the folder.", file=path)
+        raise PasswordError(
+            "all files in the archive are encrypted.", "Unpack the archive and index the folder.", file=path
+        )
     named = [_unicode_name(entry) for entry in entries]
     names = [name or entry.filename for name, entry in zip(named, entries, strict=True)]
     unmarked = [at for at, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and _HIGH.search(names[at])
@@ -95,7 +97,7 @@ def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
             while piece := file.read(_PIECE):
                 yield piece
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError, RuntimeError) as error:
-        raise DocumentError(f"the file is damaged: it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the archive is damaged, so it cannot be unpacked ({error}).") from error
 
 
 def decode_names(names: list[str]) -> list[str]:
@@ -139,7 +141,7 @@ def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_TAR_PIECE):
             yield piece
     except _DAMAGED as error:
-        raise DocumentError(f"the file is damaged: it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the archive is damaged, so it cannot be unpacked ({error}).") from error
 
 
 def _decode_name(name: str) -> str:
@@ -208,4 +210,4 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
         except LimitError:
             raise
         except _DAMAGED as error:
-            raise BrokenFileError(f"the file is damaged: it cannot be unpacked ({error}).", file=path) from error
+            raise BrokenFileError(f"the archive is damaged, so it cannot be unpacked ({error}).", file=path) from error

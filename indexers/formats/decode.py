@@ -226,7 +226,9 @@ def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
 
 
 def _fits(text: str, data: bytes, codec: str) -> bool:
-    """Return whether a text fits its label: no Chinese letters in Latin words, no long runs of accents."""
+    """Return whether a text looks right in its declared encoding: no Chinese letters in Latin words, no long runs of
+    accents.
+    """
     if codec in ("cp1252", "iso8859-15", "cp1254"):
         return mean_run(data) < _TOGETHER[1]
     wide = len(_WIDE.findall(text))
@@ -253,7 +255,7 @@ def _unlabelled(data: bytes, label: str) -> tuple[str, list[str]]:
 
 
 def _replaced(data: bytes, codec: str, warnings: list[str]) -> tuple[str, list[str]]:
-    """Decode with U+FFFD for invalid bytes, and add a warning with their number."""
+    """Decode bytes with U+FFFD in place of invalid ones, and add a warning with the number of invalid bytes."""
     text = data.decode(codec, "replace")
     if count := text.count("\ufffd"):
         warnings = [*warnings, f"bytes that are not {encoding_name(codec)} were replaced by {count:,} U+FFFD"]
@@ -301,10 +303,10 @@ def mean_run(data: bytes) -> float:
 
 
 def _wide(data: bytes, sure: bool) -> str:
-    """Return the UTF-16 or UTF-32 codec of bytes without a mark, "" for other text. The letters must be of one script.
+    """Return the UTF-16 or UTF-32 codec of bytes without a byte order mark, "" for other text.
 
-    ``sure``: the bytes include some that no other text has. Otherwise only kana distinguish UTF-16 from older Chinese
-    encodings.
+    The letters must be of one script. With ``sure`` the bytes must include some that occur in no other encoding.
+    Otherwise only kana distinguish UTF-16 from older Chinese encodings.
     """
     if len(data) < _MIN_WIDE or (not sure and (len(data) % 2 or data.isascii())):
         return ""
@@ -337,7 +339,7 @@ def _by_zeros(data: bytes) -> str:
 
 
 def _decodes(data: bytes, codec: str, unit: int) -> bool:
-    """Return whether bytes are valid text in an encoding, with assigned characters only."""
+    """Return whether bytes are valid text in an encoding and contain only assigned characters."""
     try:
         text = data[: len(data) // unit * unit].decode(codec)
     except UnicodeDecodeError as error:

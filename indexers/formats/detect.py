@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
         for kind, title in (("7z", "7z"), ("rar", "RAR"), ("zstd", "Zstandard"), ("cab", "Cabinet"))
     },
 }  # fmt: skip
-"""What is told, and not read: the error, what it says, and what to do."""
+"""Formats that are recognised but not read: the error, its message and its advice."""
 
 
 def detect(path: Path, named: str) -> str:
@@ -136,10 +136,7 @@ def _ole(path: Path) -> str:
 
 
 def _encryption(file: Any) -> str:
-    """Return the kind of encryption of an office package:
-
-    "encrypted", that is with a password, unless it says otherwise.
-    """
+    """Return "encrypted" for an office package with a password, or the kind of encryption that the package names."""
     if any("DRMEncrypted" in part for name in file.listdir() for part in name):
         return "protected by rights"
     if file.exists("EncryptionInfo"):

@@ -72,9 +72,9 @@ class Drawing:
 class PictureOptions:
     """Options for an image of pages for a person.
 
-    ``side`` is the maximum of pixels on the longer side, ``most_bytes`` of the file size (JPEG only); 0: no limit.
-    ``clip`` is the part of a single page to draw, None for all of it. ``title`` is written in a strip above it, and
-    ``titles`` above the pages of a contact sheet in place of their numbers.
+    ``side`` is the maximum number of pixels on the longer side, ``most_bytes`` the maximum file size (JPEG only); 0
+    means no limit. ``clip`` is the part of a single page to draw, None for all of it. ``title`` is written in a strip
+    above it, and ``titles`` above the pages of a contact sheet in place of their numbers.
     """
 
     dpi: int = 150
@@ -121,7 +121,9 @@ class Member:
 
 
 Members = Callable[[Path, ParseLimits], Iterator[Member]]
-"""Lists what a file holds. Raises DocumentError where it cannot be opened, LimitError where it holds too much."""
+"""A function that lists the files inside a file. It raises DocumentError if the file cannot be opened, LimitError if it
+contains too much.
+"""
 
 
 def clean_name(name: str) -> str:
@@ -216,15 +218,14 @@ class Format:
     """A file format.
 
     ``name`` is stored with documents, ``title`` is used in messages. ``suffixes`` are lower-case with the dot;
-    ``sniff`` recognises a file by its first 1,024 bytes. With a higher ``version`` its files are indexed again.
-    ``open`` takes path, password and limits, and raises DocumentError for another or a damaged file.
-    ``needs_whole_file``: the whole file must be parsed for any page. ``limits`` are the ParseLimits that its reader
-    checks itself.
+    ``sniff`` recognises a file by its first 1,024 bytes. Files are indexed again when ``version`` increases. ``open``
+    takes path, password and limits, and raises DocumentError for another or a damaged file. ``needs_whole_file`` means
+    that the whole file must be parsed for any page. ``limits`` are the ParseLimits that its reader checks itself.
     ``place`` is the word for a numbered position: page, slide, sheet, lines, …. ``members`` lists embedded files, which
     become separate documents; None if there are none. ``embeds`` is a fast test for embedded files; None if there is no
-    such test. ``may_have_pictures``: its pages may show pictures beside their text. ``reads_siblings``: a file shows
-    other files of its folder. ``office_prints``: LibreOffice can print its pages. ``bytes_are_text``: a small file has
-    little text.
+    such test. ``may_have_pictures`` means that its pages may show pictures beside their text, ``reads_siblings`` that a
+    file shows other files of its folder, ``office_prints`` that LibreOffice can print its pages, and ``bytes_are_text``
+    that a small file has little text.
 
     The rest is None for formats without page images. ``look`` describes the drawings on pages, ``draw`` returns images
     of a page for a model, ``show`` one image of one or several pages, ``layout`` the positions of words. ``regions``

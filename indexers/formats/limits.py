@@ -16,14 +16,13 @@ from hybrid_core.types.documents import ParsedPage
 class ParseLimits:
     """Limits on reading a file; each is also a setting.
 
-    Above the first two the file is refused, above others less is read.
-
-    ``max_objects``: entries of the cross-reference table. ``max_page_lines``, ``max_page_characters``: a page with more
-    has no text, with a warning. ``seconds_per_page``: computing time; up to MAX_SLOW_PAGES pages may exceed it.
-    ``max_bookmarks``: with more, or nested deeper than MAX_BOOKMARK_DEPTH, all are ignored. ``max_entries``,
-    ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their uncompressed size. ``max_nesting``: depth of
-    nested containers. ``hidden_text``: "mark" text that is not visible on the page, or "leave_out". ``max_cells``:
-    cells of a sheet, including empty ones in between. ``max_pixels``: pixels of a picture.
+    Above the first two limits the file is refused. Above the others, less of it is read. ``max_objects`` counts entries
+    of the cross-reference table. A page above ``max_page_lines`` or ``max_page_characters`` has no text, with a
+    warning. ``seconds_per_page`` is computing time; up to MAX_SLOW_PAGES pages may exceed it. Above ``max_bookmarks``,
+    or nested deeper than MAX_BOOKMARK_DEPTH, all bookmarks are ignored. ``max_entries`` and ``max_expanded_bytes``
+    count files in a package (DOCX, EPUB …) and their uncompressed size. ``max_nesting`` is the depth of nested
+    containers. ``hidden_text`` is "mark" to mark text that is not visible on the page, or "leave_out". ``max_cells``
+    counts the cells of a sheet, including empty ones in between. ``max_pixels`` counts the pixels of a picture.
     """
 
     max_pages: int = 50_000

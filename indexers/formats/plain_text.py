@@ -60,9 +60,7 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BrokenFileError(
-            f"the file is damaged: it is not JSON, as a notebook must be ({error}).", file=path
-        ) from error
+        raise BrokenFileError(f"the file is damaged: a notebook must be valid JSON ({error}).", file=path) from error
     sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None  # version 3 and older
     cells = (
         sheets[0].get("cells")

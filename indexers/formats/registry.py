@@ -94,7 +94,10 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
 
 
 def _detect_format(path: Path) -> str:
-    """Return the format by ``detect``, "" for suffixes of other packages' formats, which decide themselves."""
+    """Return the name of a file's format as ``detect`` recognises it.
+
+    Return "" if the suffix belongs to a format of another package, which then recognises its files itself.
+    """
     named = of_suffix(path.suffix)
     if named is not None and named not in FORMATS:
         return ""
@@ -144,10 +147,10 @@ def _called(entry: EntryPoint) -> str:
 
 def _check_format(format: object, others: list[Format]) -> Format:
     if not isinstance(format, Format):
-        raise TypeError(f"it is a {type(format).__name__} and no Format")
+        raise TypeError(f"its entry point must be a Format, but is a {type(format).__name__}")
     for other in others:
         if other.name == format.name or set(other.suffixes) & set(format.suffixes):
-            raise ValueError(f"its name or a suffix of it is that of {other.title}")
+            raise ValueError(f"its name or one of its suffixes is already used by the format {other.title}")
     if not all(suffix.startswith(".") and suffix == suffix.lower() for suffix in format.suffixes):
-        raise ValueError("suffixes begin with a dot and are in small letters")
+        raise ValueError("suffixes must begin with a dot and be in small letters")
     return format

@@ -32,7 +32,7 @@ def read_subtitles(path: Path, limits: ParseLimits) -> Flow:
     cues = _script_cues(text) if _SCRIPT.search(text[:2_000]) is not None else _read_cues(text)
     blocks = list(_sentences(cues))
     if not blocks and not text.lstrip("\ufeff").startswith("WEBVTT"):
-        raise DocumentError("not subtitles (no line in it says from when to when).", file=path)
+        raise DocumentError("not a subtitle file (no line has a start and an end time).", file=path)
     return Flow(iter([Part(blocks)]), {}, warnings)
 
 

@@ -191,7 +191,7 @@ def page_layout(
     limits: ParseLimits,
     pictures: Sequence[Illustration] = (),
 ) -> PageLayout:
-    """Return the layout of a page of the original file, or of the drawing of its text and pictures."""
+    """Return the layout of a page: of the original file if it has page images, else of the drawn text and pictures."""
     format = None if path is None else format_of(path)
     if path is not None and format is not None and format.layout is not None:
         return format.layout(path, password, number, lines, limits)

@@ -319,7 +319,7 @@ class MarkedFile:
 
 
 def _begun(places: Sequence[str]) -> Places:
-    """Return the lines at which a new place begins."""
+    """Return the lines at which a new place (such as a slide or a paragraph) begins."""
     places_begun: list[tuple[int, str]] = []
     for line, place in enumerate(places):
         if place and (not places_begun or place != places_begun[-1][1]):

@@ -1,6 +1,6 @@
 """Batches of small files, which are read with one message to a worker and published in one transaction.
 
-Only new contents of plain formats are batched. Every other file, and every file that fails, is processed alone, so that
+Only new files of plain formats are batched. Every other file, and every file that fails, is processed alone, so that
 its result and its error are the same as without a batch.
 """
 
@@ -39,11 +39,10 @@ _LOOK = 0.1  # seconds between two checks for files to stop
 
 
 def batch_key(turn: Turn) -> str | None:
-    """Return the key that files of one batch share, which consists of their options.
+    """Return a key from the options of a file's job. Files with the same key can share a batch.
 
-    Return None for a file to process alone.
-
-    A file with a previous attempt is processed alone: if it crashes the process, no other file is affected.
+    Return None for a file to process alone. A file with a previous attempt is processed alone: if it crashes the
+    process, no other file is affected.
     """
     job = turn.job
     format = of_suffix(turn.source.suffix)
@@ -55,7 +54,7 @@ def batch_key(turn: Turn) -> str | None:
 
 @dataclass(eq=False)
 class _File:
-    """A file of a batch: its private copy and, once it is built, its content."""
+    """A file of a batch: its private copy and, once it is parsed, the document."""
 
     turn: Turn
     copy: Path
@@ -70,7 +69,7 @@ class SmallFiles:
     """Indexing of small files in batches.
 
     ``ending`` returns the next state of a job for its result. ``reaches`` returns, for a library, a function that
-    returns the reach of a file.
+    returns which files the server may read for a given file.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class SmallFiles:
         self._ending, self._reaches = ending, reaches
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
-        """Index the files of these turns. Call ``end`` for each published file, and ``alone`` for each other file.
+        """Index these files. Call ``end`` for each published file, and ``alone`` for each file to process alone.
 
         Raise StoreError if the catalog cannot be written.
         """
@@ -120,7 +119,7 @@ class SmallFiles:
         return files
 
     def _new_contents(self, files: Sequence[_File], locks: ExitStack, alone: Callable[[Turn], None]) -> list[_File]:
-        """Return the files whose bytes the catalog does not contain, with their document ids, and lock their bytes."""
+        """Return the files whose bytes are not in the catalog yet, with their document ids, and lock their bytes."""
         hashes = {file.sha256 for file in files}
         paths: dict[str, list[str]] = defaultdict(list)
         for file in files:
@@ -144,9 +143,9 @@ class SmallFiles:
         return new
 
     def _build(self, files: Sequence[_File], alone: Callable[[Turn], None]) -> list[_File]:
-        """Build the contents of all files in one worker. Return the files that succeeded.
+        """Build the documents of all files in one worker. Return the files that succeeded.
 
-        Files to stop leave at once.
+        Files with a request to stop are ended at once.
         """
         if not files:
             return []
@@ -217,7 +216,7 @@ class SmallFiles:
 
 
 def _going_on(files: Iterable[_File], alone: Callable[[Turn], None]) -> list[_File]:
-    """Return the files without a request to stop. The others are ended at once."""
+    """Return the files that nobody asked to stop. End the others at once."""
     left = []
     for file in files:
         if file.turn.stop.asked.is_set():

@@ -1,4 +1,4 @@
-"""Comparison of stored contents with their files, which are parsed again for this."""
+"""Comparison of stored documents with their files, which are parsed again for this."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ State = Literal["same", "other", "gone", "changed", "older", "unread"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of comparing one content with its file.
+    """The result of comparing one stored document with its file.
 
-    ``other``: the pages differ. Not compared are files that are ``gone`` or ``changed``, contents of an ``older``
-    pipeline, and files that cannot be opened (``unread``). ``detail`` lists the pages or states the reason.
+    ``state`` "other" means that the pages differ. Not compared are files that are "gone" or "changed", documents parsed
+    by an "older" version of the code, and files that cannot be opened ("unread"). ``detail`` lists the pages or states
+    the reason.
     """
 
     content_id: str
@@ -44,7 +45,7 @@ def compare(
     on_progress: Callable[[int, int], None],
     cancelled: threading.Event,
 ) -> list[Comparison]:
-    """Compare every content of the documents with its file. ``on_progress`` receives the number done and the total.
+    """Compare every stored document with its file. ``on_progress`` receives the number done and the total.
 
     Text from OCR is not compared. Raise Cancelled.
     """
@@ -55,7 +56,7 @@ def compare(
     comparisons = []
     for done, (content, holders) in enumerate(by_content.items()):
         if cancelled.is_set():
-            raise Cancelled(f"The check was stopped after {done} of {len(by_content)} contents.")
+            raise Cancelled(f"The check was stopped after {done} of {len(by_content)} documents.")
         on_progress(done, len(by_content))
         state, detail = _compared(catalog, content, holders, parser, chunks, scratch)
         comparisons.append(Comparison(content, tuple(holders), state, detail))

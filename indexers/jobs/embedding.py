@@ -125,7 +125,7 @@ def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> 
 
 _LOOK = 0.5  # seconds between two checks of other processes
 NEED = "embedder:"
-"""Begins what a worker must have to embed: a form of embedders."""
+"""The prefix of the ability to embed, followed by a form of embedders."""
 
 
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:
@@ -142,7 +142,7 @@ def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list
 
 
 def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callable[[EmbedProgress], None]) -> Lane:
-    """Return the lane for embedding jobs. ``load`` returns the embedder of a spec.
+    """Return the lane (the threads and stages) for embedding jobs. ``load`` returns the embedder of a spec.
 
     It processes one library at a time, since a model uses all cores.
     """

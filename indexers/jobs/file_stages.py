@@ -68,7 +68,9 @@ class FileStages:
             )
 
     def lanes(self) -> list[Lane]:
-        """Return the lanes of the stages. A few files are read at a time, while models improve others."""
+        """Return the lanes (groups of threads) that run the stages. A few files are read at a time, while models
+        improve others.
+        """
         models = self._options.models
         improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
         return [*reading_lanes(self._at_once, self.work, self), *improving]
@@ -215,14 +217,14 @@ class FileStages:
         return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
 
     def _reach(self, turn: Turn) -> Reach | None:
-        """Return the server's reach, limited to the folders of the file's sources.
+        """Return which files the server may read, limited to the folders of the file's sources.
 
-        The file may be a link by now.
+        The file may have become a link meanwhile.
         """
         return self._reach_in(turn.library)(turn.file)
 
     def _reach_in(self, library: str) -> Callable[[Path], Reach | None]:
-        """Return a function that returns the reach of a file. It reads the library's sources once."""
+        """Return a function that returns which files may be read for a file. It reads the library's sources once."""
         reach = self._options.reach
         if reach is None:
             return lambda _: None
@@ -237,7 +239,7 @@ class FileStages:
         return reach_of
 
     def _is_rough(self, document: Document) -> bool:
-        """Return whether a published document needs the layout model. If not, no turn for refinement is queued."""
+        """Return whether the section tree of a published document should be refined by the layout model."""
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
         return stored is not None and unrefined(document, stored.version, self._options)

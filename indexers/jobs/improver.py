@@ -84,7 +84,7 @@ _LOOK = 0.2  # seconds between two looks whether the work was stopped
 
 
 class Improver:
-    """Improvement of published documents by models. ``options.models`` may still be in testing."""
+    """Improvement of published documents by models. The test calls of ``options.models`` may still be running."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Improver:
         self._replies.flush()
 
     def _tell(self) -> None:
-        """Report the result of testing the models as soon as it is known."""
+        """Report the result of the models' test calls as soon as it is known."""
         with suppress(PageIndexError):  # raised again for whoever needs the models
             self._enricher(self._closed)
 
@@ -133,7 +133,9 @@ class Improver:
             return self._made
 
     def improved(self, turn: Turn, before: FileResult) -> FileResult:
-        """Return the result after improvement, or ``before`` itself if no work or no model is left."""
+        """Return the result after improvement, or ``before`` itself if there is nothing to do or no model can be
+        used.
+        """
         enricher = self._enricher(turn.stop.asked)
         try:
             result = self._improved(enricher, turn, before)
@@ -202,7 +204,7 @@ class Improver:
             return self._publisher.switch(turn, stamp, new, enriched.content, card_of(file, enriched.content), result)
 
     def _base(self, turn: Turn, document: Document, published: ContentVersion) -> tuple[ContentVersion, IndexedContent]:
-        """Return a file's content without the work of models, from the catalog if possible, else built again."""
+        """Return a file's parsed document as it is without models, from the catalog if possible, else built again."""
         if published.unimproved == published:
             with self._catalog.snapshot() as snapshot:
                 content = snapshot.content(document.content_id)
@@ -228,12 +230,12 @@ class Improver:
 
 
 def settled(stored: StoredVersion, tags: Mapping[Kind, str], replies: ReplyCache) -> bool:
-    """Return whether these models have completed their work on a content, or had nothing to add."""
+    """Return whether these models have completed their work on a document, or had nothing to add."""
     return stored.version.improved_by(tags) or replies.get(_unchanged(stored.content_id, tags)) is not None
 
 
 def unimproved(replies: ReplyCache, plan: ModelPlan, stored: StoredVersion) -> bool:
-    """Return whether models still have work on a content."""
+    """Return whether models still have work to do on a document."""
     tags = {
         kind: tag
         for kind, tag in plan.options.tags(plan.names).items()

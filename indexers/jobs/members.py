@@ -70,7 +70,7 @@ class MemberKeeper:
 
 
 class _Opening:
-    """The extraction of an outermost container, whose limits its members share."""
+    """The extraction of an outermost archive or mail, whose limits apply to all files inside it together."""
 
     def __init__(self, pool: WorkerPool, limits: ParseLimits) -> None:
         self._pool, self._limits, self._allowance = pool, limits, pool.allowance()
@@ -122,9 +122,9 @@ class MemberJobs:
         self._catalog, self._queue, self._keeper = catalog, queue, keeper
 
     def follow(self, turn: Turn, sha256: str, *, keep: bool) -> None:
-        """Enqueue jobs for the members of a turn's file. ``keep``: extract them again first.
+        """Enqueue jobs for the files inside an archive or mail. With ``keep``, extract them again first.
 
-        Notes on unreadable members are added to the turn. This happens before the file is published, so that after an
+        Notes on unreadable files are added to ``turn``. This happens before the archive is published, so that after an
         interruption they are extracted again.
         """
         job = turn.job

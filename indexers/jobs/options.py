@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlan:
-    """The models that improve documents: their ``names``, and the models that the first call of ``tried`` tests.
+    """The models that improve documents: their ``names``, and ``tried``, whose first call tests them.
 
     ``estimate`` counts calls without making them.
     """

@@ -41,7 +41,7 @@ from indexers.jobs.runner import Lane, Runner, workplace
 from indexers.jobs.turn import ANEW, Turn
 
 _LOOK = 0.5  # seconds between two looks at what others do
-_CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
+_CERTAIN = 10.0  # seconds between two counts of unfinished jobs, to notice jobs that were deleted
 _PAUSED = Note("file.paused")
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
@@ -65,9 +65,9 @@ class Batch:
     ) -> None:
         self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, at_work, tally, after
         self._left, self._known = dict(jobs), set(jobs)
-        self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
-        self._unsettled: dict[int, tuple[Turn, JobUpdate]] = {}  # what has ended here since the last look
-        self._shown: set[int] = set()  # of what others do: what was told as finished
+        self._pages: dict[int, int] = {}  # shown pages by job, for jobs that other processes run
+        self._unsettled: dict[int, tuple[Turn, JobUpdate]] = {}  # jobs that ended in this process since the last check
+        self._shown: set[int] = set()  # jobs of other processes whose end was reported
         self._holders: dict[int, str] = {}  # who took a job last
         self._looked = time.monotonic()
         self._counted = self._looked - _CERTAIN + _LOOK  # soon, for the first time
@@ -93,7 +93,7 @@ class Batch:
         return list(self._left)
 
     def ended(self, turn: Turn, advance: JobUpdate) -> None:
-        """Record the end of a turn in this process, which has reported its progress already."""
+        """Record the end of a file's stage in this process. The stage has already reported its progress."""
         if turn.job.id not in self._known:
             self._add(turn.job)
         if turn.job.id in self._left and advance.status in _ENDS:
@@ -136,7 +136,7 @@ class Batch:
             if event.kind == "progress":
                 self._show(event, file)
             elif (job := rows.get(event.job)) and (event.kind == "stage" or (event.kind in _ENDS and job.ended)):
-                self._move(job, file, event.kind)  # one that was asked for again goes on
+                self._move(job, file, event.kind)  # a job that was requested again continues
 
     def _hear_of_rows(self) -> None:
         at_work = self._here()  # they tell of themselves, a moment after their end was written
@@ -164,7 +164,7 @@ class Batch:
         self._tally.add(pages=more, size=more * size(file) / max(1, pages), at=at)
 
     def _move(self, job: Job, file: Path, kind: str) -> None:
-        """Record the end of a stage or a job in another process."""
+        """Record that a stage or a job has ended in another process."""
         again = job.id in self._shown
         result = _result(file, kind, job.result, job.cause)
         pages, share = 0, 0.0
@@ -245,7 +245,7 @@ def index(
         JobQueue(catalog).enqueue(list(requests.values()))
     elif requests:
         done |= _work(run, requests, tally, len(done))
-    inside = sorted(done.keys() - set(files))  # what lies in them
+    inside = sorted(done.keys() - set(files))  # files inside archives and mails
     results = [*failed, *(done[file] for file in (*files, *inside) if file in done)]
     removed = prune(catalog, library, discovered.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
@@ -267,7 +267,7 @@ def _sort_files(
     """Return the results of unchanged files, and the job requests for the others."""
     catalog, library, options = run.catalog, run.library, run.options
     needs, job_options = options.needs, run.job_options
-    if options.password is not None:  # which is kept by this process alone
+    if options.password is not None:  # only this process has the password
         secret = f"{SESSION}{uuid.uuid4().hex}"
         needs, job_options = needs | {secret}, {**job_options, "password": secret}
     machine = {MACHINE + options.machine} if options.machine else set[str]()
@@ -317,7 +317,7 @@ def _sort_files(
 
 
 def _unimproved(cache: Cache, options: IndexOptions) -> Callable[[StoredVersion], bool]:
-    """Return a function that tells whether the configured models have work on a content."""
+    """Return a function that tells whether the configured models have work to do on a document."""
     if options.models is None:
         return lambda _: False
     from indexers.jobs.improver import unimproved  # with pydantic and the prompts, which others do not wait for

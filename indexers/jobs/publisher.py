@@ -1,4 +1,4 @@
-"""Building a file's content, or reusing a stored one, and its publication as a document."""
+"""Building the parsed document of a file, or reusing a stored one, and its publication."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from indexers.outline.quality import is_low
 
 @dataclass(frozen=True, slots=True)
 class MadeVersion:
-    """A content built from a file, with its version. ``scans`` says how many scanned pages are read."""
+    """A parsed document with the version that produced it. ``scans`` says how many scanned pages were read."""
 
     version: ContentVersion
     content: IndexedContent
@@ -57,7 +57,9 @@ class Publisher:
     def publish(
         self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
     ) -> FileResult:
-        """Publish a document, from a stored content of the same bytes or a new one. Return the result of the file."""
+        """Publish a file as a document, from a stored parsed form of the same bytes or a new one. Return the result of
+        the file.
+        """
         with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
             if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
@@ -77,7 +79,7 @@ class Publisher:
             return self.switch(turn, stamp, version.version, content, card_of(turn.file, content), result)
 
     def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
-        """Build the content of a file.
+        """Parse a file into a document.
 
         Raise DocumentError, or ChangedError if its bytes no longer match the hash.
         """
@@ -92,7 +94,7 @@ class Publisher:
         on_page: Callable[[int], None],
         regions: RegionsByPage | None = None,
     ) -> MadeVersion:
-        """Build the content of a private copy, with a tree refined by ``regions`` if given."""
+        """Parse a private copy into a document, with a tree refined by ``regions`` if given."""
         file_content = self._maker.make(turn, copy, ocr_seconds, on_page, regions)
         version = self.stored.target_version(turn.source, copy.sha256)
         if file_content.scanned and isinstance(ocr := self.stored.ocr(), Ocr):
@@ -127,7 +129,7 @@ class Publisher:
         return result
 
     def content_lock(self, content: str) -> threading.Lock:
-        """Return the lock for building a content from the same bytes."""
+        """Return the lock that keeps two threads from parsing the same bytes at the same time."""
         with self._lock:
             return self._content_locks.setdefault(content, threading.Lock())
 

@@ -1,4 +1,4 @@
-"""Reading of a file in worker processes: parse ranges of pages, run OCR, and build the content."""
+"""Reading of a file in worker processes: parse ranges of pages, run OCR, and build the document."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class ReadScans:
 
 @dataclass(slots=True)
 class _File:
-    """The OCR state of a file between its turns: its time, running pages, and reasons of failures."""
+    """The OCR state of a file between two stages of its job: its time, running pages, and reasons of failures."""
 
     allowance: Allowance
     running: dict[int, Future[object]] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class ScanReader:
         )
 
     def forget(self, job: int) -> None:
-        """Delete the state of a file after its last turn."""
+        """Delete the OCR state of a file after its last stage."""
         with self._lock:
             self._files.pop(job, None)
 
@@ -285,7 +285,9 @@ def _scan_notes(of_file: _File, left: int) -> tuple[Note, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A content built from a file. ``scanned``: it has pages that need OCR; ``scans`` are the results so far."""
+    """A parsed document, and how its scans were read. ``scanned`` is True if it has pages that need OCR; ``scans`` are
+    the results so far.
+    """
 
     content: IndexedContent
     scanned: bool
@@ -304,7 +306,7 @@ class Maker:
         on_page: Callable[[int], None],
         regions: RegionsByPage | None = None,
     ) -> FileContent:
-        """Parse a file, run OCR for about ``ocr_seconds``, and build the content.
+        """Parse a file, run OCR for about ``ocr_seconds``, and build the document.
 
         Raise DocumentError, LimitError or Cancelled.
         """

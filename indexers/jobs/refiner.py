@@ -32,7 +32,7 @@ from indexers.workers.pool import WorkerLimits, WorkerPool
 from indexers.workers.protocol import RegionTask
 
 _RULES = "regions-3"
-"""Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
+"""The version of the rules for using the layout model. With a higher version, trees are refined again."""
 _REFINED = ("refine.page-failed", "refine.pages-failed")  # warnings that a refinement leaves
 _EMPTY_PAGE = (
     b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
@@ -43,12 +43,12 @@ _TRIES = 3  # first pages of a document; where none of them can be read, no othe
 
 
 def layout_model() -> str:
-    """Return the name and version of the model and its rules, with which refined contents are marked."""
+    """Return the name and version of the model and its rules. Refined documents are marked with it."""
     return f"{_RULES}+pymupdf-{version('pymupdf')}"
 
 
 def missing() -> Note:
-    """Return why trees cannot be refined here, ``NONE`` where they can. Nothing is loaded."""
+    """Return why trees cannot be refined in this process, ``NONE`` if they can. Nothing is loaded."""
     if find_spec("onnxruntime") is None:
         return Note("refine.no-package")
     package = find_spec("pymupdf")
@@ -59,7 +59,7 @@ def missing() -> Note:
 
 
 def load_layout_model(max_memory: int) -> Note:
-    """Have a worker process read an empty page. Return why it cannot, ``NONE`` where it can."""
+    """Let a worker process read an empty page with the layout model. Return why it cannot, ``NONE`` if it can."""
     with TemporaryDirectory() as folder:
         page = Path(folder) / "page.pdf"
         page.write_bytes(_EMPTY_PAGE)
@@ -79,7 +79,7 @@ def refinable(file: Path) -> bool:
 
 
 def mark(document: Document, options: IndexOptions) -> str:
-    """Return the mark of contents that are refined with these options.
+    """Return the mark of documents that are refined with these options.
 
     It is the model, with a suffix such as "/300" if only that many pages are read. Fewer pages are read if the time of
     the document is over.
@@ -91,7 +91,7 @@ def mark(document: Document, options: IndexOptions) -> str:
 def unrefined(document: Document, version: ContentVersion, options: IndexOptions) -> bool:
     """Return whether a published document should be refined with the layout model.
 
-    A content that models improved is refined only if there are models to improve it again. With ``auto`` a tree is
+    A document that models improved is refined only if there are models to improve it again. With ``auto`` a tree is
     refined only if its quality estimate is low.
     """
     entry = named(version.format)

@@ -83,7 +83,7 @@ class IndexProgress:
     bytes: int
     bytes_done: int
     finished: FileResult | None = None  # the file that was just published or refused
-    scans: int = 0  # of the pages: those that OCR has to read, which takes far longer
+    scans: int = 0  # pages that OCR has to read, which takes far longer
     scans_done: int = 0
     file: str = ""
     stage: Stage = "parse"
@@ -105,7 +105,7 @@ class FileStage:
 
 @dataclass
 class Tally:
-    """The progress of one run, shared by its threads."""
+    """The progress of one run, counted by several threads."""
 
     report: Callable[[IndexProgress], None]
     files: int

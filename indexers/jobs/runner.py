@@ -38,7 +38,9 @@ _PATIENCE = 3.0  # seconds after which the parsers of a job to stop are killed
 
 
 class Leases:
-    """The leases of running turns, which a thread renews. ``bury`` handles processes that have died."""
+    """The leases of the stages that run in this process, which a thread renews. ``bury`` handles processes that have
+    died.
+    """
 
     def __init__(
         self, queue: JobQueue, workers: Workers, worker: Worker, pool: WorkerPool, bury: Callable[[], None]
@@ -65,7 +67,7 @@ class Leases:
                 by_job.pop(turn.job.id, None)
 
     def at_work(self) -> Set[int]:
-        """Return the jobs whose turns are not over, even if their end is already written."""
+        """Return the jobs that a thread of this process still runs, even if their end is already written."""
         with self._lock:
             return set(self._turns)
 
@@ -122,7 +124,7 @@ class Leases:
                 self._pool.end(turn.stop)
 
     def _give_back(self, unknown: Set[Fence], now: float) -> None:
-        """Return jobs to the queue whose end could not be written, since no turn runs them here."""
+        """Return jobs to the queue whose end could not be recorded and that no thread of this process runs any more."""
         self._unknown = {fence: self._unknown.get(fence, now) for fence in unknown}
         for fence in [fence for fence, since in self._unknown.items() if now >= since + _RENEW]:
             self._queue.release(fence)
@@ -204,10 +206,9 @@ _AGAIN = 5.0  # seconds before the next check after a failure
 class Lane:
     """Stages that share ``at_once`` threads.
 
-    ``work`` runs a turn and returns the job's next state, or raises Cancelled.
-
-    ``behind``: the lane claims no job while the lane before it is full. ``last``: it claims no job while a lane before
-    it works, and returns its jobs when one begins. ``batching`` runs small turns together, several on one thread.
+    ``work`` runs a turn and returns the job's next state, or raises Cancelled. With ``behind`` the lane claims no job
+    while the lane before it is full. With ``last`` it claims no job while an earlier lane works, and returns its jobs
+    when one begins. ``batching`` runs small turns together, several on one thread.
     """
 
     stages: frozenset[JobStage]
@@ -219,20 +220,20 @@ class Lane:
 
 
 class Batching(Protocol):
-    """Batch processing of small turns of a lane."""
+    """Batch processing of small files in a lane."""
 
     def key(self, turn: Turn) -> str | None:
-        """Return the key that turns of one batch share, None for a turn to run alone."""
+        """Return the key that files of one batch share, None for a file to process alone."""
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
-        """Run turns with the same key. Call ``end`` for each, or ``alone`` if it must run alone."""
+        """Process files with the same key. Call ``end`` for each, or ``alone`` if it must be processed alone."""
 
 
 class Runner:
     """The loop that claims and runs jobs in lanes.
 
-    ``only_awaited``: claim only jobs that this process waits for. ``for_caller``: raise errors in ``run`` instead of
-    recording them with the job. ``on_end`` is called for every turn that ended here.
+    With ``only_awaited`` it claims only jobs that this process waits for. With ``for_caller`` errors are raised in
+    ``run`` instead of being recorded with the job. ``on_end`` is called for every turn that ended in this process.
     """
 
     def __init__(
@@ -278,7 +279,7 @@ class Runner:
                 stopped.wait(_LOOK)
 
     def close(self) -> None:
-        """Stop all running turns and return their jobs to the queue."""
+        """Stop all running stages and return their jobs to the queue."""
         for turn, _ in self._running.values():
             turn.stop.ask("closing")
             self._place.pool.end(turn.stop)
@@ -318,9 +319,10 @@ class Runner:
                 turn.stop.ask("yielding")
 
     def _start(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn], free: int) -> None:
-        """Start turns on ``free`` threads: small ones in batches, the others alone. Return the rest to the queue.
+        """Start as many jobs as ``free`` threads allow: small files in batches, others alone. Return the rest to the
+        queue.
 
-        A claim takes more jobs than there are threads only as long as all of them are small.
+        More jobs than threads are claimed only as long as all of them are small files.
         """
         size = self._batch_size.get(lane, 1)
         units = _units(lane, turns, free)
@@ -396,7 +398,7 @@ def _done(lane: Lane, turn: Turn) -> JobUpdate:
 
 
 class _Batch:
-    """Turns that run together on one thread of a lane. Each has its own future."""
+    """Small files that are processed together on one thread of a lane. Each has its own future."""
 
     def __init__(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn]) -> None:
         self._lane, self._threads = lane, threads
@@ -420,7 +422,7 @@ class _Batch:
         self.futures[turn].set_result(advance)
 
     def _run_alone(self, turn: Turn) -> None:
-        """Run a turn alone, on its own thread, unless it has to stop."""
+        """Process a file alone, on its own thread, unless it has to stop."""
         self._left.discard(turn)
         if turn.stop.asked.is_set():
             self.futures[turn].set_exception(Cancelled("Indexing was stopped."))
@@ -432,16 +434,18 @@ class _Batch:
             self.futures[turn].cancel()
 
     def _drop(self, run: Future[None]) -> None:
-        """Complete the futures of turns that remain after a failure of the whole batch, or the end of the threads."""
+        """Complete the futures of files that remain after a failure of the whole batch, or the end of the threads."""
         for turn in self._left:
             if run.cancelled():
                 self.futures[turn].cancel()
             else:
-                self.futures[turn].set_exception(run.exception() or RuntimeError("the batch gave a file no result"))
+                self.futures[turn].set_exception(
+                    run.exception() or RuntimeError("the batch returned no result for a file")
+                )
 
 
 def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:
-    """Copy the outcome of one future to another."""
+    """Copy the outcome of one future to another one."""
     if source.cancelled():
         target.cancel()
     elif (error := source.exception()) is not None:
@@ -451,7 +455,7 @@ def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:
 
 
 def _units(lane: Lane, turns: Sequence[Turn], threads: int) -> list[list[Turn]]:
-    """Divide turns into batches and single turns, in the order of their first turns, with a batch for each thread."""
+    """Divide files into batches and single files, in their order, with a batch for each thread."""
     if lane.batching is None:
         return [[turn] for turn in turns]
     keys = {turn: lane.batching.key(turn) for turn in turns}

@@ -1,4 +1,4 @@
-"""One stage of one file's job, while this process has its lease."""
+"""A turn: one stage of one file's job, while this process has its lease."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.workers.pool import Stop
 
 ANEW = "anew"
-"""The option of a job that makes everything again, whatever is stored of its file."""
+"""The option of a job to process a file again, whatever the catalog has stored of it."""
 
 
 class Turn:
@@ -49,7 +49,7 @@ class Turn:
         return time.monotonic() - self._began
 
     def at(self, stage: Stage, done: int, pages: int) -> FileStage:
-        """Record the progress of the turn. Return it for the progress report."""
+        """Record the progress of this stage, and return it for the progress report."""
         self.done, self.pages = done, pages
         return FileStage(str(self.file), stage, pages, done)
 
@@ -61,11 +61,11 @@ class Turn:
 
     @property
     def unshown(self) -> float:
-        """Return the bytes of the file that the progress does not include yet."""
+        """Return the number of bytes of the file that the progress does not include yet."""
         return self._size - self._shown
 
     def timed(self, result: FileResult) -> FileResult:
-        """Return a result with the time of this turn so far."""
+        """Return a result with the time that this stage took so far."""
         taken, before = self.seconds, self.before
         if self.job.stage == "ocr" and before:
             return replace(result, seconds=before.seconds, ocr_seconds=round(before.ocr_seconds + taken, 3))

@@ -35,7 +35,7 @@ class WorkerOptions:
 
     ``options`` returns the index options of a job, ``usual`` are those of the process. ``embedding_of`` returns the
     jobs that embed a library after its files. ``others`` are lanes besides those of files. ``only`` restricts the work
-    to one job. Without ``reads`` no files are indexed.
+    to one job. If ``reads`` is False, no files are indexed.
     """
 
     abilities: frozenset[str]

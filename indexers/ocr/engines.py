@@ -68,9 +68,9 @@ _UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """Tesseract with the requested languages in its own form ("eng+deu"), and all installed ones.
+    """The OCR engine Tesseract, with the requested languages in its own form ("eng+deu"), and all installed ones.
 
-    ``turns``: its data for detecting the orientation of a page is installed.
+    ``turns`` is True if its data for detecting the orientation of a page is installed.
     """
 
     program: str
@@ -87,7 +87,7 @@ class Tesseract:
         return lines
 
     def _ask(self, image: bytes, dpi: int, layout: str) -> list[ReadLine]:
-        """Run the program. ``layout`` 1 detects the orientation of the page, 3 does not."""
+        """Run the program on an image. ``layout`` 1 detects the orientation of the page, 3 does not."""
         done = subprocess.run(
             [
                 self.program, "stdin", "stdout", "-l", self.languages, "--dpi", str(dpi), "--psm", layout,
@@ -169,7 +169,7 @@ def _hocr_words(line: ElementTree.Element) -> Iterator[Word]:
 
 
 VERSION = "ocr-3"
-"""Of what reads pages from their pictures: raising it reads them again."""
+"""The version of the code that runs OCR. With a higher version, pages are read again."""
 INSTALL = "pip install 'hybrid-pageindex[ocr]'"
 
 _EAST_ASIAN = frozenset(("chi_sim", "chi_tra", "jpn"))
@@ -177,7 +177,9 @@ _RAPID = _EAST_ASIAN | frozenset(
     "eng afr aze bos cat ces cym dan deu est eus fin fra frk gle glg hrv hun ind isl ita kur lat lav lit ltz mlt mri "
     "msa nld nor oci pol por que ron slk slv spa sqi swa swe tgl tur uzb_latn vie".split()
 )
-"""Tesseract's names of what RapidOCR's model reads (https://rapidai.github.io/RapidOCRDocs, PP-OCRv6 small)."""
+"""The languages that RapidOCR's model reads, by Tesseract's names (https://rapidai.github.io/RapidOCRDocs, PP-OCRv6
+small).
+"""
 _PARTS = ("rapidocr", "cv2", "onnxruntime")
 
 
@@ -215,7 +217,7 @@ class Ocr:
 
     @property
     def tag(self) -> str:
-        """Return a tag of everything that affects the recognised text."""
+        """Return a text that identifies everything that affects the recognised text, such as engines and languages."""
         tesseract = "" if self.tesseract is None else self.tesseract.languages
         return hashlib.sha256(f"{VERSION}|{self.languages}|{tesseract}|{self.rapid}".encode()).hexdigest()[:8]
 
@@ -236,7 +238,7 @@ class Ocr:
 
 @dataclass(frozen=True, slots=True)
 class NoOcr:
-    """The reason why no OCR engine can be used, with advice."""
+    """The result of looking for an OCR engine if none can be used: the reason, with advice."""
 
     reason: Note
 

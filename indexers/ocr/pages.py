@@ -104,7 +104,7 @@ def in_reading_order(pieces: Sequence[Piece]) -> list[Line]:
 
 
 def _torn(pieces: Sequence[Piece]) -> bool:
-    """Return whether a table was read by columns: adjacent cells do not follow each other."""
+    """Return whether OCR read a table column by column, so that neighbouring cells do not follow each other."""
     level = [piece.line for piece in pieces if piece.level]
     backs = sum(after.y1 < before.y0 and after.x0 > before.x0 for before, after in pairwise(level))
     if not backs or len(level) < _LEVEL * len(pieces):
@@ -140,7 +140,7 @@ def _height(row: Sequence[Piece]) -> float:
 
 
 _DPI = 200  # at 150, digits in small tables are wrong; 300 takes half as long again and reads no more
-_LEAST_SIDE, _MOST_PIXELS = 1_500, 25_000_000  # of the drawn page
+_LEAST_SIDE, _MOST_PIXELS = 1_500, 25_000_000  # minimum pixels of the longer side, and maximum pixels of the drawn page
 _DOUBTFUL_WORD, _DOUBTFUL_LINE = 30, 50  # below these confidences, the text is a picture mistaken for letters
 _WIDE = 1.5  # gap in line heights that separates cells
 _EAST_ASIAN = "\u2e80"  # first character of scripts written without spaces
@@ -165,7 +165,7 @@ def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> 
         raise
     except Exception as error:
         if out_of_memory(error):
-            raise LimitError("reading it needs more memory than a worker may use") from error
+            raise LimitError("reading it needs more memory than a worker process may use") from error
         raise DocumentError(f"it cannot be drawn ({error})") from error
 
 
@@ -260,7 +260,7 @@ _WORDS = {language: frozenset(words.split()) for language, words in _LITTLE.item
 
 
 def doubtful(text: str, sure: float, languages: str) -> bool:
-    """Return whether the text of a page may be wrong, if it was read as in ``languages`` ("eng+deu").
+    """Return whether the text of a page may be wrong if it was read as ``languages`` ("eng+deu").
 
     ``sure`` is the mean confidence of the reading, 0 to 100.
     """

@@ -29,7 +29,7 @@ _WORD = re.compile(r"\S+")
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 _Quad = npt.NDArray[np.float64]
-"""Four corners, (4, 2) x and y in pixels: from the top left clockwise, seen in the direction of the text."""
+"""The four corners of a box, x and y in pixels, (4, 2): clockwise from the top left, in the direction of the text."""
 
 
 class RapidOcr:
@@ -61,7 +61,7 @@ class RapidOcr:
         except Exception as error:
             if out_of_memory(error):
                 raise LimitError(
-                    "it needs more memory than OCR may use", "Raise the setting max_ocr_memory."
+                    "OCR of this page needs more memory than the setting allows", "Raise the setting max_ocr_memory."
                 ) from error
             raise DocumentError(f"RapidOCR failed ({plain_reason(error, 'RapidOCR')})") from error
         if output.txts is None or output.boxes is None:

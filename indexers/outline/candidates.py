@@ -59,8 +59,8 @@ def prominence(
 ) -> Prominence:
     """Return how clearly the lines of a possible heading stand out.
 
-    ``gap``: usual distance between the tops of body lines; ``above`` and ``below``: white space
-    around the run; ``width``: of the page; all in points.
+    All lengths are in points. ``gap`` is the usual distance between the tops of body lines, ``above`` and ``below`` are
+    the white space around the run, and ``width`` is that of the page.
     """
     first = run[0]
     ratio = first.size / body.size if body.size else 1.0
@@ -148,7 +148,7 @@ _RUN_IN = re.compile(
 )
 _BRACKETS = re.compile(r"\([^()]*\)")
 REMARK = re.compile(r"\([^()]*\)\W*")
-_UPPER_PART = 0.25  # of a page
+_UPPER_PART = 0.25  # share of a page
 # lines at the top of a page; maximum characters of a name; minimum titles below it
 _UPPER, _NAME, _PAGES_OF_NAME = 4, 80, 3
 _ROW = re.compile(r"(\D.*?)[\s.·…]+\d{1,4}")

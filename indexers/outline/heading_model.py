@@ -58,7 +58,7 @@ _AT = {name: at for at, name in enumerate(_OWN)}
 _MEAN_COLUMNS = [_AT[name] for name in _MEANS]
 _FAR, _MUCH = 4.0, 1500.0  # maximum of the features for white space (lines) and text (characters)
 _PAGE = 600.0  # characters of a page whose text was not counted
-_TOP = 0.35  # of a page: its upper part
+_TOP = 0.35  # share of a page that counts as its upper part
 _SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
 
 
@@ -66,8 +66,8 @@ _SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
 class Possible:
     """A possible heading, from printed contents, bookmarks or layout.
 
-    ``look`` is None if no line of its page looks like a heading. ``entry``: it is listed in contents or bookmarks.
-    ``likely``: the rules accept it. ``title``: it is the document's title.
+    ``look`` is None if no line of its page looks like a heading. ``entry`` is True if contents or bookmarks list it,
+    ``likely`` if the rules accept it, and ``title`` if it is the document's title.
     """
 
     heading: Heading
@@ -78,7 +78,7 @@ class Possible:
 
     @property
     def last(self) -> int:
-        """Return the index of its last unit."""
+        """Return the index of the last unit (line) of the possible heading."""
         c, first = self.look, self.heading.unit
         return c.last if c is not None and c.unit <= first <= c.last else first
 
@@ -136,7 +136,7 @@ def _is_cjk(doc: DocumentView) -> bool:
 
 
 def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64], pages: int) -> Floats:
-    """Return means over rows with the same key, and their number; zeros if the key is None."""
+    """Return for each row the mean over the rows with the same key, and their number; zeros if the key is None."""
     numbers: dict[Hashable, int] = {}
     group = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
     counts = np.bincount(group).astype(np.float64)
@@ -250,9 +250,9 @@ class _Rows:
 Floats = npt.NDArray[np.float64]
 SHIPPED = Path(__file__).with_name("headings.json")
 PRIOR = 1.5
-"""Log odds of what the rules make a heading; of what they do not, its negative. The trees add to it."""
+"""The log odds of a heading that the rules accept; its negative for one that they reject. The trees add to it."""
 _TOGETHER = 0.5  # weight of the other lines of a style in the score of a line
-_BOLD = 0.8  # of the best threshold for F1: for readers, a missing heading is worse than a wrong one
+_BOLD = 0.8  # factor on the best threshold for F1, since for readers a missing heading is worse than a wrong one
 
 
 @dataclass(frozen=True, slots=True, eq=False)

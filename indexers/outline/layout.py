@@ -93,8 +93,8 @@ def _steps(possible: list[PossibleHeading]) -> set[Style]:
 def find_plates(pages: Sequence[ParsedPage]) -> frozenset[int]:
     """Return the pages in a printed document that were read only by OCR; none if most pages were.
 
-    Large letters on them are often part of pictures. Consecutive OCR pages are a scanned part, which has normal
-    headings.
+    Large letters on such pages are often part of pictures. Several such pages in a row are a scanned part, which has
+    normal headings.
     """
     with_text = [page for page in pages if page.lines]
     read = {page.number for page in with_text if page.ocr}
@@ -109,7 +109,7 @@ _NEXT = (1, 2)  # differences to the next number: one may have been missed
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The headings accepted by the rules. ``spare`` are weaker ones, used to split sections without headings.
+    """The headings that the rules accept. ``spare`` are less certain ones, used to split sections without headings.
 
     ``possible`` are the remaining candidates, without steps of instructions, sentences that announce lists, and letters
     in pictures.

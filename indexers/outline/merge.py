@@ -38,7 +38,7 @@ from indexers.outline.view import DocumentView, PageView
 _WORDS = 100  # maximum words of a typical slide
 # shares of a slide's height: a title begins above the first, a title in the middle begins a part
 _TOP, _MIDDLE = 0.4, (0.25, 0.6)
-_ALIKE = 0.65  # of the largest line's height: heights of lines read by OCR vary with their letters
+_ALIKE = 0.65  # share of the largest line's height, since heights of lines read by OCR vary with their letters
 _GAP = 1.0  # maximum distance of the lines of a title, in line heights
 _LETTERS = 160  # maximum letters of a title
 _AGAIN = 3  # slides after which a repeated title is a heading again
@@ -50,7 +50,7 @@ _CLOSING = re.compile(
     re.I,
 )
 _NUMBERED_PART = re.compile(r"\s*[(\[]\s*\d{1,2}\s*(?:/|of|von|de|sur|di|из)\s*\d{1,2}\s*[)\]]\s*$")
-"""How slides that carry one title on are counted: "Results (2/3)"."""
+"""The numbering of slides that continue a title: "Results (2/3)"."""
 _WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u9fff\uac00-\ud7a3]{2}")
 
 
@@ -277,7 +277,7 @@ def _graft(
     printed: PrintedToc,
     doc: DocumentView,
 ) -> Iterable[Possible]:
-    """Yield headings that the frame lacks: from contents of chapters, and from layout."""
+    """Yield headings that the printed contents or bookmarks lack: from contents of chapters, and from layout."""
     titles = {(h.page + d, bare(h.title), _word(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
     taken = {(h.page, h.unit) for h in frame}
@@ -309,7 +309,7 @@ def _word(title: str) -> str:
 
 
 def _entitled(page: int, title: str, titles: set[tuple[int, str, str]]) -> bool:
-    """Return whether the frame has a title there.
+    """Return whether the contents or bookmarks have this title at the same place.
 
     "Item 5. Other Information" is not "Part II. Other Information".
     """
@@ -330,7 +330,7 @@ def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:
     """Return the last cover or title page.
 
-    It is before the contents or, without contents, before the text begins.
+    It is before the printed contents or, without these, before the text begins.
     """
     after = [next((h.page for h in frame if h.page > 1), 0)] if frame and frame[0].page > 1 else []
     if contents:
@@ -350,7 +350,7 @@ def _is_text(doc: DocumentView, page: int) -> bool:
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:
-    """Return the frame with levels counted from 1 without gaps."""
+    """Return the entries of bookmarks or contents with levels counted from 1 without gaps."""
     ranks = {level: rank for rank, level in enumerate(sorted({h.level for h in frame}), 1)}
     return [replace(h, level=ranks[h.level]) for h in frame]
 

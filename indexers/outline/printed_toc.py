@@ -180,7 +180,7 @@ def _unlabelled(
     depth: list[int],
     doc: DocumentView,
 ) -> tuple[list[Heading], frozenset[str]]:
-    """Return entries without a label that are parts, and other names (authors).
+    """Return the entries without a page number: those that are titles of parts, and others, such as authors.
 
     The title of a part is in the body before the next entry.
     """

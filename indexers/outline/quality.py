@@ -18,12 +18,12 @@ from hybrid_core.types.documents import Section
 from indexers.outline.heading_model import SHIPPED, Possible
 
 KEY = "tree_quality"
-"""Of the estimate, 0 to 1, among the models of a content."""
+"""The key of the estimated quality of a tree (0 to 1) in the record of the models."""
 SIGNS = (
     "expected", "agreement", "doubtful", "listed", "numbered", "proposed", "headings", "pages", "covered", "depth",
     "largest",
 )  # fmt: skip
-"""What a tree is estimated by, in order."""
+"""The features from which the quality of a tree is estimated, in order."""
 _FEWEST = 6  # minimum pages of a document whose tree is worth refining
 _SURE = (0.15, 0.85)  # probabilities between these are doubtful
 

@@ -134,9 +134,9 @@ def _stays(c: PossibleHeading, kind: str | None, share: float, doc: DocumentView
 
 
 def _runs_in(c: PossibleHeading, doc: DocumentView) -> bool:
-    """Return whether it begins with a number and text continues in the same line.
+    """Return whether a line begins with a number and continues as normal text.
 
-    The model takes such lines for text.
+    The layout model takes such lines for text.
     """
     text = doc[c.page].units[c.unit].text
     return c.number is not None and c.unit == c.last and len(text) > len(c.title) + _RUN_IN

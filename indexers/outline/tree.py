@@ -39,7 +39,7 @@ class TreeLimits:
 
     def __post_init__(self) -> None:
         if min(self.max_pages, self.max_tokens, self.toc_pages) < 1:
-            raise ValueError("Tree limits must be at least 1.")
+            raise ValueError("The limits of a section tree must be at least 1.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def tree_of(
 
 
 def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:
-    """Return the headings in the format's markup. There are no weaker ones."""
+    """Return the headings that the format itself marks. The list of less certain headings is empty."""
     starts = {  # offset of each line in the page's text
         page.number: [0, *accumulate(len(line.text) + 1 for line in page.lines)]
         for page in document.pages

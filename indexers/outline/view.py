@@ -17,7 +17,7 @@ _FRAGMENT = re.compile(
 )
 _PAGE_OF_TEXT = 150  # letters from which the font size of a page's text is known
 _FIGURES_ON_PAGE = 0.3  # minimum share of lines with numbers on a page that is a financial statement
-_SMALLER = 0.9  # of body size: a page with almost nothing above it is set smaller
+_SMALLER = 0.9  # share of the body size below which a page's own size counts
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 
@@ -178,7 +178,7 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
 
 
 def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
-    """Return body text in the smaller size of nearly all of a page with numbers (a statement).
+    """Return the body text of a page. If nearly all of a page with numbers is in a smaller size, it is that size.
 
     On other pages it is the document's body text.
     """
@@ -255,7 +255,8 @@ def _prominent(line: Line, body: Line | None) -> bool:
 
 
 def _running_key(line: Line, at: int, body: Line | None) -> str:
-    """Return the part of a running line that does not change: words, or offset of the page number.
+    """Return the part of a running line that stays the same from page to page: its words, or the offset of its page
+    number.
 
     Numbers count in lines set like headings: "Note 1" and "Note 2" differ.
     """

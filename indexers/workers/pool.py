@@ -33,8 +33,8 @@ from indexers.workers.protocol import (
 from indexers.workers.threads import PageReading, TaskThreads, Verdict, Watch, resident_bytes
 
 Reason = Literal["cancelled", "paused", "lost", "closing", "yielding"]
-"""``lost``: another process has taken the job over. ``closing``: this one ends, and the job goes back. ``yielding``:
-more urgent work came, and the job goes back.
+"""Why work stops. ``lost``: another process has taken over the job. ``closing``: this process ends, and the job returns
+to the queue. ``yielding``: more urgent work came, and the job returns to the queue.
 """
 
 
@@ -54,7 +54,7 @@ class Stop:
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
 _FULL_OF_MODELS = 0.8
 _IDLE_SECONDS = 30.0
-_START_SECONDS = 120.0  # that a worker may take to start, which is no file's time
+_START_SECONDS = 120.0  # seconds for the start of a worker, which do not count for a file
 _FULL = 0.6  # share above which a death is put down to memory: libraries abort when an allocation fails
 
 
@@ -262,7 +262,7 @@ class WorkerPool:
             if self._idle and isinstance(reply.value, LimitError):
                 self._forget(process)
                 if used:
-                    raise _FullError("its memory was full.")
+                    raise _FullError("the worker process ran out of memory.")
             raise cast(PageIndexError, reply.value)
         return reply.value
 
@@ -273,21 +273,22 @@ class WorkerPool:
         if self._closed:
             return _stopped()
         if ended(process.returncode):
-            return _SlowPageError("a page took too long.")
+            return _SlowPageError("a page took too long to read.")
         if self._idle and process.returncode == 0:
-            return _IdleEndError("it was idle for too long.")
+            return _IdleEndError("the worker process was idle for too long.")
         if verdict == "time":
             return self._too_slow(whole_file)
         max_memory = self._limits.max_worker_memory
         if verdict == "memory" or largest > _FULL * max_memory:
             return LimitError(
-                f"it needs more than the {max_memory / 1e6:,.0f} MB of memory that a worker may use.",
+                f"reading it needs more than the {max_memory / 1000000.0:,.0f} MB of memory that a "
+                "worker process may use.",
                 f"Raise the setting {'max_ocr_memory' if self._idle else 'max_worker_memory'}.",
             )
         return DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
 
     def _worn(self) -> float:
-        """Return the bytes above which an idle worker is replaced.
+        """Return the memory in bytes above which an idle worker is replaced by a new process.
 
         Workers with models need more memory.
         """

@@ -54,7 +54,7 @@ from indexers.workers.protocol import (
     too_slow,
 )
 
-_WARNINGS = 5  # of one range of pages
+_WARNINGS = 5  # maximum warnings of one range of pages
 
 
 class _Worker:
@@ -252,5 +252,7 @@ def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
 
 def _explained(error: Exception, task: Task) -> DocumentError:
     if out_of_memory(error):
-        return LimitError("reading it needs more memory than a worker may use.", "Raise the setting max_worker_memory.")
+        return LimitError(
+            "reading it needs more memory than a worker process may use.", "Raise the setting max_worker_memory."
+        )
     return DocumentError(f"it could not be read: {plain_reason(error, str(getattr(task, 'path', '')))}.")

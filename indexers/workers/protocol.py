@@ -255,8 +255,8 @@ Task = (
 class Reply:
     """A reply of a worker.
 
-    ``ready``: it accepts tasks. ``page``: one more page is parsed, with the file's page count. ``part``: a file of a
-    batch is finished. ``done``: the result of the task. ``failed``: its error.
+    "ready" means that it accepts tasks. "page" means that one more page is parsed, with the file's page count. "part"
+    means that a file of a batch is finished. "done" carries the result of the task, "failed" its error.
     """
 
     kind: Literal["ready", "page", "part", "done", "failed"]
@@ -283,7 +283,7 @@ def receive(stream: BinaryIO) -> Task | Reply | None:
 
 
 def portable(error: PageIndexError, task: Task) -> PageIndexError:
-    """Return an error that can be pickled, without the path of a private copy.
+    """Return an error that can be pickled and does not contain the path of a private copy.
 
     Its class and text are otherwise the same.
     """
@@ -297,14 +297,14 @@ def portable(error: PageIndexError, task: Task) -> PageIndexError:
 _ADVICE = "Raise the setting seconds_per_page to read {}."
 
 
-_SLOW_STATUS = 86  # of a process that Windows ends, which has no signals
+_SLOW_STATUS = 86  # exit status on Windows, which has no signals
 _timers: list[threading.Timer] = []
 
 
 def end_after(seconds: float) -> None:
-    """End this process once it has computed for so many seconds from now on; 0: not any more.
+    """End this process after so many more seconds of computing time. 0 cancels this.
 
-    On Windows the seconds are those of the clock, and a library that does not let threads run is ended by the pool.
+    On Windows the time is that of the clock. If a library blocks all threads, the pool ends the process instead.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -45,7 +45,7 @@ class TaskThreads:
         future: Future[object] = Future()
         with self._changed:
             if self._closed:
-                raise RuntimeError("the threads are closed")
+                raise RuntimeError("no more work is accepted, because the threads are being closed")
             heappush(self._waiting, (urgency, next(self._numbers), future, work))
             if self._free < len(self._waiting) and len(self._threads) < self._most:
                 thread = threading.Thread(target=self._run, name=f"{self._name}-{len(self._threads)}", daemon=True)

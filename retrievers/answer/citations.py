@@ -106,7 +106,7 @@ def _workings(answer: str, what: str) -> list[str]:
 
 
 def _wrong(left: str, result: str) -> Note:
-    """Return why a calculation does not come out, ``NONE`` where it does."""
+    """Return what is wrong with a calculation, ``NONE`` if its result is correct."""
     value = _evaluate(left)
     stated = _RESULT.search(result)
     if value is None or stated is None:

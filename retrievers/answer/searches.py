@@ -37,7 +37,9 @@ _WORDS = 12  # maximum words of a question to look up
 
 
 Spellings = Callable[[str], Sequence[str]]
-"""The words of the library that are spelled most like one, [] for a word that it holds."""
+"""A function that returns the library's words with the most similar spelling, [] for a word that the library
+contains.
+"""
 
 
 def other_searches(question: str, texts: Sequence[str], spellings: Spellings | None = None) -> list[str]:

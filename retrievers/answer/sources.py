@@ -73,7 +73,7 @@ _SHARE = 0.7  # minimum score of a page in another document, as a share of the b
 
 
 def near(pages: Sequence[PageFound]) -> tuple[PageFound, ...]:
-    """Return the pages without those of other documents whose score is far below the best.
+    """Return the pages without pages of other documents whose score is far below the best.
 
     Pages that a model or the question named stay.
     """

@@ -108,7 +108,7 @@ def _term_pairs(terms: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]
 
 
 def _tells(term: str) -> bool:
-    """Return whether a term distinguishes titles.
+    """Return whether a term can distinguish one title from another.
 
     Numbers do so if they are as long as those of standards and models (RFC 9110).
     """

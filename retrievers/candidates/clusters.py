@@ -198,7 +198,7 @@ class Clusters:
         return [old._clusters[cluster_id] for cluster_id in gone], new_clusters
 
     def _reached(self, touched: Collection[str]) -> set[str]:
-        """Return the subjects that are or were joined with any of these, directly or through others."""
+        """Return the subjects that are or were in one group with any of these, directly or through others."""
         reached = {subject for subject in touched if subject in self._about}
         waiting, keys = [*touched], set[str]()
         while waiting:
@@ -298,7 +298,7 @@ class Clusters:
     def _offer(
         self, best: dict[str, tuple[float, Any, Cluster]], doc_ids: Iterable[str], strength: float, cluster: Cluster
     ) -> None:
-        """Store the strength and cluster for those documents that have no better ones."""
+        """Store the strength and the cluster for documents that have no stronger match yet."""
         place = self._place(cluster)
         for doc_id in doc_ids:
             if doc_id not in best or best[doc_id][:2] < (strength, place):
@@ -310,7 +310,7 @@ class Clusters:
 
 
 class _Either:
-    """A container of the keys of two other containers."""
+    """A container that finds a key in either of two other containers."""
 
     def __init__(self, first: Container[str], second: Container[str]) -> None:
         self._one, self._other = first, second

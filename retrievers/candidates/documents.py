@@ -138,8 +138,8 @@ def expansion_scope(
 ) -> ExpansionScope:
     """Return the expert terms for a question, and the documents to which they apply.
 
-    ``names`` are the words of the question that link to documents. ``scores`` are the routing scores (0 to 1) of
-    documents. A document counts as named from ``scoring.named`` on.
+    ``names`` are the words of the question that name documents. ``scores`` are the routing scores (0 to 1) of
+    documents. A document counts as named if its score is at least ``scoring.named``.
     """
     by_type = expert.expand(question, view.types(scope), names, scoring.full_terms)
     if not by_type:
@@ -240,7 +240,7 @@ def named_apart(
 
 
 def preferred(routing: CardScores, named: Mapping[str, float]) -> CardScores:
-    """Return the routing with the documents in ``named`` raised to the best score, and without ties."""
+    """Return the routing scores with the documents in ``named`` raised to the best score, and without ties."""
     if not named:
         return routing
     best = max((*routing.scores.values(), *named.values()))
@@ -280,7 +280,9 @@ def _several(question: Question, routing: CardScores) -> bool:
 
 
 def _one_report_tells(question: Question, routing: CardScores) -> bool:
-    """Return whether the question asks for a change within one organisation, which its later report describes."""
+    """Return whether the question asks for a change within one organisation. Its later report then describes the
+    change.
+    """
     return len(routing.organisations) == 1 and _change().search(question.text) is not None
 
 
@@ -353,7 +355,7 @@ def select_where(documents: Sequence[Document], conditions: Sequence[str]) -> li
         key, value = key.strip().casefold(), fold(value.strip())
         if not equals or not key or not value:
             raise UsageError(
-                f"'{condition}' is not a condition.",
+                f"'{condition}' is not a filter of the form key=value.",
                 Advice("Write key=value, for example year=2023.", "Write --where key=value, for example year=2023."),
             )
         if documents and key not in keys:

@@ -123,7 +123,7 @@ class FirstStage:
         return (own if self.expansion.named is not None else expanded), expanded
 
     def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring) -> list[Hit]:
-        """Return at most ``scoring.hits`` pages with one set of expert terms, best first."""
+        """Return at most ``scoring.hits`` pages, best first, with one set of expert terms added to the question."""
         sparse = self._by_words(expansion, scope, scoring)
         if not self.embedding.over_all:
             return sparse
@@ -191,7 +191,7 @@ def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
 
 
 def of_published(hits: Sequence[Hit], published: Mapping[str, str]) -> list[Hit]:
-    """Return the hits whose content is the published one (doc_id -> content_id)."""
+    """Return the hits that belong to the published version of their document (doc_id -> content_id)."""
     listed = {hit.doc_id for hit in hits}
     now = {doc_id: version_tag(content) for doc_id in listed if (content := published.get(doc_id)) is not None}
     return [hit for hit in hits if now.get(hit.doc_id) == hit.version]

@@ -263,7 +263,7 @@ class Documents(Layered[Document]):
 
 
 def _order(document: Document) -> str:
-    return f"{document.path}\0{document.doc_id}"  # of several libraries, some may have one path
+    return f"{document.path}\0{document.doc_id}"  # documents of several libraries may have the same path
 
 
 def _document_to_row(document: Document) -> list[Any]:
@@ -277,7 +277,7 @@ def _document_from_row(row: list[Any]) -> Document:
     return Document(card=card_from_json(row[-1]), **values)
 
 
-VERSION = 4  # of what is made of cards: how names are compared, which words of titles count, what is kept
+VERSION = 4  # version of the data derived from cards, such as name keys and title words
 
 
 def write_view(path: Path, head: Mapping[str, Any], view: LibraryView) -> None:

@@ -57,7 +57,7 @@ class CardScores:
 
 @dataclass(slots=True)
 class _Query:
-    """A question matched with the library. ``fits`` caches period scores by facts."""
+    """A question matched with the library. ``fits`` caches period scores by the period and type of a card."""
 
     question: Question
     matched: EntityLinks
@@ -202,7 +202,7 @@ class Router:
     def _among(self, query: _Query, facts: Mapping[str, str], cards: Mapping[str, Card]) -> dict[str, float]:
         """Return the scores of the named organisations' documents, distinguished by period, type and title words.
 
-        ``facts`` are the facts of these documents, and ``cards`` the cards by facts.
+        ``facts`` are the periods and types of these documents, and ``cards`` the cards by these facts.
         """
         if query.question.timed:
             self._fit(query, cards)
@@ -255,7 +255,7 @@ class Router:
         return facts_read(self._facts[doc_id])
 
     def _fit(self, query: _Query, alike: Iterable[str]) -> None:
-        """Compute the period scores of these facts."""
+        """Compute the scores of these periods and types."""
         query.fits |= {
             facts_text: period_fit(facts_read(facts_text), query.question, self.scoring.periods) for facts_text in alike
         }

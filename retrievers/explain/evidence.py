@@ -203,7 +203,7 @@ def _shares_held(content: Content, occurrences: Occurrences, page: int) -> Float
 
 
 def _says(content: Content, names: Collection[str]) -> float:
-    """Return 1 if the document contains all of the names, else a lower factor."""
+    """Return 1 if the document contains all names of the question, else a lower factor."""
     return 1.0 if all(_holding(name, [content]) for name in names) else _ELSEWHERE
 
 
@@ -229,12 +229,14 @@ SIGNALS: Mapping[str, str] = {
     "named": "how surely the question names the first page's document",
     "cover_five": "the best cover of the first five pages",
 }
-"""What evidence is computed from."""
+"""The signals from which the evidence is computed."""
 _OF_FIRST = ("cover", "window", "written", "pairs", "named")
 _BEST_RESULTS = 5
 _MOST_OF_COVERED = 1.6
 _MOST_SCORE, _MOST_LEAD, _MOST_LEAD_FIVE = 1.1, 0.3, 0.6
-"""A score above these says no more: half of all first pages have 1, and a quotation alone adds 2."""
+"""Scores above these limits carry no further information. Half of all first pages have 1, and a quotation alone
+adds 2.
+"""
 
 
 def signals(

@@ -81,7 +81,7 @@ class Windows:
     def __init__(self, page: Sequence[Statement], terms: PassageTerms, numeric: bool) -> None:
         """Compute the weights and windows of a page. A term counts less if many statements contain it.
 
-        ``numeric`` prefers statements with figures.
+        With ``numeric``, statements with figures are preferred.
         """
         holding = Counter(chain.from_iterable(statement.terms for statement in page))
         weights = terms.weights(holding)
@@ -276,7 +276,7 @@ class _Excerpt:
                 down = down + 1 if fits else len(self.lines)
 
     def _grown(self, at: int) -> bool:
-        """Select a line, or the whole table to which it belongs if none of it is selected yet.
+        """Select a line, or the whole table that it is part of if no line of the table is selected yet.
 
         Return whether this fits.
         """

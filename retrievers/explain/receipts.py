@@ -36,10 +36,10 @@ _SECTIONS, _HINTS, _DOCUMENTS = 5, 3, 20
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """Findings of earlier stages about pages, by (index of the document, page).
+    """Results of earlier stages about pages, by (index of the document, page).
 
     ``verdicts`` are the reasons why a model or the question chose a page. ``spans`` are the parts of pages that the
-    question means; snippets are taken from there. ``terms`` limit the snippet of a page that was named by number,
+    question means; snippets are taken from them. ``terms`` limit the snippet of a page that was named by number,
     because the other terms occur in its footer. ``addends`` are the contributions of the ranking model.
     """
 
@@ -168,7 +168,7 @@ class Explainer:
 
 
 def _apart(page: PageText, copy: PageText) -> str:
-    """Return the differences between a copy and a page, "" if they have the same text."""
+    """Return how a copy differs from a page, "" if they have the same text."""
     if page.text == copy.text:
         return ""
     difference = differences(page.text, copy.text)

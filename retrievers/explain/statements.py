@@ -69,7 +69,7 @@ def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[St
 
 @lru_cache(maxsize=_CACHE_PAGES)
 def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
-    """Return the statements in a text. Those of recent texts are cached."""
+    """Return the statements in a text. The results of recent texts are cached."""
     spans = hidden(text)
     source, text = Offsets(spans).source if spans else int, visible(text, spans)
     lines = text.split("\n")
@@ -167,7 +167,7 @@ def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
 
 
 def _beginnings(terms: Collection[str]) -> set[str]:
-    """Return for each term a part that a text must contain to contain the term, regardless of commas and apostrophes.
+    """Return for each term a part that every text with the term contains, whatever its commas and apostrophes.
 
     Stemming changes endings (of short words, those in a vowel or y), and years may follow FY in short form.
     """
@@ -188,7 +188,10 @@ def _beginning(term: str) -> str:
 
 
 _EDGE = 6  # lines at the top and bottom of a page that may belong to a table or list
-_NEAR, _SOUGHT = 0.6, 40  # of a page, from where a passage is near its end; characters by which it is found
+_NEAR, _SOUGHT = (
+    0.6,
+    40,
+)  # share of a page after which a passage is near its end; characters by which the passage is found
 _LIST_ITEM = re.compile(r"^\s*(?:[•●▪■◦‣*–-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+\S")
 _UNENDED = re.compile(r"[^\W_][)\]”\"’']?$|[-,;]$")
 _BARE = re.compile(r"[\W\d]*")

@@ -47,7 +47,7 @@ class QueryTerms:
 
     @classmethod
     def of(cls, worth: Mapping[str, float], pages: int, holding: Mapping[str, int]) -> QueryTerms:
-        """Return the terms in ``worth``.
+        """Return the terms that are the keys of ``worth``.
 
         ``holding`` is the number of library pages that contain each term, out of ``pages``.
         """
@@ -79,7 +79,7 @@ class CandidatePages:
         return cls(documents, firsts, at, doc, at - firsts[doc] + 1)
 
     def places(self) -> list[tuple[Content, int]]:
-        """Return the pages as (content, page from 1)."""
+        """Return the pages as (parsed document, page from 1)."""
         pairs = zip(self.doc.tolist(), self.page.tolist(), strict=True)
         return [(self.documents[doc].content, page) for doc, page in pairs]
 
@@ -164,7 +164,9 @@ def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring)
     term_adds = (_weights(query) * bm25.idf(pages, occurrences.holding)).astype(np.float32)
     model = Bm25(scoring.k1, scoring.b, counts.average_length)
     adds = term_adds[occurrences.terms] * model.weights(occurrences.counts, counts.lengths[occurrences.pages])
-    return np.bincount(occurrences.pages, adds, pages).astype(np.float64)  # of no posting at all it gives whole numbers
+    return np.bincount(occurrences.pages, adds, pages).astype(
+        np.float64
+    )  # without postings the result would be integers
 
 
 def _weights(query: Mapping[int, float]) -> Floats:
@@ -180,9 +182,9 @@ _ROLE_PAGES = 2  # pages of a section that count for its role, from its first pa
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpertTerms:
-    """Expert terms for several documents.
+    """The expert terms of several documents.
 
-    ``contents`` are those of the documents. firsts: int64 (documents + 1,), the first page of each document in a
+    ``contents`` are the parsed documents. firsts: int64 (documents + 1,), the first page of each document in a
     consecutive numbering.
     """
 

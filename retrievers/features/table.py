@@ -86,7 +86,7 @@ _FEATURE_GROUPS: Mapping[str, Mapping[str, str]] = {
 }
 FEATURES: Mapping[str, str] = {name: about for group in _FEATURE_GROUPS.values() for name, about in group.items()}
 GROUPS: Mapping[str, str] = {name: group for group, named in _FEATURE_GROUPS.items() for name in named}
-"""Under which part of a receipt a feature counts: the page's words, its place in the tree, or its document."""
+"""The part of a receipt to which each feature belongs: the page's words, its place in the tree, or its document."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,8 +256,8 @@ class FeatureBuilder:
 
 
 def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
-    """Return the share of ``weights`` of the terms in titles on each candidate page's paths in the tree: float64 (n,),
-    0 to 1.
+    """Return for each candidate page the weighted share of terms that are in section titles above it: float64 (n,), 0
+    to 1.
     """
     total = float(weights.sum())
     if not total:
@@ -298,7 +298,7 @@ def _share(values: Floats) -> Floats:
 def _leads(named: Floats) -> Floats:
     """Return each document's routing score, reduced by its distance to the best: float64 (documents,).
 
-    All are 0 if no document counts as named.
+    All are 0 if the question names no document clearly enough.
     """
     best = float(named.max(initial=0.0))
     if best < _SURE:
@@ -312,7 +312,7 @@ def _term_places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
-    """Return the form of each term in the question: uint8 (t,), as in ``TermOrder``."""
+    """Return the check byte of each term's spelling in the question: uint8 (t,), as in ``TermOrder``."""
     written = {term: form_check(term, word) for term, word in reversed(written_terms(text))}
     return np.array([written.get(term, 0) for term in query.terms], np.uint8)
 
@@ -343,8 +343,10 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
 def _name_shares(
     candidate: CandidateDocument, question_terms: Mapping[str, float], total: float
 ) -> tuple[float, float]:
-    """Return the share of the question's terms that a document's names contain, and the covered share of its better
-    name.
+    """Return two shares, 0 to 1, for the file name and the title of a document.
+
+    The first is the weighted share of the question's terms that either of them contains. The second is the share of
+    terms of the name or title that the question contains, whichever is higher.
     """
     names = _name_terms(candidate.document.name, candidate.document.title)
     share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Forms = npt.NDArray[np.uint8]
 WHOLE_PAGE = 1 << 19
-"""A window that is wider than any page."""
+"""The size of a window that is larger than any page."""
 _APART = 2 * WHOLE_PAGE  # distance between pages in the consecutive numbering, larger than any window
 _LEAST_QUOTED = 3  # minimum terms of a quotation; fewer are a name
 _LOW_BITS = np.uint32(0xFFFF)  # low bits, by which most other words are excluded fast
@@ -76,7 +76,9 @@ class TermPlaces:
 
     @classmethod
     def of(cls, words: PageWords, hashes: Ints) -> TermPlaces:
-        """Return the positions of the question's terms, given by different hashes, int64 (t,)."""
+        """Return the positions of the question's terms on these pages. The terms are given as hashes, int64 (t,),
+        without duplicates.
+        """
         starts = words.starts
         before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # number of terms before each word
         lengths = before[starts + words.lengths] - before[starts]
@@ -187,8 +189,9 @@ class WordPlaces:
 
     @classmethod
     def of(cls, words: PageWords, terms: Ints, forms: Forms) -> WordPlaces:
-        """Return the positions of the question's different words, given by the hashes of their ``terms``, int64 (w,),
-        and ``forms``.
+        """Return the positions of the question's words on these pages.
+
+        The words are given by the hashes of their ``terms``, int64 (w,), and by their ``forms``, without duplicates.
         """
         starts = words.starts
         rows, word_numbers = _find_words(words.terms, words.forms, terms, forms)

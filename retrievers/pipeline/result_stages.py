@@ -182,7 +182,7 @@ def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outc
     elif asks_for_documents(query.question.text):
         visits = one_of_each(visits, ranking.pages, query.question.terms)
     else:
-        apart = () if ranking.quoted else candidates.apart  # what is quoted names nothing
+        apart = () if ranking.quoted else candidates.apart  # a quotation does not name documents
         visits = shared_out(visits, ranking.pages, apart, scoring)
     return replace(outcome, slots=select_pages(visits, ranking.pages, count, request.mmr, scoring))
 
@@ -212,7 +212,7 @@ def results_stage(
 
 
 def _meant_documents(candidates: Candidates, ranking: Ranking) -> list[int]:
-    """Return the documents that different parts of the question name, and those that a model picked."""
+    """Return the documents that different parts of the question name, and those that a model chose."""
     numbers = {scores.candidate.document.doc_id: doc for doc, scores in enumerate(ranking.pages)}
     return [numbers[doc_id] for doc_id in (*candidates.apart, *candidates.choice.picked) if doc_id in numbers]
 
@@ -233,7 +233,7 @@ def _again(
 
 
 def _within(scope: frozenset[str] | None) -> Stage:
-    """Return a stage that limits a search to the documents that pass a filter."""
+    """Return a function that limits a search to the documents that pass a filter."""
 
     @stage("scope")
     def keep(query: Query, candidates: Candidates) -> tuple[Query, Candidates]:
@@ -258,7 +258,7 @@ def _passage_terms(query: Query, ranking: Ranking, resources: SearchResources) -
 
 
 def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]], texts: PageTexts) -> list[PageFound]:
-    """Add to results with nearly equal pages, such as a draft and its final form, the words in which they differ."""
+    """Add to results with nearly equal pages (such as a draft and its final form) the words in which they differ."""
     for at, before in nearly_equal(places).items():
         earlier, later = texts.of([places[before], places[at]])
         where = f"{results[before].short_path}, page {results[before].page}"

@@ -47,7 +47,7 @@ STAGES: Stages = (
     question_stage, coarse_stage, spelling_stage, routing_stage, gather_stage, pages_stage, walk_stage, remaining_stage,
     rerank_stage, places_stage, evidence_stage, reasoning_stage, selection_stage, results_stage,
 )  # fmt: skip
-"""The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
+"""The stages of every search. An engine can be given other stages (``Engine(stages=…)``)."""
 
 
 def search(request: SearchRequest, resources: SearchResources, stages: Sequence[Stage] = STAGES) -> SearchResult:
@@ -97,7 +97,7 @@ def _search_notes(state: SearchState) -> tuple[Note, ...]:
     return tuple(notes)
 
 
-_GAIN = 0.1  # of a page that the question's words speak for too: beside equals it leads
+_GAIN = 0.1  # gain of a page of the earlier answer that contains words of the question
 _WHY = Note("route.earlier")
 
 

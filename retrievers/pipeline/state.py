@@ -47,7 +47,7 @@ class SearchResources:
     embedding: QuestionEmbedding = QuestionEmbedding()
     ranking: RankingModel = field(default_factory=shipped_model)
     reasoner: Reasoner | None = None
-    embed: Callable[[str], QuestionEmbedding] = lambda _: QuestionEmbedding()  # of another question
+    embed: Callable[[str], QuestionEmbedding] = lambda _: QuestionEmbedding()  # returns the vectors of another question
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +64,8 @@ class Query:
 class Candidates:
     """The best hits in the library, and the documents chosen from them."""
 
-    hits: Sequence[Hit] = ()  # of the first stage, by which documents are compared
-    page_hits: Sequence[Hit] = ()  # the same, by which their pages are
+    hits: Sequence[Hit] = ()  # hits of the first stage, by which documents are compared
+    page_hits: Sequence[Hit] = ()  # hits of the first stage, by which pages are compared
     choice: DocumentChoice = DocumentChoice(CardScores(), None)
     apart: Sequence[str] = ()  # the documents that different parts of the question name
     documents: Sequence[CandidateDocument] = ()
@@ -80,15 +80,15 @@ class Ranking:
     """The pages of the candidate documents, scored and ordered. Higher scores are better."""
 
     term_weights: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
-    expansions: Sequence[Expansion] = ()  # what expands the question in each candidate document
-    pages: Sequence[DocumentScores] = ()  # of each candidate document
+    expansions: Sequence[Expansion] = ()  # the expert terms for each candidate document
+    pages: Sequence[DocumentScores] = ()  # the scores of each candidate document
     table: FeatureTable | None = None  # the candidate pages with their features
     quoted: Collection[PageRef] = ()  # the pages that say what the question quotes
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
     reasons: Mapping[PageRef, Note] = field(default_factory=dict)  # why pages lead that the question means
-    spans: Mapping[PageRef, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
-    settled: bool = False  # those pages are all that the question asks for
+    spans: Mapping[PageRef, Span] = field(default_factory=dict)  # the parts of these pages, if not the whole page
+    settled: bool = False  # whether the question asks for these pages and nothing else
     page_terms: Mapping[PageRef, Collection[str]] = field(default_factory=dict)  # asked for of pages named by number
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
 
@@ -105,9 +105,9 @@ class Outcome:
     """The results of a search, with evidence and notes for the user."""
 
     evidence: Evidence = Evidence("none", 0.0)
-    signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
+    signals: Mapping[str, float] = field(default_factory=dict)  # the signals from which the evidence was computed
     sureness: float = 0.0  # the probability that the first page answers, 0 to 1
-    verdicts: Mapping[PageRef, Note] = field(default_factory=dict)  # of a model, by page
+    verdicts: Mapping[PageRef, Note] = field(default_factory=dict)  # a model's reasons, by page
     reasoning: Reasoning | None = None
     effort: EffortUsed | None = None
     usage: Usage = Usage()
@@ -147,7 +147,7 @@ class SearchState:
 
 
 Part = Query | Candidates | Ranking | Outcome
-"""A part of the state that a stage replaces."""
+"""A part of the search state that a stage can replace."""
 _PARTS: Mapping[type, str] = {Query: "query", Candidates: "candidates", Ranking: "ranking", Outcome: "outcome"}
 _READABLE = (*_PARTS.values(), "resources", "texts")
 
@@ -178,8 +178,8 @@ def stage(name: str) -> Callable[[Callable[..., Part | tuple[Part, ...]]], Stage
         reads = tuple(inspect.signature(work).parameters)
         if unknown := set(reads) - set(_READABLE):
             raise UsageError(
-                f"The stage '{name}' takes an unknown part: {', '.join(sorted(unknown))}.",
-                f"A stage takes {', '.join(_READABLE)}.",
+                f"The function of the stage '{name}' has an unknown parameter: {', '.join(sorted(unknown))}.",
+                f"Its parameters may be {', '.join(_READABLE)}.",
             )
 
         def run(state: SearchState) -> SearchState:

@@ -1,15 +1,15 @@
-"""Expert knowledge: YAML that says how a field speaks. A user's file, or one of the packs that come along.
+"""Expert knowledge: a YAML file with the words of a field. It is a user's file, or one of the packs of this project.
 
-documents: [annual report]     # the kinds of documents it speaks of; left out: any (only `auto` asks)
-expand:                        # when a question matches …
+documents: [annual report]     # the document types to which the file applies; default: all (used only by `auto`)
+expand:                        # if a question matches …
   - when: capital expenditures?|capex
-    phrases: [purchases of property plant and equipment]     # … look for these words too
-    headings: [statement of cash flows]                      # … and for these in headings
-    roles: [cash flow statement]                             # … and prefer such pages
-    weight: 0.5                # of the added words beside the question's own, which weigh 1 (of many words less)
-roles:                         # a page's role, told by the title of its section
+    phrases: [purchases of property plant and equipment]     # … also search for these words
+    headings: [statement of cash flows]                      # … and for these words in headings
+    roles: [cash flow statement]                             # … and prefer pages with this role
+    weight: 0.5                # weight of each added word (less if there are many); a word of the question weighs 1
+roles:                         # the role of a page, recognised by the title of its section
   cash flow statement: statements? of cash flows?
-primary: [cash flow statement]    # roles whose pages a model is shown wherever an entry of this file matches
+primary: [cash flow statement]    # roles whose pages a model is shown whenever a rule of this file matches
 aliases:                       # nicknames of organisations or other subjects
   International Business Machines: [Big Blue]
 """
@@ -65,7 +65,8 @@ def pattern(written: str, place: str) -> Pattern:
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(
-            f"{place} has an invalid pattern ({reason}).", "Write it without look-around and back-references."
+            f"{place} has an invalid regular expression ({reason}).",
+            "Write it without look-around and back-references.",
         ) from error
     return Pattern(written, f"{_BEGINS}(?:{written}){_ENDS}")
 
@@ -200,7 +201,7 @@ class Expert:
         """Return the additions of matching rules by document type.
 
         Types without a matching rule are left out. ``names`` are words of the question that name documents; patterns do
-        not match them. A rule with more than ``full_terms`` words has the total weight of that many.
+        not match them. The words of a rule together weigh at most as much as ``full_terms`` words.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
         patterns = [expansion.when for expansion in heard]
@@ -303,7 +304,7 @@ def read_expert(written: str, name: str) -> Expert:
         raise UsageError(f"{name}: unknown entries {wrong}.", f"Known: {', '.join(sorted(_KEYS))}.")
     role_data = data.get("roles") or {}
     if not isinstance(role_data, dict):
-        raise UsageError(f"{name}: roles must map a role's name to a pattern over section titles.")
+        raise UsageError(f"{name}: 'roles' must map the name of each role to a regular expression for section titles.")
     roles = tuple(Role(str(role), pattern(str(title), f"{name}: role '{role}'")) for role, title in role_data.items())
     role_names = {role.name for role in roles}
     primary = data.get("primary") or []

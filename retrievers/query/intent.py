@@ -19,7 +19,9 @@ from retrievers.query.question import read_question
 from retrievers.query.words import compares, content_words, without_frame
 
 Wanted = Literal["summary", "findings", "conclusion", "abstract"]
-"""What of a document says it: any summary of it, what it found, what it concludes, its abstract."""
+"""The kind of overview of a document that a question asks for: any summary, its findings, its conclusion, or its
+abstract.
+"""
 
 _FINDINGS = r"(?:findings?|points?|takeaways?|take-aways?|messages?|insights?|results?|highlights|arguments?|ideas?)"
 _PATTERNS: dict[Wanted, str] = {
@@ -72,9 +74,9 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
 
 
 def _hollow(match: re.Match[str]) -> str:
-    """Return the replacement of a match: the words that may name a document.
+    """Return the words of a match that may name a document, as its replacement.
 
-    Of "what is the paper about" "the paper" stays.
+    Of "what is the paper about" the words "the paper" stay.
     """
     return re.sub(r"(?i)\b(?:what|about|is|it)\b", " ", match[0]) if match[0].lower().startswith("what") else " . "
 

@@ -295,9 +295,9 @@ class MentionFinder:
 
 
 Holding = Callable[[Sequence[str]], Sequence[int]]
-"""How many pages of the library hold each of some terms."""
+"""A function that returns the number of library pages with each of some terms."""
 Written = Callable[[str], Collection[str]]
-"""The words of some pages that hold a word's term."""
+"""A function that returns the words of some pages that contain a word's term."""
 
 _SPELLED_WORD = re.compile(r"(?<![\w.])[^\W\d_]{4,24}(?!\w|\.\w)")  # none longer: two slips of it are too many to try
 _WRONG, _TWICE = 6, 7  # minimum letters of a word with a wrong letter, and with two errors
@@ -354,7 +354,7 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
 
 
 def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
-    """Yield the possible corrections of a word, and whether the library may contain them in another form only."""
+    """Yield the possible corrections of a word, and whether the library may contain them only in another form."""
     yield chain(usual(word), missing(word)), True
     if len(word) >= _WRONG:
         yield wrong(word), False

@@ -29,9 +29,9 @@ PAIRS = (
     "inside", "inside_best", "window_rest", "heading", "title", "pack", "pack_heading", "path", "bm25", "structure",
     "doc_score", "window", "pairs", "written", "pairs_rest", "written_rest", "bm25_size", "figures", "node", "name",
 )  # fmt: skip
-"""The features whose product with how surely the document is named has a weight of its own."""
+"""The features that also have a weight for their product with the certainty that the question names the document."""
 LEAST = 1e-6
-"""What a candidate page is worth at least: a page worth 0 is no result."""
+"""The minimum score of a candidate page. A page with score 0 is no result."""
 _ADVICE = Advice(
     "Learn weights anew, or unset ranking_weights.",
     "Learn weights anew (hybrid-pageindex eval fit), or unset ranking_weights.",

@@ -100,7 +100,7 @@ def shared_out(
 
 
 def _led_by(leading: Sequence[PageVisit], visits: Sequence[PageVisit]) -> list[PageVisit]:
-    """Return the visited pages with the pages ``leading`` first. The others keep their order."""
+    """Return the visited pages with the pages in ``leading`` first. The others keep their order."""
     chosen = {(visit.doc, visit.page) for visit in leading}
     return [*leading, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
 
@@ -113,7 +113,7 @@ def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[
     earlier item. Raise ValueError for a ``lam`` outside 0 to 1.
     """
     if not 0 <= lam <= 1:
-        raise ValueError(f"lam is {lam}, but it must be between 0 and 1")
+        raise ValueError(f"lam (the weight of relevance against variety) is {lam}, but it must be between 0 and 1")
     left = list(range(len(items)))
     nearest = [0.0] * len(items)  # greatest similarity to the picked items
     picked: list[int] = []
@@ -151,7 +151,7 @@ def _without_copies(
 
 
 def _same(scores: Sequence[DocumentScores], a: PageVisit, b: PageVisit, scoring: SelectionScoring) -> bool:
-    """Return whether two pages are the same page of one content, or have nearly the same words in two documents."""
+    """Return whether two pages are the same page of the same bytes, or have nearly the same words in two documents."""
     first, second = scores[a.doc].candidate.content, scores[b.doc].candidate.content
     if first.content_id == second.content_id:
         return a.page == b.page

@@ -117,7 +117,10 @@ Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,),
 
 @dataclass(slots=True)
 class WalkTrace:
-    """The record of a walk as (document, section) indices: the sections that were considered and opened, in order."""
+    """The record of a walk through the section trees.
+
+    It lists the sections that were considered and opened, in order, as (document, section) indices.
+    """
 
     seen: list[tuple[int, int]] = field(default_factory=list)
     opened: list[tuple[int, int]] = field(default_factory=list)
@@ -174,7 +177,7 @@ def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]
 
 
 def _promises(content: Content, values: Floats) -> list[float]:
-    """Return the best page value in each section."""
+    """Return the best page value in each section, which decides whether the section is opened."""
     starts, ends = content.spans
     if not len(starts):
         return []

@@ -101,7 +101,7 @@ def _together(counts: TermCounts, words: str) -> bool:
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
 
 
-_PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
+_PASSAGES, _WHOLE = 18, 3  # maximum number of pages with a passage, and of those shown in full
 _MARK = 110  # characters of the others
 _OTHER_DOCUMENTS, _OTHERS = 24, 0.5  # other documents of which the best page is named, in that share of the tokens
 _FURTHER = 36  # pages after these that are only named,
@@ -112,21 +112,21 @@ _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
 _UNLABELLED_CHART = "(figures of a chart without their names: only its picture tells which is whose)"
-_NAME = 10  # of its name
+_NAME = 10  # tokens of a page's name
 _DRAWING_PAGES = 14  # best pages of which is said what is drawn on them
 _HINT_PAGES = 3  # best pages whose documents hints must fit
 _TOP = 200  # characters at the top of a page: a heading there begins something else
 
 
 def _passage_line(places: Sequence[PageRef], passage: str) -> str:
-    """Return a line with a passage that stands on all these pages."""
+    """Return one line for a passage that occurs on all these pages."""
     names = [f"D{doc + 1} page {page}" for doc, page in places]
     also = f" [also {', '.join(names[1:])}]" if len(names) > 1 else ""
     return f"{names[0]}, a passage: {passage}{also}"
 
 
 class Asker(QuestionSession):
-    """The model calls about one board of documents, within the question's remaining tokens."""
+    """The model calls about the documents of one board, within the question's remaining tokens."""
 
     def __init__(
         self,
@@ -236,7 +236,9 @@ class Asker(QuestionSession):
         return {place: short(title.replace("|", " "), _LABEL) for place, title in titles.items()}
 
     def _heading_on(self, place: PageRef) -> str:
-        """Return the heading on a page that holds most of the question's words, "" where none begins there."""
+        """Return the heading on a page that contains most of the question's words, "" if no heading begins on the
+        page.
+        """
         doc, page = place
         content = self._board.scores[doc].content
         sections, starts = content.covering

@@ -1,4 +1,7 @@
-"""The board of documents that a model is shown, and its verdict. D1 is a document, D1.0031 one of its sections."""
+"""The board: the documents that a model is shown while it searches, and its verdict.
+
+D1 is a document, D1.0031 one of its sections.
+"""
 
 from __future__ import annotations
 
@@ -198,7 +201,7 @@ def short(text: str, length: int) -> str:
     return (cut[:space] if space >= length // 2 else cut).rstrip() + "…"
 
 
-NAME = "reasoning"  # of what a verdict adds to a page
+NAME = "reasoning"  # name of the contribution that a verdict adds to a page's score
 _STEP = 0.01  # between the pages named, above the best value that the deterministic walk gave
 _PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best ones
 

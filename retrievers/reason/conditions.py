@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format", "tag")
 LONGEST = 200  # characters of a value that count
-_VALUE_CHARS = 80  # those that a model sees
+_VALUE_CHARS = 80  # maximum characters of a value that a model sees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ def _size(text: str) -> int:
 Operator = Literal["is", "is not", "contains", "at least", "at most"]
 
 _LIKE = 0.8  # difflib's ratio from which a value means one that the library has
-_FIRST = ("organisation", "symbol", "party")  # whose documents: said before which of them
+_FIRST = ("organisation", "symbol", "party")  # fields that are applied first, because they name the organisation
 _CONDITION_DATE = re.compile(r"[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?)?")
 _SHORTEST = 2  # characters of what a value is to contain
 

@@ -18,11 +18,11 @@ from retrievers.reason.conditions import Condition, Field, Operator, table
 
 MOST = 72  # documents described where somebody did
 _REPLY = 600  # tokens that a reply may have
-_PROMPT_SHARE = 0.5  # of the question's tokens, which stay for finding its pages
+_PROMPT_SHARE = 0.5  # share of the question's tokens; the rest is for finding its pages
 _MAX_PICKS = 3  # documents that a reply may name
 _LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
 _ABOUT, _PASSAGE = 50, 110  # characters
-_PASSAGE_SHARE = 0.55  # of a document's tokens, for what its best page says
+_PASSAGE_SHARE = 0.55  # share of a document's tokens for the passage of its best page
 _ALL = 1300  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20
@@ -44,7 +44,7 @@ class Conditions(BaseModel):
 
 
 class Picks(BaseModel):
-    """The documents in which to look."""
+    """The documents in which to search, as a model names them."""
 
     reasoning: str
     documents: list[str]
@@ -52,14 +52,14 @@ class Picks(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DocumentPicks:
-    """doc_ids, the best first, and why."""
+    """The chosen documents by doc_id, best first, with the reason."""
 
     documents: tuple[str, ...]
     reasoning: str
 
 
 def ask_conditions(session: QuestionSession, question: Question, fields: Mapping[str, Field]) -> list[Condition]:
-    """Ask a model for the conditions that a question sets, not yet checked. Raises ChatError."""
+    """Ask a model for the conditions that a question sets. They are not checked yet. Raise ChatError."""
     room = _room(session, "route-filter", Conditions, {"fields": ""})
     shown = table(fields.values(), question.terms, min(_FIELDS, room))
     conditions = session.ask("route-filter", Conditions, {"fields": shown}, tokens=_REPLY).conditions[:_CONDITIONS]
@@ -69,9 +69,9 @@ def ask_conditions(session: QuestionSession, question: Question, fields: Mapping
 
 
 def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPicks:
-    """Ask a model for the documents to look in, of the first ones.
+    """Ask a model in which of the first documents to search.
 
-    It is shown as many as the tokens allow, MOST at most. Raises ChatError.
+    It is shown as many as the tokens allow, at most MOST. Raise ChatError.
     """
     room = _room(session, "route-documents", Picks, {"documents": ""})
     shown = documents[: max(1, min(MOST, room // _LEAST))]
@@ -90,9 +90,9 @@ def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: 
 
 
 def document_lines(names: Iterable[str], documents: Sequence[Described], tokens: int) -> list[str]:
-    """Return what each document is and what its best page says, in at most ``tokens`` together.
+    """Return a description of each document with its best passage, in at most ``tokens`` together.
 
-    Where there is too little room for a document both are cut, the passage to no less than its share.
+    If there is not enough space, both are cut; the passage keeps at least its share.
     """
     parts = [_describe_document(name, described) for name, described in zip(names, documents, strict=True)]
     sizes = [estimate(head) + estimate(passage) for head, passage in parts]
@@ -106,7 +106,9 @@ def document_lines(names: Iterable[str], documents: Sequence[Described], tokens:
 
 
 def _describe_document(name: str, described: Described) -> tuple[str, str]:
-    """Return what it is, how long, on which of its best pages are figures, what it is about; and what the best says."""
+    """Return the description of a document: type, length, pages with figures, and subject, followed by its best
+    passage.
+    """
     document = described.document
     pictures = f", {document.unread} of pictures without text" if document.unread else ""
     drawn = [str(page) for page, seen in sorted(described.best.items()) if seen.pictured]
@@ -122,7 +124,7 @@ def _describe_document(name: str, described: Described) -> tuple[str, str]:
 
 
 def _telling(reason: Note, document: Document) -> str:
-    """Return the parts of a reason that a document's file name does not say."""
+    """Return the parts of a reason that the document's file name does not state."""
     name = set(plain_words(document.name).split())
     reasons = reason.parts
     return "; ".join(part for part in reasons if not set(plain_words(part).split()[1:]) <= name)

@@ -28,14 +28,14 @@ _MAX_PLACES = 3
 
 
 class Rating(BaseModel):
-    """A part's number and how probable it is that the answer stands in it."""
+    """The number of a part, and the probability that it contains the answer."""
 
     part: int
     probability: float
 
 
 class Ratings(BaseModel):
-    """The model's reply to both kinds of call."""
+    """The ratings in a model's reply to either kind of call."""
 
     reasoning: str
     ratings: list[Rating]
@@ -87,7 +87,11 @@ class TreeSearch:
             where = self._where(node)
             room = self._asker.room(prompt, Ratings, {"where": where, "parts": ""})
             if room < PAGE_TOKENS and not self._thoughts:
-                raise ChatError("no tokens are left to ask.", "Raise reason_tokens.", failure="too long")
+                raise ChatError(
+                    "the input tokens for this question are used up.",
+                    "Raise the setting reason_tokens.",
+                    failure="too long",
+                )
             if room < PAGE_TOKENS:
                 break
             try:

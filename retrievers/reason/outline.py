@@ -1,4 +1,4 @@
-"""The outline that a model is shown first: the best pages with their headings, in the sections that hold them.
+"""The outline that a model is shown first: the best pages with their headings, in the sections that contain them.
 
     D1 · aurora-2023.pdf · annual report, 2023 · 120 pages
      D1.0019 Part II · pages 13-90 · 4 not shown
@@ -7,7 +7,8 @@
        page 49 · Free cash flow · [table]
      other parts: D1.0001 Front matter (1-2) | D1.0120 Part III (91-99, 8 parts)
 
-What lies on one page needs no name: the page can be read or named. What promises nothing is not shown, but counted.
+A section on a single page has no name of its own, because the page can be read or named. Sections without good pages
+are counted but not shown.
 """
 
 from __future__ import annotations
@@ -22,17 +23,20 @@ from retrievers.query.expert import Role
 from retrievers.ranking.walk import PageRef
 from retrievers.reason.board import Board, short
 
-_PAGES = 12  # that have a line
+_PAGES = 12  # pages that have a line
 _ALL, _FEW = 4, 2  # so many of them with all their headings, the others with the first few
-_LIKELY, _FAINT = 0.5, 0.1  # of the best page's value: pages below have a line only among the first, and none
+_LIKELY, _FAINT = (
+    0.5,
+    0.1,
+)  # shares of the best page's value: below the first, only the first pages have a line; below the second, none
 _FIRST = 6
-_LEVELS, _LONG = 2, 4  # of sections above a page, which have so many pages and more
-_WHOLE = 0.6  # of a document's pages: a section of more tells nothing
-_SHARE = 0.8  # of the tokens at most for pages, the rest for roles, other parts and documents
-_ROLES = 0.6  # of the tokens that roles have before pages, where the rest is not enough for them
+_LEVELS, _LONG = 2, 4  # levels of sections shown above a page, if the section has at least this many pages
+_WHOLE = 0.6  # share of a document's pages above which a section is not shown
+_SHARE = 0.8  # maximum share of the tokens for pages; the rest is for roles, other parts and documents
+_ROLES = 0.6  # share of the tokens for roles, if they would otherwise have too few
 _HIDDEN = 2  # sections that are named where others hide them
 _PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
-_PROMISE = 0.3  # of such a part
+_PROMISE = 0.3  # minimum value of such a part
 _BEST_PAGES = 20  # best pages whose documents have a line
 _DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
 _TITLE, _PART = 50, 32  # characters
@@ -176,7 +180,7 @@ class _Lines:
         room = self.room
         text = self._outline()
         while (excess := estimate(text.text) - tokens) > 0:
-            room -= excess  # what is named beside the pages goes first
+            room -= excess  # other parts are left out first
             self.room, before = room, text.text
             text = self._outline()
             if text.text == before:

@@ -80,7 +80,9 @@ class ReasoningResult:
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
     note: Note = NONE
-    expansions: Sequence[Expansion] = ()  # of the documents that other searches added, behind those that were there
+    expansions: Sequence[
+        Expansion
+    ] = ()  # the expert terms of documents that further searches added, after the first ones
 
 
 @dataclass(frozen=True, slots=True)

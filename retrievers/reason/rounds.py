@@ -52,7 +52,10 @@ def search_wish(written: str) -> SearchWish | None:
 
 
 class AnotherSearch:
-    """Further searches of one question, whose results are added to the board. ``searched`` are the earlier requests."""
+    """Further searches of one question. Their results are added to the documents that the model sees.
+
+    ``searched`` are the earlier requests.
+    """
 
     def __init__(self, board: Board, asker: Asker, search: SearchAgain | None) -> None:
         self._board, self._asker, self._search = board, asker, search
@@ -104,7 +107,9 @@ class AnotherSearch:
         return list(zip(self._asker.passage_lines(places), (doc for doc, _ in places), strict=True))
 
     def _sections(self, title: str, again: FoundAgain) -> list[tuple[str, int]]:
-        """Return the sections whose titles contain all words, first those in documents on the board."""
+        """Return the sections whose titles contain all words. Sections of documents that the model already sees come
+        first.
+        """
         terms = {cached_hash(term) for term in tokenise(title)}
         documents = [*self._board.scores, *again.pages]
         sections: dict[PageRef, None] = {}
@@ -152,14 +157,14 @@ _LAST = "This is the last round: name pages now."
 
 
 class PageOf(BaseModel):
-    """A page of a document, both as the outline calls them."""
+    """A page of a document, by the names that the outline uses."""
 
     document: str
     page: int
 
 
 class Turn(BaseModel):
-    """A reply of the model, as the prompt asks for it. With something to expand or read it gets another round."""
+    """A model's reply to the prompt. If it requests sections or pages, another round follows."""
 
     reasoning: str
     search: list[str] = []
@@ -170,7 +175,7 @@ class Turn(BaseModel):
 
 
 class Rounds:
-    """A search of a board in at most ``rounds`` rounds and within the remaining tokens.
+    """A search with a model in at most ``rounds`` rounds and within the remaining tokens.
 
     ``roles`` are page roles that the question needs. At most ``page_count`` pages are named. ``named`` are the
     documents that the question names or that were chosen. ``search`` searches the library again. With ``short`` the

@@ -122,7 +122,7 @@ _SECTION_PAGES = 60  # pages of a section in which the rest of the question is l
 
 Span = tuple[int, int | None]
 Texts = Callable[[], Sequence[tuple[str, str]]]
-"""The printed label and the text of every page of the document, read when asked for."""
+"""A function that returns the printed label and the text of every page of the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ _BEFORE = 40  # characters
 _MOST, _PAGES_TO_READ = 3, 12  # places of one text, pages that are read for each
 
 Read = Callable[[Sequence[int]], Sequence[str]]
-"""The texts of pages, 1-based."""
+"""A function that returns the texts of pages by their numbers, from 1."""
 
 
 def pointers(text: str, page: int, content: Content, read: Read) -> tuple[Pointer, ...]:

@@ -68,7 +68,7 @@ def without(question: Question, routing: CardScores, named: Iterable[Reference] 
 
 
 def rest(text: str, question: Question, naming: Collection[str]) -> list[str]:
-    """Return the terms of a text that carry its content.
+    """Return the terms of a text that carry its meaning.
 
     Filler words, years, numbers, structure words, and terms of the document's name, type or period are left out.
     """
@@ -85,9 +85,9 @@ Finder = Callable[[DocumentScores], Sequence[PlaceFound]]
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """The pages in their new order, with the referenced pages first.
+    """The pages in their new order, with the pages that the question refers to first.
 
-    ``reasons`` tell why a page was put first; they are empty if no reference was found. ``settled`` is True if the
+    ``reasons`` tell why a page was put first; they are empty if the question refers to none. ``settled`` is True if the
     question asks for nothing else. ``spans`` are the referenced character ranges of pages. ``missing`` lists references
     that no document has. ``page_terms`` are the question's other terms for a page that was named by number.
     """
@@ -355,7 +355,7 @@ def _by_name(
 def _elsewhere(terms: Sequence[str], content: Content) -> list[str]:
     """Return the terms that the document's first pages do not contain.
 
-    These ask for something inside the document; the other terms may name the document.
+    They ask for something inside the document; the other terms may name the document.
     """
     occurrences = content.body.occurrences([cached_hash(term) for term in terms])
     full = np.flatnonzero(content.body.lengths[:_FIRST] >= _FULL)

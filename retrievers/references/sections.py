@@ -31,7 +31,7 @@ _PART_FIT, _TITLE_FIT = (
     0.85,
 )  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
 _SEGMENT = re.compile(r"[,;:–—(|]")
-_SEGMENT_ONLY = 0.98  # of the fit of a whole title
+_SEGMENT_ONLY = 0.98  # factor on the match of a whole title, for a match with only one part of it
 _LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
 _LINE = 100  # characters of a line that may be a title
 _PAIR = 2  # so many words stand together by accident too

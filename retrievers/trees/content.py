@@ -98,9 +98,9 @@ _SENTENCE, _SMALL = 7, 3  # words from which a title may be a sentence; letters 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """The terms and section tree of one content, immutable.
+    """The terms and section tree of one parsed document, immutable.
 
-    The same content_id stands for other content only after a repair.
+    After a repair, the same content_id may stand for another parsed document.
     """
 
     content_id: str

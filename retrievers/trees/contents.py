@@ -1,4 +1,4 @@
-"""Caches of contents and page texts for searches, with contents also in common arrays."""
+"""Caches of parsed documents and page texts for searches, with the documents also in common arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ContentArrays:
-    """The term counts and section trees of many contents in common arrays, which grow at their ends."""
+    """The term counts and section trees of many documents in common arrays, which grow at their ends."""
 
     numbers: dict[str, int] = field(default_factory=dict)  # number by content_id, in the order of addition
     body: FieldArrays = field(default_factory=FieldArrays)
@@ -29,7 +29,7 @@ class ContentArrays:
     trees: TreeArrays = field(default_factory=TreeArrays)
 
     def add(self, content: Content) -> None:
-        """Append a content."""
+        """Append a document."""
         self.numbers[content.content_id] = self.body.add(content.body)
         self.headings.add(content.headings)
         self.trees.add(content)
@@ -37,7 +37,7 @@ class ContentArrays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentGroup:
-    """Some contents in the common arrays, with their pages in one consecutive numbering. numbers: int64 (d,)."""
+    """Some documents in the common arrays, with their pages in one consecutive numbering. numbers: int64 (d,)."""
 
     arrays: ContentArrays
     numbers: Ints
@@ -63,12 +63,12 @@ class ContentGroup:
         return self.arrays.trees.covering(rows, first_sections[documents])
 
     def only(self, places: Sequence[int]) -> ContentGroup:
-        """Return the group of the contents at these indexes."""
+        """Return the group of the documents at these indexes."""
         return ContentGroup(self.arrays, self.numbers[np.asarray(places, np.int64)])
 
 
 class ContentCache:
-    """A cache of the most recently used contents, up to a number of pages. Safe for several threads."""
+    """A cache of the most recently used documents, up to a number of pages. Several threads may use it."""
 
     def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
         """Create a cache. ``most_orders`` limits the pages whose ordered terms are cached, about 2 kB each."""
@@ -80,11 +80,11 @@ class ContentCache:
         self._lock = threading.Lock()
 
     def get(self, contents: Contents, content_id: str) -> Content | None:
-        """Return a content from the cache or the catalog, None if it was removed."""
+        """Return a document from the cache or the catalog, None if it was removed."""
         return self.get_all(contents, [content_id]).get(content_id)
 
     def get_all(self, contents: Contents, content_ids: Sequence[str]) -> dict[str, Content]:
-        """Return several contents by id, without removed ones."""
+        """Return several documents by content id, without removed ones."""
         contents_by_id = dict[str, Content]()
         with self._lock:
             for content_id in content_ids:
@@ -104,7 +104,7 @@ class ContentCache:
         return contents_by_id
 
     def group(self, contents: Sequence[Content]) -> ContentGroup:
-        """Return these contents as a group in common arrays.
+        """Return these documents as a group in common arrays.
 
         The arrays are rebuilt when they exceed twice the page limit.
         """
@@ -137,12 +137,12 @@ class ContentCache:
         return [orders.get(key, NO_ORDER) for key in keys]
 
     def cached(self, content_id: str) -> Content | None:
-        """Return a content if it is in memory, else None."""
+        """Return a document if it is in memory, else None."""
         with self._lock:
             return self._held.get(content_id)
 
     def forget(self, content_ids: Iterable[str | None]) -> None:
-        """Drop contents from the cache, because a repaired content keeps its id."""
+        """Drop documents from the cache, because a repaired document keeps its content id."""
         with self._lock:
             wrong = set(filter(None, content_ids))
             for key in [key for key in self._orders if key[0] in wrong]:

@@ -421,7 +421,7 @@ def test_what_may_be_read_from_a_picture_alone_is_said_and_not_called_unsupporte
         assert "the picture counts" in server.requests[0].messages[0].text
         text_alone = run(engine.ask("See the chart of tons per month", effort="fast", top_k=1, vision=False))
     assert said.sources[0].image and said.unsupported == () and [claim.pictured for claim in said.claims] == [True]
-    assert "its picture, which was sent and counts, is not compared" in said.claims[0].why
+    assert "the model also saw a picture of the page, with which the claim was not compared" in said.claims[0].why
     assert len(text_alone.unsupported) == 1 and text_alone.pictured == ()
 
 

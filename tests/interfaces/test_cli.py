@@ -245,7 +245,7 @@ USAGE = [
     (["list", "--library", ""], "library's name is empty"),
     (["clear", "--yes", "--library", ""], "library's name is empty"),
     (["search", "x", "--top", "3"], "unrecognized arguments"),
-    (["search", "x", "--where", "nonsense"], "is not a condition"),
+    (["search", "x", "--where", "nonsense"], "is not a filter"),
     (["search", "x", "--top-k", "0"], "too small"),
     (["search", "x", "--top-k", "many"], "not a whole number"),
     (["search", "x", "--effort", "hard"], "invalid choice"),

@@ -116,7 +116,7 @@ _ASKED_BY = {
         ({"quarter": "5"}, "quarter"),
         ({"type": "poem of a gull"}, "not a known document type"),
         ({"title": "  "}, "the new value is empty"),
-        ({}, "The correction names no field"),
+        ({}, "The correction does not say which field to change"),
     ],
 )
 def test_what_cannot_be_is_refused(engine: Engine, notes: list[Path], wrong: dict[str, str], said: str) -> None:

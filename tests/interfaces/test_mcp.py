@@ -348,7 +348,7 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("read", {"document": "book.pdf", "node": "9999"}, "has no section '9999'"),
         ("read", {"document": "book.pdf", "pages": "../../etc"}, "is not a list of pages"),
         ("outline", {"document": "book.pdf", "depth": 0}, "Choose 1 or more"),
-        ("outline", {}, "Neither a document nor a question was passed"),
+        ("outline", {}, "Pass a document, a question, or both"),
         ("get_detail", {"file_path": "book.pdf", "page": -1}, "has no page -1"),
         ("get_detail", {"file_path": "/etc/passwd", "page": 1}, "a folder that the server may read"),
         ("get_index", {"file_path": "/etc/passwd"}, "a folder that the server may read"),

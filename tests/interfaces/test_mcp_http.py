@@ -177,7 +177,7 @@ def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp
     file.write_text(json.dumps(held))
     file.chmod(0o600)
     again = program("mcp", "--install", client, "--root", root, "--max-tokens", 3000, "--read-only")
-    assert again.returncode == 0 and "wrote the server into" in again.stdout
+    assert again.returncode == 0 and "the server was added to" in again.stdout
     now = json.loads(file.read_text())
     assert now["theme"] == "dark" and now[key]["other"] == {"command": "x"}
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -158,7 +158,7 @@ def test_where_is_a_filter(library: Engine) -> None:
     assert run(library.search("net sales", where=["year=1907"])).results == ()
     with pytest.raises(UsageError, match=r"no field|No document has the metadata field 'colour'"):
         run(library.search("net sales", where=["colour=red"]))
-    with pytest.raises(UsageError, match=r"is not a condition"):
+    with pytest.raises(UsageError, match=r"is not a filter"):
         run(library.search("net sales", where=["year"]))
 
 
@@ -285,9 +285,9 @@ def test_an_expert_file_adds_words_and_nicknames(library: Engine, tmp_path: Path
 @pytest.mark.parametrize(
     ("written", "reason"),
     [("- a list", "unknown entries"), ("expan: []", "unknown entries"), ("expand: [{when: x}]", "phrases"),
-     ("expand: [{when: '(', phrases: [x]}]", "expand entry 1 has an invalid pattern"), ("{", "not a YAML file"),
-     ("roles: {x: '('}", "role 'x' has an invalid pattern"),
-     ("expand: [{when: 'a(?!b)', phrases: [x]}]", "entry 1 has an invalid pattern.*\\n?.*without look-around"),
+     ("expand: [{when: '(', phrases: [x]}]", "expand entry 1 has an invalid regular"), ("{", "not a YAML file"),
+     ("roles: {x: '('}", "role 'x' has an invalid regular expression"),
+     ("expand: [{when: 'a(?!b)', phrases: [x]}]", "entry 1 has an invalid regular.*\\n?.*without look-around"),
      ("expand: [{when: x, phrases: [y], weight: -1}]", "expand entry 1: weight is -1"),
      ("expand: [{when: x, phrases: [y]}, {when: x, phrases: [y], weight: .nan}]", "expand entry 2: weight is nan"),
      ("expand: [{when: x, phrases: [y], weight: .inf}]", "weight is inf")],

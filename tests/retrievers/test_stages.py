@@ -61,7 +61,7 @@ def test_a_stage_can_be_left_out(name: str, library: Engine, engines: list[Engin
 
 
 def test_a_stage_reads_and_replaces_only_known_parts(library: Engine, engines: list[Engine]) -> None:
-    with pytest.raises(UsageError, match="unknown part: pages"):
+    with pytest.raises(UsageError, match="unknown parameter: pages"):
 
         @stage("odd")
         def odd(pages: object) -> Query:

@@ -27,7 +27,10 @@ class AnthropicChat:
 
     def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
         if not api_key:
-            raise UsageError("Anthropic's models need an API key, and none is set.", "Set it.")
+            raise UsageError(
+                "Anthropic's models need an API key, and none is set.",
+                "Set llm_api_key (or vlm_api_key for a vision model).",
+            )
         self._model = model
         url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "model's server")
         self._secrets = [secret for secret in (api_key, *secrets) if secret]
@@ -65,7 +68,7 @@ class AnthropicChat:
         with self._translated_errors(timeout):
             answer = self._client.messages.create(**options, timeout=timeout)
             if not isinstance(getattr(answer, "content", None), list):
-                raise unusable(self._name, "it holds no content")
+                raise unusable(self._name, "it is empty")
             text = "".join(block.text for block in answer.content if block.type == "text")
             return self._completion(text, answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens)
 
@@ -94,7 +97,7 @@ class AnthropicChat:
     def _events(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
         """Yield the events of a stream.
 
-        As a generator it does not translate errors of its caller.
+        Errors that the caller raises between events are not translated.
         """
         with (
             self._translated_errors(timeout),

@@ -35,7 +35,10 @@ class OpenAIChat:
 
     def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
         if not api_key and not base_url:
-            raise UsageError("OpenAI's models need an API key, and none is set.", "Set it, or a server's base URL.")
+            raise UsageError(
+                "OpenAI's models need an API key, and none is set.",
+                "Set llm_api_key (or vlm_api_key for a vision model), or the base URL of another server.",
+            )
         self._model = model
         url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "model's server")
         self._secrets = [secret for secret in (api_key, *secrets) if secret]
@@ -81,13 +84,13 @@ class OpenAIChat:
             answer = self._client.post("/chat/completions", cast_to=object, body=options, options=options_of_call)
             choices = _part(answer, "choices")
             if not isinstance(choices, list) or not choices:
-                raise unusable(self._name, "it holds no choices")
+                raise unusable(self._name, "it contains no answer")
             message = _part(choices[0], "message")
             if refused := _part(message, "refusal"):
                 raise refusal(self._name, str(refused))
             text = _part(message, "content") or ""
             if not isinstance(text, str):
-                raise unusable(self._name, "its content is no text")
+                raise unusable(self._name, "its answer is not text")
             return self._completion(text, _part(choices[0], "finish_reason"), answer)
 
     def _stream(
@@ -127,7 +130,7 @@ class OpenAIChat:
     def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
         """Yield the chunks of a stream.
 
-        As a generator it does not translate errors of its caller.
+        Errors that the caller raises between chunks are not translated.
         """
         with (
             self._translated_errors(options, timeout),
@@ -156,7 +159,7 @@ class OpenAIChat:
 
 
 class _UnknownError(Exception):
-    """A server does not support an option."""
+    """The server does not support an option of the request."""
 
     def __init__(self, option: str, meaning: EndpointError) -> None:
         super().__init__(option)

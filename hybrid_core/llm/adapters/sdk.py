@@ -53,7 +53,7 @@ def public_url(url: str, example: str, server: str) -> tuple[str, tuple[str | No
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(f"The base URL of the {server} is not a URL.", f"It looks like {example}.")
+        raise UsageError(f"The base URL of the {server} is not a URL.", f"Write it like {example}.")
     host = parts.netloc.rpartition("@")[2]
     secrets = (parts.password, *(value for _, value in parse_qsl(parts.query)))
     return f"{parts.scheme}://{host}{parts.path.rstrip('/')}", secrets
@@ -94,7 +94,7 @@ def translated(
     kind: type[EndpointError] = ChatError,
     advice: Mapping[EndpointFailure, str] = {},
 ) -> EndpointError:
-    """Return an SDK's exception as ``kind``. Its cause is set unless that contains a secret.
+    """Return an SDK's exception as an error of type ``kind``. Its cause is set unless that contains a secret.
 
     ``advice`` replaces the advice for chats.
     """

@@ -154,7 +154,9 @@ class ChatModel:
     def _repair(
         self, request: Request, schema: type[T], first: Reply[Any], problem: str, call: _Call, budget: InputBudget
     ) -> Reply[T]:
-        """Try a last time: report the problem to the model, or raise the token limit after a cut answer."""
+        """Request a usable answer once more: report the problem to the model, or raise the token limit after a cut
+        answer.
+        """
         if first.finished:
             turns = [Message("assistant", first.text[:_ECHO])] if first.text.strip() else []
             repair = load_prompt("repair").messages({"problem": problem})
@@ -220,7 +222,7 @@ def _validate_request(request: Request) -> Request:
 
 
 def _after(usage: Usage, call: Callable[[], Reply[Any]]) -> Reply[Any]:
-    """Make a second call. If it fails, its error includes the usage of the first call."""
+    """Make a second call. If it fails, add the usage of the first call to its error."""
     try:
         return call()
     except ChatError as error:

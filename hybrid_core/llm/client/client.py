@@ -42,7 +42,7 @@ class Deadline:
 
 
 class _RefusedError(Exception):
-    """The request was not sent because of ``error``."""
+    """The client refused to send the request. ``error`` is the reason."""
 
     def __init__(self, error: EndpointError) -> None:
         super().__init__(str(error))
@@ -132,7 +132,7 @@ class Client:
             self._closed.wait(tries.wait)
 
     def _judge(self, error: EndpointError, tries: _Tries) -> None:
-        """Decide whether an attempt is the last one. If so, record its failure for other calls."""
+        """Decide whether an attempt is the last one. If so, record its failure for later calls."""
         limits, patient = self._retries, tries.scope.patient
         tries.seconds += error.usage.seconds
         wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tries.number - 1))
@@ -171,9 +171,9 @@ class Client:
             breaker.stumbled(self._name, why, began)
 
     def _refusal(self, scope: CallScope) -> EndpointError | None:
-        """Return the error if nothing may be sent now, None otherwise.
+        """Return the error if nothing may be sent now, else None.
 
-        The endpoint failed a moment ago, or the run's own breaker is open.
+        Nothing is sent if the endpoint failed a moment ago, or the circuit breaker of this run is open.
         """
         for breaker in filter(None, (scope.breaker, None if scope.patient else self._limiter.breaker)):
             if (refused := breaker.refuses(self._name)) is not None:

@@ -19,7 +19,7 @@ _LOOK = 0.2  # seconds between two checks whether a waiting caller was closed
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The message of an error, without its traceback and replies."""
+    """The message of an error, stored without the error's traceback."""
 
     message: str
     advice: str
@@ -123,7 +123,7 @@ class Breaker:
 
 
 class NoPlaceError(Exception):
-    """A call received no slot in time. ``pause`` is the number of seconds for which nothing may be sent."""
+    """No call slot became free in time. ``pause`` is the number of seconds for which nothing may be sent."""
 
     def __init__(self, pause: float) -> None:
         super().__init__(pause)
@@ -140,7 +140,8 @@ class Limiter:
     def __init__(self, concurrency: int, per_minute: int = 0) -> None:
         if concurrency < 1 or per_minute < 0:
             raise UsageError(
-                f"An endpoint's limits are {concurrency} calls at once and {per_minute} per minute.",
+                f"The limits of a model's endpoint are not valid: {concurrency} calls at once and "
+                f"{per_minute} per minute.",
                 "Allow at least one at once; 0 per minute means no limit.",
             )
         self.breaker = Breaker()

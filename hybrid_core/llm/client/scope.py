@@ -30,7 +30,7 @@ _patient: ContextVar[bool] = ContextVar("patient", default=False)
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Make scopes patient that this thread or task creates within the context."""
+    """Make the scopes patient that this thread or task creates within the context. Their calls are retried longer."""
     token = _patient.set(True)
     try:
         yield
@@ -88,11 +88,11 @@ class CallScope:
 
     @property
     def left(self) -> float:
-        """Return the seconds left."""
+        """Return the seconds that remain for calls."""
         return self._seconds - self._used if self._parent is None else self._parent.left
 
     def add(self, usage: Usage, *, is_call: bool = False) -> None:
-        """Add usage. ``is_call``: it counts as a call."""
+        """Add usage. With ``is_call`` it counts as one call."""
         with self._lock:
             self.usage += usage
             self._used += usage.seconds

@@ -1,8 +1,9 @@
 """Prompts: one file each in this folder, versioned by content.
 
-``NAME.md`` holds turns that begin with a line ``=== system``, ``=== user`` or ``=== assistant``; ``NAME.zh.md`` is
-the same in another language. A line that ends with a backslash goes on in the next one. ``{{value}}`` is replaced as
-it is. ``{{data:value}}`` is put as data between two lines that its text cannot contain.
+``NAME.md`` contains messages that begin with a line ``=== system``, ``=== user`` or ``=== assistant``. ``NAME.zh.md``
+is the same prompt in another language. A line that ends with a backslash continues in the next one. ``{{value}}`` is
+replaced by the value. ``{{data:value}}`` is replaced by the value between two marker lines that the value cannot
+contain.
 """
 
 from __future__ import annotations
@@ -47,21 +48,21 @@ class Prompt:
     turns: tuple[tuple[Role, str], ...]
 
     def messages(self, values: Mapping[str, str], before: Sequence[Message] = ()) -> list[Message]:
-        """Return the turns with their values. ``before`` are earlier messages about the same, whose fence is used
-        again.
+        """Return the messages with their values. ``before`` are earlier messages about the same data, whose markers are
+        reused.
 
-        If there is data, the first turn ends with the rule about it. What all calls have in common stands before it, so
-        that endpoints can cache it. Equal values give equal messages, so that replies can be cached.
+        If there is data, the first message ends with the rule about it. Text that all calls share precedes it, so that
+        endpoints can cache it. Equal values give equal messages, so that replies can be cached.
 
-        Raises UsageError if a value is missing or has no place.
+        Raise UsageError if a value is missing or the prompt has no such value.
         """
         places = [match for _, text in self.turns for match in _PLACE.finditer(text)]
         names = {match[2] for match in places}
         if names != set(values):
             wrong = ", ".join(sorted(names ^ set(values)))
             raise UsageError(
-                f"The prompt '{self.name}' was given the wrong values: {wrong}.",
-                "Pass each value of the prompt exactly once.",
+                f"The values for the prompt '{self.name}' do not match its placeholders: {wrong}.",
+                "Pass one value for each placeholder.",
             )
         data = {match[2] for match in places if match[1]}
         open_, close = fence([values[name] for name in sorted(data)], before[0].text if before else "")
@@ -78,7 +79,7 @@ class Prompt:
 
 @cache
 def prompt(name: str, language: str = "") -> Prompt:
-    """Return a prompt by name, in a language if there is one. Raises UsageError if there is no such prompt."""
+    """Return a prompt by name, in a language if it exists in it. Raise UsageError if there is no such prompt."""
     folder = resources.files(__name__)
     files = [folder / f"{name}.{language}.md", folder / f"{name}.md"]
     source = next((file for file in files if file.is_file()), None)
@@ -91,18 +92,21 @@ def prompt(name: str, language: str = "") -> Prompt:
     parts = _TURN.split(text)
     turns = tuple((role, body.strip()) for role, body in zip(parts[1::2], parts[2::2], strict=True))
     if parts[0].strip() or not turns or not {role for role, _ in turns} <= set(get_args(Role)):
-        raise UsageError(f"The prompt '{name}' does not consist of messages.", "Each begins with a line like: === user")
+        raise UsageError(
+            f"The file of the prompt '{name}' does not begin with a message.",
+            "Begin each message with a line like: === user",
+        )
     return Prompt(name, f"{source.name.removesuffix('.md')}@{version}", cast("tuple[tuple[Role, str], ...]", turns))
 
 
 def fence(texts: Sequence[str], before: str = "") -> tuple[str, str]:
-    """Return the line before data and the line after it.
+    """Return the two marker lines that enclose data in a prompt.
 
-    The fence of the prompt ``before`` is used again if no text holds its mark. So the common beginning of both prompts
-    is equal to the letter, and an endpoint can cache it.
+    The markers of the prompt ``before`` are reused if no text contains them. Then both prompts begin with the same
+    characters, and an endpoint can cache them.
 
-    The mark is a hash of all the texts. The author of a text cannot know it, since the text would have to hold its own
-    hash. Equal texts have equal fences, which the reply cache needs and a random mark would not give.
+    The marker is a hash of all texts. The author of a text cannot know it, since the text would have to contain its own
+    hash. Equal texts have equal markers, which the reply cache needs and a random marker would not give.
     """
     if (used := _OPEN.search(before)) and not any(used[1] in text for text in texts):
         return f"<<<data {used[1]}>>>", f"<<<end {used[1]}>>>"
@@ -115,5 +119,7 @@ def fence(texts: Sequence[str], before: str = "") -> tuple[str, str]:
 
 
 def guarded(text: str) -> str:
-    """Return a document's text in which no line passes for one of the prompt: for another source, page or turn."""
+    """Return a document's text so that none of its lines looks like a line of the prompt (a source, page or
+    message).
+    """
     return _PROMPT_LIKE_LINE.sub(_QUOTE, text)

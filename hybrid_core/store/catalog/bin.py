@@ -27,7 +27,7 @@ from hybrid_core.store.tables import take
 from hybrid_core.types.libraries import library_called
 
 DAYS = 30
-"""How long an entry can be restored."""
+"""The number of days for which an entry can be restored."""
 _MAX_NAMES = 5  # maximum number of document names in an entry
 
 _documents, _libraries, _meta = schema.documents.c, schema.libraries.c, schema.meta.c

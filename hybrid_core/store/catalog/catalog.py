@@ -64,7 +64,7 @@ _PEOPLES_TABLES = frozenset({
     "audit", "citations", "conversations", "exclusions", "feedback", "grants", "jobs", "messages", "notes", "originals",
     "sources", "tokens",
 })  # fmt: skip
-"""Tables of what people made, or asked for."""
+"""The tables with data that users entered or requested."""
 _ROWS_AT_ONCE = 1_000  # number of rows per read
 
 
@@ -144,10 +144,10 @@ class Catalog:
     ) -> None:
         """Publish a version of a document, in one transaction.
 
-        With ``anew`` the content replaces the stored content of that version for all documents. ``fence`` identifies
-        the job that produced it, and ``advance`` is the job's next state (by default it continues). Raise NotFoundError
-        if ``new`` has no content and the catalog has it no longer. Raise LeaseLostError, and publish nothing, if
-        another worker has the job.
+        With ``anew`` the new content replaces the stored one for all documents with these bytes. ``fence`` proves that
+        the caller still runs the job. ``advance`` is the job's next state; by default it continues. Raise NotFoundError
+        if ``new`` has no content and the catalog no longer has it. Raise LeaseLostError, and publish nothing, if
+        another worker has taken over the job.
         """
         content_rows = None if new.content is None else ContentRows.of(new.version, new.content)
         stored = list[bool]()
@@ -161,7 +161,8 @@ class Catalog:
             content_id = rows.content_id_of(connection, new.version)
             if content_id is None and content_rows is None:
                 raise NotFoundError(
-                    f"{new.path}: another process removed the content that this file shares with a second one.",
+                    f"{new.path}: another process has just removed a document with the same content, so "
+                    "this file must be read again.",
                     "Index it again.",
                 )
             changed, recount = list[Changed](), Recount(connection)
@@ -183,8 +184,8 @@ class Catalog:
     def publish_together(self, publications: Sequence[JobPublication]) -> tuple[frozenset[int], frozenset[int]]:
         """Publish documents with new contents in one transaction, each with the next state of its job.
 
-        Return the jobs whose documents were not published, in two sets: jobs with a lost lease, and jobs whose version
-        the catalog already has. Pass the latter to ``publish``.
+        Return two sets of jobs whose documents were not published: jobs that another worker has taken over, and jobs
+        whose content the catalog already has. Pass the latter to ``publish``.
         """
         contents = {
             entry.content_id: ContentRows.of(entry.new.version, entry.new.content, entry.new.orders)
@@ -243,7 +244,7 @@ class Catalog:
         return moved is not None
 
     def found_unchanged(self, stamps: Mapping[str, FileStamp]) -> None:
-        """Record the present stamps of files, by doc_id, whose bytes were read again and are unchanged."""
+        """Record new sizes and times of files, by doc_id. Their bytes were read again and have not changed."""
         if not stamps:
             return
         documents = schema.documents.c
@@ -343,7 +344,7 @@ class Catalog:
     def locate(self, library: str, path: str | Path) -> Path:
         """Return the file with a document's bytes, and download it from the bucket if needed.
 
-        Raise UnreachableError if the download is not possible now.
+        Raise UnreachableError if the bucket does not answer.
         """
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.fetch(name)
@@ -368,9 +369,9 @@ class Catalog:
         self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
-        """Delete the unused files among these.
+        """Delete those of these files that no document uses.
 
-        Several transactions do so, to let other processes write in between.
+        It takes several transactions, so that other processes can write in between.
         """
         for some in parts(list(files)):
             unused = set(some) - self._used(some)
@@ -404,7 +405,7 @@ class Catalog:
             rows.drop_unused_vectors(connection)
 
     def leave_epoch(self, epoch: str) -> str:
-        """Replace this epoch by a new one and return it.
+        """Give the catalog a new epoch, the mark that separates it from its copies, and return it.
 
         If another process has already replaced it, return that epoch.
         """

@@ -1,4 +1,4 @@
-"""Reads of stored contents by id, either within one snapshot or with a short read per call."""
+"""Reads of parsed documents by content id, either within one snapshot or with a short read per call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 class LookedInto(NamedTuple):
-    """The stored words and section tree of a content, as a search reads them.
+    """The stored words and section tree of one document, as a search reads them.
 
     ``body`` has the term counts of page texts, ``headings`` those of headings.
     """
@@ -52,27 +52,27 @@ class LookedInto(NamedTuple):
 
 
 class ContentSnapshot:
-    """A consistent view of the stored contents, by id."""
+    """A consistent view of parsed documents, by content id."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def versions(self, sha256: str) -> list[StoredVersion]:
-        """Return all stored versions of a file's bytes."""
+        """Return all versions in which the catalog has stored a file with these bytes."""
         return self._versions(schema.contents.c.sha256 == sha256)
 
     def version(self, content_id: str) -> StoredVersion | None:
-        """Return the stored version of a content, with what produced it; None if the content was removed."""
+        """Return which program version and models produced a parsed document, None if it was removed."""
         return next(iter(self._versions(schema.contents.c.content_id == content_id)), None)
 
     def published_versions(self, library: str) -> dict[str, StoredVersion]:
-        """Return the versions of a library's published documents by content_id."""
+        """Return by content_id which program version and models produced the published documents of a library."""
         used = select(schema.documents.c.content_id).where(schema.documents.c.library == library)
         return {stored.content_id: stored for stored in self._versions(schema.contents.c.content_id.in_(used))}
 
     @Decoding("a content")
     def content(self, content_id: str) -> IndexedContent | None:
-        """Return a content with all its parts, None if it was removed."""
+        """Return a parsed document with all its parts, None if it was removed."""
         contents, terms = schema.contents.c, schema.terms.c
         row = self._connection.execute(select(schema.contents).where(contents.content_id == content_id)).one_or_none()
         if row is None:
@@ -88,7 +88,7 @@ class ContentSnapshot:
         )  # fmt: skip
 
     def title_and_metadata(self, content_id: str) -> tuple[str, str]:
-        """Return a content's title, and its metadata as a JSON object."""
+        """Return a document's title, and its metadata as a JSON object."""
         row = self._connection.execute(
             select(schema.contents.c.title, schema.contents.c.metadata).where(
                 schema.contents.c.content_id == content_id
@@ -97,14 +97,16 @@ class ContentSnapshot:
         return row.title, row.metadata
 
     def extent(self, content_id: str) -> tuple[int, int]:
-        """Return the numbers of a content's pages and sections, zeros if it was removed."""
+        """Return the numbers of pages and sections of a document, zeros if it was removed."""
         contents = schema.contents.c
         query = select(contents.pages, contents.sections).where(contents.content_id == content_id)
         row = self._connection.execute(query).one_or_none()
         return (0, 0) if row is None else (row.pages, row.sections)
 
     def unread(self, content_id: str | None = None) -> set[str]:
-        """Return the ids of contents with unread pages, of all contents or only of the given one."""
+        """Return the content ids of documents with pages that have no readable text, of all or only of the given
+        one.
+        """
         pages = schema.pages.c
         query = select(pages.content_id).where(schema.UNREAD).distinct()
         if content_id is not None:
@@ -118,7 +120,7 @@ class ContentSnapshot:
         return [rows.to_page(row) for row in self._where(query, schema.pages.c.number, chosen)]
 
     def texts(self, content_id: str, first: int = 1, last: int | None = None) -> list[tuple[int, str]]:
-        """Return the numbers and texts of a content's pages, of all or from ``first`` to ``last``."""
+        """Return the numbers and texts of a document's pages, of all or from ``first`` to ``last``."""
         pages = schema.pages.c
         query = select(pages.number, pages.text).where(pages.content_id == content_id, pages.number >= first)
         query = query if last is None else query.where(pages.number <= last)
@@ -143,7 +145,7 @@ class ContentSnapshot:
             return {(row.content_id, row.number): TermOrder.from_bytes(row.terms) for row in order_rows}
 
     def sections(self, content_id: str) -> tuple[Section, ...]:
-        """Return the section tree in preorder, () if the content was removed."""
+        """Return the sections of a document, each before its subsections. Return () if the document was removed."""
         row = self._connection.execute(_TREE, {"content_id": content_id}).one_or_none()
         if row is None:
             return ()
@@ -151,7 +153,7 @@ class ContentSnapshot:
             return tuple(StoredSections(row.sections, row.titles))
 
     def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
-        """Return the words and section trees of whole documents, by content_id. Removed contents are left out."""
+        """Return the words and section trees of whole documents, by content_id. Removed documents are left out."""
         results = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in parts(content_ids))
         return {row.content_id: _looked_into(row) for rows_read in results for row in rows_read}
 
@@ -163,17 +165,14 @@ class ContentSnapshot:
         return [Chunk(row.number, node_id(row.section), row.page, row.start, row.end) for row in chunk_rows]
 
     def page_terms(self, content_ids: Collection[str]) -> dict[str, TermCounts]:
-        """Return the term counts of the pages' text by content_id. Removed contents are left out."""
+        """Return the term counts of each page by content_id. Removed documents are left out."""
         query = select(schema.terms.c.content_id, schema.terms.c.body)
         contents = self._where(query, schema.terms.c.content_id, content_ids)
         with Decoding("the terms of pages"):
             return {row.content_id: TermCounts.from_bytes(row.body) for row in contents}
 
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
-        """Return the term counts of the pages' text and of the headings that begin on them.
-
-        Return None if the content was removed.
-        """
+        """Return the term counts of the pages' text by content_id. Removed documents are left out."""
         row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
         if row is None:
             return None
@@ -181,16 +180,18 @@ class ContentSnapshot:
             return TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
 
     def text_count(self, content_id: str, chunks: bool) -> int:
-        """Return the number of pages, or with ``chunks`` of chunks: about the number of texts to embed."""
+        """Return the number of pages, or with ``chunks`` the number of chunks. It is about the number of texts to
+        embed.
+        """
         table = schema.chunks if chunks else schema.pages
         return self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
 
     def embedded(
         self, fingerprint: str, content_ids: Collection[str] | None = None, *, chunks: bool = False
     ) -> frozenset[str]:
-        """Return the ids of contents whose pages all have vectors of an embedder, among these contents or all.
+        """Return the content ids of documents whose pages all have vectors of an embedder, among these or all.
 
-        With ``chunks`` all their chunks must have vectors too.
+        With ``chunks`` all their chunks must have vectors, too.
         """
         done = schema.embedded.c
         query = select(done.content_id).where(done.fingerprint == fingerprint)
@@ -274,7 +275,7 @@ class SnapshotSource(Protocol):
 
 
 class Contents:
-    """Reader of published contents by id, with a short read for each call.
+    """Reader of published documents by content id, with a short read for each call.
 
     A content never changes, so reads at different times are consistent, and no connection is occupied while a model
     runs. ``gone`` collects the ids of contents that were removed or replaced meanwhile.
@@ -285,19 +286,19 @@ class Contents:
         self.gone: set[str] = set()
 
     def looked_into(self, content_ids: Sequence[str]) -> dict[str, LookedInto]:
-        """Return the words and section trees of whole documents. Removed contents are left out."""
+        """Return the words and section trees of whole documents. Removed documents are left out."""
         documents = self._read(lambda snapshot: snapshot.looked_into(content_ids))
         self.gone.update(content_id for content_id in content_ids if content_id not in documents)
         return documents
 
     def page_texts(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
-        """Return the PageText of single pages, by (content_id, 1-based number)."""
+        """Return the text and labels of single pages, by (content_id, 1-based number)."""
         texts = self._read(lambda snapshot: snapshot.page_texts(keys))
         self.gone |= {key[0] for key in keys if key not in texts}
         return texts
 
     def page_orders(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], TermOrder]:
-        """Return the terms of single pages in order, by (content_id, 1-based number)."""
+        """Return the terms of single pages in reading order, by (content_id, 1-based number)."""
         orders = self._read(lambda snapshot: snapshot.page_orders(keys))
         self.gone |= {key[0] for key in keys if key not in orders}
         return orders

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 COUNTER = "changes of "
-"""Begins the name of a library's counter, which outlives the library: no position is used twice."""
+"""The prefix of the names of libraries' counters. A counter outlives its library, so no position is used twice."""
 _MARK_BITS = 62  # fits into a signed number of eight bytes
 
 
@@ -134,7 +134,7 @@ def used_files(connection: Connection, files: Collection[str]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A change for the change log, without its number. ``content_id`` is None if the document was removed."""
+    """An entry for the change log, without its number. ``content_id`` is None if the document was removed."""
 
     library: str
     doc_id: str
@@ -166,8 +166,8 @@ def log_changes(connection: Connection, changes: Sequence[Changed]) -> None:
 class Publication:
     """A version of a document to publish.
 
-    ``content`` is None if the catalog already has that version. ``orders`` are the ordered terms of its pages, None if
-    they are not computed yet.
+    ``content`` is None if the catalog already has the parsed file. ``orders`` are the terms of its pages in reading
+    order, None if they are not computed yet.
     """
 
     library: str
@@ -202,7 +202,9 @@ def write_document(connection: Connection, new: Publication, content_id: str | N
 
 @dataclass(frozen=True, slots=True)
 class JobPublication:
-    """A publication of a running job, with the next state of that job. ``content_id`` is the id of the new content."""
+    """The document that a running job publishes, and the next state of that job. ``content_id`` is its new
+    content id.
+    """
 
     new: Publication
     content_id: str
@@ -211,7 +213,7 @@ class JobPublication:
 
 
 def write_documents(connection: Connection, publications: Sequence[tuple[Publication, str]]) -> dict[str, str]:
-    """Write the rows of documents with the ids of their new contents. Return their former contents by doc_id."""
+    """Write the rows of documents with their new content ids. Return their former content ids by doc_id."""
     documents, before = schema.documents.c, dict[str, str]()
     for ids in parts([new.doc_id for new, _ in publications]):
         result = connection.execute(select(documents.doc_id, documents.content_id).where(documents.doc_id.in_(ids)))
@@ -285,9 +287,9 @@ def drop_unreferenced(connection: Connection, content_ids: Sequence[str]) -> Non
 def replace_content(
     connection: Connection, content_id: str, content: ContentRows, recount: Recount
 ) -> tuple[str, list[Changed]]:
-    """Store a content under a new id in place of an old one. Return the new id, and the changes to log.
+    """Store a parsed document under a new content id in place of an old one. Return the new id, and the changes to log.
 
-    Readers cache contents by id, so a changed content needs a new id.
+    Readers cache parsed documents by id, so a changed one needs a new id.
     """
     documents = schema.documents.c
     users = connection.execute(select(documents.library, documents.doc_id).where(documents.content_id == content_id))
@@ -307,10 +309,10 @@ def replace_content(
 def correct(
     catalog: Transactions, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
 ) -> Literal["done", "gone", "changed"]:
-    """Add and undo corrections of a document in one transaction. Return the outcome.
+    """Add and undo corrections of a document in one transaction. Return what was done.
 
-    Do nothing if its content or corrections differ from those of ``seen``. The correction is an entry of the change
-    log, like a move of the document.
+    Do nothing if its content or corrections differ from those of ``seen``. The correction becomes an entry of the
+    change log, like a move of the document.
     """
     documents = schema.documents.c
     with catalog.writing() as connection:
@@ -330,7 +332,7 @@ def correct(
 
 
 def expect(catalog: Transactions, library: str, doc_id: str, path: str, corrections: Mapping[str, str]) -> None:
-    """Store the corrections for a document that is not indexed yet."""
+    """Store corrections for a document that will be indexed later."""
     with catalog.writing() as connection:
         values = {
             "doc_id": doc_id, "library": library, "path": path,

@@ -1,7 +1,7 @@
 """Vectors in the catalog, by a key of the embedded text.
 
-A content counts as embedded when all its texts have vectors. A library switches to a new embedder when all its contents
-have vectors of this embedder.
+A document counts as embedded when all its texts have vectors. A library switches to a new embedder when all its
+documents have vectors of that embedder.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ class Embeddings:
             values = np.fromiter(weights.values(), np.float64, len(weights)).astype("<f2")
         if not np.isfinite(values).all():
             raise ModelError(
-                f"{self.embedder.name} gave a term a weight that does not fit a 16-bit float.", "Choose another model."
+                f"The model {self.embedder.name} returned a term weight that is too large for a 16-bit float.",
+                "Choose another model.",
             )
         positive = values > 0  # weights that are 0 in half precision have no effect
         return np.fromiter(weights, "<u4", len(weights))[positive].tobytes() + values[positive].tobytes()
 
     def complete(self, content_id: str, vectors: int, *, chunks: bool) -> None:
-        """Record that all pages of a content have vectors, so that searches use them.
+        """Record that all pages of a document have vectors, so that searches use them.
 
         With ``chunks`` all its chunks have vectors too. ``vectors`` is the number of vectors.
         """
@@ -149,9 +150,9 @@ def drop_embedder(catalog: Catalog, library: str) -> None:
 
 
 def content_texts(snapshot: Snapshot, content_id: str, *, chunks: bool) -> list[EmbeddingText]:
-    """Return the texts of a stored content to embed: its pages, and with ``chunks`` its chunks.
+    """Return the texts of a stored document to embed: its pages, and with ``chunks`` its chunks.
 
-    Return an empty list if the content was removed.
+    Return an empty list if the document was removed.
     """
     stored = snapshot.version(content_id)
     if stored is None:

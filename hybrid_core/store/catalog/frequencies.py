@@ -24,7 +24,7 @@ from hybrid_core.text.terms import HEADER, TermCounts
 
 Ints = npt.NDArray[np.int64]
 EVERY = -1
-"""In place of a term: the row counts all pages."""
+"""The key of the row that counts all pages, in place of a term."""
 _ADD_IN_POSTGRES = text(
     "INSERT INTO frequencies (library, term, pages) "
     "SELECT :library, unnest(CAST(:terms AS bigint[])), unnest(CAST(:pages AS integer[])) "
@@ -47,7 +47,7 @@ frequencies = Table(
 class Recount:
     """Collector of the pages that one transaction adds and removes. ``write`` updates the term frequencies at its end.
 
-    Contents must be counted before they are deleted.
+    Documents must be counted before they are deleted.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -55,15 +55,15 @@ class Recount:
         self._changes: dict[str, list[tuple[Ints, Ints]]] = defaultdict(list)
 
     def add(self, library: str, content_id: str | None) -> None:
-        """Count the pages of a content that a document of the library now has."""
+        """Count the pages of a parsed file that a document of the library now has."""
         self._count(library, content_id, 1)
 
     def subtract(self, library: str, content_id: str | None) -> None:
-        """Subtract the pages of a content that a document of the library no longer has."""
+        """Subtract the pages of a parsed file that a document of the library no longer has."""
         self._count(library, content_id, -1)
 
     def add_new(self, library: str, body: bytes) -> None:
-        """Count the pages of a content that this transaction has just written, from its stored terms."""
+        """Count the pages of a parsed file that this transaction has just written, from its stored terms."""
         self._changes[library].append(_unpacked(body[:HEADER], body[HEADER:]))
 
     def write(self) -> None:
@@ -99,7 +99,8 @@ class Recount:
 
 
 def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
-    """Return the terms of a content's pages, and the number of pages with each term; EVERY is first.
+    """Return the terms of a document's pages, and the number of pages with each term. The total number of pages is
+    first, under ``EVERY``.
 
     The positions of terms are not read.
     """

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 
 BINNED = "bin:"
-"""Begins the key in ``meta`` of a library that is in the bin."""
+"""The prefix of the keys in ``meta`` of libraries in the bin."""
 REMOVALS = "removals"
-"""The counter of what was put into the bin: an entry that came back and went again has the same id."""
+"""The counter of removals into the bin. A library that was restored and removed again has the same id."""
 RENEWED = "~"
-"""In ids, before the number of a library whose first name another one had before; in no name."""
+"""The separator in ids before the number of a library whose first name another library had before. No name
+contains it.
+"""
 _PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id
 _MAX_LENGTH = 100  # maximum length of a name
 # Unicode categories of characters that a name may not contain
@@ -182,7 +184,7 @@ def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> 
 def _renewal(
     connection: Connection, library: str, sources: Sequence[Source]
 ) -> tuple[set[str], list[Source], set[str]]:
-    """Return the paths of rows to delete, the sources to write, and the paths that are no longer excluded."""
+    """Return the rows to delete (their paths), the sources to write, and the paths that are no longer excluded."""
     before = {source.path: source for source in _sources(connection, library)}
     renewed = {
         source.path: replace(source, watch=old.watch, mounts=old.mounts) if (old := before.get(source.path)) else source
@@ -215,13 +217,14 @@ def check_machine(catalog: Transactions, library: str, paths: Iterable[str], mac
         for source in others:
             if source.meets(path):
                 raise UsageError(
-                    f"{path} was indexed on the machine '{source.machine}', and this machine may have another file "
-                    "at that path.",
+                    f"{path} was indexed on the machine '{source.machine}'. This machine may have a "
+                    "different file at that path.",
                     Advice(
-                        f"Index it there, or into another library, or upload it. Where both machines see the same "
-                        f"files, set PAGEINDEX_MACHINE={source.machine}.",
-                        f"Index it there, or into another library; set PAGEINDEX_MACHINE={source.machine} "
-                        "where both see the same files, or upload it (index --upload).",
+                        "Index the file on that machine, index it into another library, or upload it. If both "
+                        f"machines see the same files, set PAGEINDEX_MACHINE={source.machine}.",
+                        "Index the file on that machine, index it into another library, or upload it with "
+                        "index --upload. If both machines see the same files, set "
+                        f"PAGEINDEX_MACHINE={source.machine}.",
                     ),
                 )
 

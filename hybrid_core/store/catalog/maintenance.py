@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE = 500  # rows per read and write
 HOME = ""
-"""The key of what concerns no library alone."""
+"""The key for changes that do not belong to a single library."""
 
 
 def forget_everything(connection: Connection, session: str = "") -> None:
@@ -104,7 +104,7 @@ def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str
                     _continue_ids(write, table)
                 if not _has_digest(target, table, hashes[table.name]):
                     raise StoreError(
-                        f"The copy of {table.name} differs from its source after copying.",
+                        f"The copy of the table {table.name} differs from the original.",
                         "Run the same command again.",
                     )
             rows += number

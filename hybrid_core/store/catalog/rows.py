@@ -1,6 +1,6 @@
 """Conversion between values and table rows.
 
-The rows of a content are computed before its transaction, so that other writers need not wait.
+The rows of a parsed document are computed before its transaction, so that other writers need not wait.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DOCUMENT_ROWS: Select[Any] = (
 
 
 def content_id_of(connection: Connection, version: ContentVersion) -> str | None:
-    """Return the content id of a stored version, None if it is not stored."""
+    """Return the content id under which a version of a file is stored, None if it is not stored."""
     contents = schema.contents.c
     same = (contents[name] == value for name, value in asdict(version).items())
     content_id: str | None = connection.scalar(select(contents.content_id).where(*same))
@@ -126,7 +126,7 @@ def copied_corrections(connection: Connection, library: str, content_id: str) ->
 
 @dataclass(frozen=True, slots=True)
 class ContentRows:
-    """The rows of a content without its id.
+    """The rows of a parsed document, without its content id.
 
     The tables contents, terms and trees get one row each; pages, orders and chunks get several.
     """
@@ -140,7 +140,9 @@ class ContentRows:
 
     @classmethod
     def of(cls, version: ContentVersion, content: IndexedContent, orders: Sequence[bytes] | None = None) -> ContentRows:
-        """Return the rows of a content. ``orders`` are the ordered terms of its pages if they are already computed."""
+        """Return the rows of a parsed document. ``orders`` are the terms of its pages in reading order, if already
+        computed.
+        """
         orders = page_orders(content) if orders is None else orders
         tree, titles = packed(content.sections)
         return cls(
@@ -163,7 +165,9 @@ class ContentRows:
         )  # fmt: skip
 
     def insert(self, connection: Connection, content_id: str) -> bool:
-        """Insert the rows. Return False, and insert nothing, if another process has already stored that version."""
+        """Insert the rows. Return False, and insert nothing, if another process has already stored this file in this
+        version.
+        """
         key = {"content_id": content_id}
         new = insert_into(connection, schema.contents).values(**key, **self.content).on_conflict_do_nothing()
         if connection.scalar(new.returning(schema.contents.c.content_id)) is None:
@@ -178,7 +182,7 @@ class ContentRows:
 
 
 def insert_contents(connection: Connection, contents: Sequence[tuple[str, ContentRows]]) -> frozenset[str]:
-    """Insert contents with few statements. Return the ids of the contents that were not stored before."""
+    """Insert parsed documents with few statements. Return the ids of those that were not stored before."""
     ordered = sorted(contents, key=lambda pair: pair[0])  # a fixed order prevents deadlocks between transactions
     new = insert_into(connection, schema.contents).on_conflict_do_nothing().returning(schema.contents.c.content_id)
     values = [{"content_id": content_id, **content.content} for content_id, content in ordered]

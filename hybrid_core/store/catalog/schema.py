@@ -165,7 +165,7 @@ orders = Table(
 )  # fmt: skip
 
 UNREAD = text("(needs_ocr OR pictures > 0)")
-"""Of pages that show what was not read; as text, so that the index is seen to hold them."""
+"""The condition for pages that show something but were not read. It is text, so that the database uses the index."""
 
 partial_index("pages_unread", pages.c.content_id, where=UNREAD)
 
@@ -250,8 +250,11 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
     if half and not copying:
         database.close()
         raise StoreError(
-            "This catalog is an unfinished copy.",
-            Advice("Copy it again; the copy continues.", "Run 'migrate --catalog' again to continue the copy."),
+            "The copy of this catalog was interrupted, so it is incomplete.",
+            Advice(
+                "Start the copy again: it continues where it stopped.",
+                "Run 'migrate --catalog' again to continue the copy.",
+            ),
         )
     return database
 

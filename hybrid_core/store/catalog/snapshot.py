@@ -110,7 +110,9 @@ class Snapshot(ContentSnapshot):
         if row is None:
             raise no_library(library, self.named_libraries())
         if row.embedder and row.name is None:
-            raise StrangeValueError(f"the embedder {row.embedder} is missing")
+            raise StrangeValueError(
+                f"the library names the embedder {row.embedder}, but the catalog has no entry for it"
+            )
         serving = StoredEmbedder(row.embedder, row.name, row.dimension, bool(row.sparse)) if row.embedder else None
         return LibraryState(row.catalog, row.position or 0, serving, row.mark or 0, row.epoch or "")
 
@@ -119,7 +121,7 @@ class Snapshot(ContentSnapshot):
         return self._connection.scalar(_NEWEST_CHANGE, {"library": library}) or 0
 
     def mark(self, library: str, seq: int) -> int | None:
-        """Return the mark of a change, 0 for ``seq`` 0, None if there is no such change."""
+        """Return the mark of a change, 0 if ``seq`` is 0, None if there is no such change."""
         changes = schema.changes.c
         query = select(changes.mark).where(changes.library == library, changes.seq == seq)
         mark: int | None = self._connection.scalar(query) if seq else 0
@@ -181,12 +183,12 @@ class Snapshot(ContentSnapshot):
         return {row.path: row.doc_id for row in self._where(query, documents.path, paths)}
 
     def taken_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
-        """Return the ids that documents have, among these."""
+        """Return those of these ids that documents already have."""
         documents = schema.documents.c
         return frozenset(row.doc_id for row in self._where(select(documents.doc_id), documents.doc_id, doc_ids))
 
     def stored_hashes(self, hashes: Collection[str]) -> frozenset[str]:
-        """Return the file hashes for which the catalog has a content of any version, among these."""
+        """Return those of these file hashes for which the catalog has a parsed document of any version."""
         contents = schema.contents.c
         query = select(contents.sha256).distinct()
         return frozenset(row.sha256 for row in self._where(query, contents.sha256, hashes))
@@ -224,7 +226,7 @@ class Snapshot(ContentSnapshot):
         return {row.doc_id: row.path for row in self._connection.execute(result)}
 
     def stamps(self, library: str) -> dict[str, FileStamp]:
-        """Return the file stamp of every document from the last read of its bytes, by doc_id."""
+        """Return the size and time of every document's file when its bytes were last read, by doc_id."""
         documents = schema.documents.c
         result = self._connection.execute(
             select(

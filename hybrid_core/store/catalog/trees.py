@@ -82,7 +82,9 @@ class StoredSections(Sequence[Section]):
             return TermCounts.from_bytes(self._terms)
 
     def _tail(self, kind: np.dtype[Any], before: int) -> list[Any]:
-        """Return a column that follows the numbers. ``before`` is the number of bytes per section in between."""
+        """Return a column that follows the numbers in the stored bytes. ``before`` is the number of bytes per section
+        before it.
+        """
         start = _HEADER.size + self._size * (4 * len(_NUMBERS) + before)
         values: list[Any] = np.frombuffer(self._tree, kind, self._size, start).tolist()
         return values

@@ -53,7 +53,7 @@ def upgrade(connection: Connection, path: Path, current: int, version: int) -> N
 
 def _move_cache(connection: Connection, path: Path) -> None:
     """Move the cached replies, which cost money, to the file beside the catalog."""
-    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # what is too much goes when it is written to next
+    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # the next write deletes what exceeds the usual limit
     together: dict[str, bytes] = {}
     size = 0
     for key, value in connection.exec_driver_sql("SELECT key, value FROM cache ORDER BY used_at"):
@@ -71,7 +71,7 @@ def _move_cache(connection: Connection, path: Path) -> None:
 def _know_chunks_by_their_own_text(connection: Connection, _: Path) -> None:
     """Change the keys of chunk vectors from a hash of text and section summary to a hash of the text.
 
-    The old hash changed with other pages.
+    The old hash changed whenever another page of the document changed.
     """
     fingerprints = connection.exec_driver_sql("SELECT DISTINCT fingerprint FROM embedded").scalars().all()
     if not fingerprints:
@@ -98,11 +98,11 @@ def _hashed(text: str) -> str:
 
 
 def _read_versions(connection: Connection, _: Path) -> None:
-    """Derive the versions of contents from their ids.
+    """Derive the versions of parsed documents from their ids.
 
     An id was CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, followed by ``-mLLM.VLM`` and ``.PARTLY`` if models improved
-    the content. CONTENT is a hash of the bytes and the rules. Contents of older rules get distinct versions, which
-    match nothing.
+    the document. CONTENT is a hash of the bytes and the rules. Documents parsed by older rules get distinct versions,
+    which match nothing.
     """
     select = "SELECT content_id, sha256, format FROM contents"
     for content_id, sha256, format in connection.exec_driver_sql(select).all():
@@ -203,9 +203,9 @@ def fill_orders(connection: Connection) -> None:
 
 
 def _code_warnings(connection: Connection, _: Path) -> None:
-    """Give codes to the warnings that count pages without text; other texts stay as they are.
+    """Give codes to stored warnings that count pages without text. Leave other texts unchanged.
 
-    Such a warning is made again from the pages of its content, so its text is compared and never taken apart.
+    The expected warning is made from the pages of the document and compared with the stored text as a whole.
     """
     lacking = text(
         "SELECT number, needs_ocr, ocr, text = '' AS empty FROM pages WHERE content_id = :content "

@@ -147,7 +147,9 @@ def to_conversation(row: Row[Any], libraries: Sequence[str]) -> Conversation:
 
 @Decoding("a message")
 def to_message(row: Row[Any], text: str, siblings: Sequence[int], citations: Sequence[Citation]) -> ConversationMessage:
-    """Return a message. ``row.lapsed`` says whether its lease has expired; ``text`` is its text so far."""
+    """Return the message in a database row. ``row.lapsed`` says whether its lease has expired; ``text`` is its text so
+    far.
+    """
     lost = row.status == "running" and row.lapsed
     return ConversationMessage(
         id=row.id, conversation=row.conversation, parent=row.parent, role=row.role, text=text,
@@ -165,7 +167,7 @@ def to_result(shape: Mapping[str, Any]) -> TurnResult:
 
 
 def from_result(result: TurnResult) -> dict[str, Any]:
-    """Return what ``to_result`` reads."""
+    """Return the stored JSON form of a result, which ``to_result`` reads."""
     pairs = [(text, Note.of(why).stored) for text, why in result.unsupported]
     return asdict(result) | {"unsupported": pairs, "why": Note.of(result.why).stored, "notes": stored(result.notes)}
 
@@ -236,7 +238,7 @@ def text_so_far(connection: Connection, message: int) -> str:
 
 
 def fold(connection: Connection, limit: int = KEPT) -> None:
-    """Delete the events of all but the newest ended answers. Their messages contain the result."""
+    """Delete the events of ended answers, except of the newest ones. The messages contain the results."""
     with_events = select(message_events.c.message).distinct()
     old = (
         select(messages.c.id)

@@ -27,7 +27,7 @@ class Turns:
         self._store, self._lease_ms = store, lease_ms
 
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:
-        """Store a question and begin its answer. Return the fence for writes of this answer.
+        """Store a question and begin its answer. Return a fence, which later writes of this answer must show.
 
         The question follows the message ``after``: 0 is the beginning, and the default is the last message. Raise
         NotFoundError, UsageError if ``after`` is not an answer of this conversation, and TurnRunningError while another
@@ -74,13 +74,15 @@ class Turns:
             return TurnFence(conversation, message, worker, claim)
 
     def log(self, fence: TurnFence, happened: Sequence[Event]) -> None:
-        """Write events of an answer. Raise LeaseLostError, like all methods with a fence."""
+        """Write events of an answer. Raise LeaseLostError if another process has taken over the answer, like all
+        methods with a fence.
+        """
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             tables.log(connection, fence.message, happened)
 
     def searches(self, fence: TurnFence, question: str, question_from: QuestionFrom) -> None:
-        """Store the question that is sent to the search."""
+        """Store the question as it is sent to the search."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             values = {"searched": question, "searched_from": question_from}
@@ -122,7 +124,7 @@ class Turns:
             tables.fold(connection)
 
     def cancel(self, message: int) -> bool:
-        """Request the end of an answer. Return whether it was running. Raise NotFoundError."""
+        """Request that an answer be cancelled. Return whether it was running. Raise NotFoundError."""
         with self._store.writing() as connection:
             self._expire(connection, message_row(connection, message).conversation)
             if message_row(connection, message).status != "running":
@@ -187,7 +189,8 @@ def _lock_turn(connection: Connection, fence: TurnFence) -> Row[Any]:
     row = LEASED.lock(connection, fence.message, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(
-            f"Message {fence.message} now belongs to another process.", "Read the message again to see its state."
+            f"Another process now writes the answer with the number {fence.message}.",
+            "Read the message again to see its state.",
         )
     return row
 

@@ -30,7 +30,9 @@ _NO_TERMS = np.zeros(0, np.uint32)
 _DOCUMENTS_AT_ONCE = 500  # documents per read
 _NO_WEIGHTS = np.zeros(0, np.float32)
 Difference = Literal["missing", "extra", "incomplete"]
-"""Of a document that is published and has no point, has points and is not published, or has other points than these."""
+"""How a document and its points differ: it has no points, it is not published but has points, or it has other
+points.
+"""
 KINDS: tuple[Difference, ...] = ("missing", "extra", "incomplete")
 UNNAMED = ""
 _MAX_LISTED = 1000  # maximum number of documents that are listed per kind of difference
@@ -222,7 +224,7 @@ def differences(ids: Iterable[str], documents: Iterable[tuple[str, list[str]]]) 
     """Yield the documents whose points differ between an index and its source, with the kind of difference.
 
     ``ids`` are the ids of the index's points in ascending order. ``documents`` are the published documents by ascending
-    doc_id (twelve hexadecimal digits), each with the sorted ids of its points. Points whose id names no document come
+    doc_id (twelve hexadecimal digits), each with the sorted ids of its points. Points whose id fits no document come
     last, under UNNAMED. Raise ``StoreError`` if ``ids`` are not in order.
     """
     unnamed = list[str]()
@@ -251,7 +253,7 @@ def _next_group(groups: Iterator[tuple[str, Iterator[str]]]) -> tuple[str, list[
 
 
 def _ids_of_pages(ids: Iterable[str], unnamed: list[str]) -> Iterator[str]:
-    """Yield the ids that name a page. Put one of the other ids into ``unnamed``."""
+    """Yield the ids that belong to a page of a document. Store one of the other ids in ``unnamed``."""
     last = ""
     for id in ids:
         if named_page(id) is None:
@@ -259,7 +261,8 @@ def _ids_of_pages(ids: Iterable[str], unnamed: list[str]) -> Iterator[str]:
             continue
         if id <= last:
             raise StoreError(
-                f"The search index does not list its points in the order of their ids ({id} after {last}).",
+                f"The search index lists its entries in the wrong order ({id} after {last}), so it "
+                "cannot be compared with the catalog.",
                 "Try again.",
             )
         yield id

@@ -27,9 +27,9 @@ from hybrid_core.store.home import FULL, UNWRITABLE
 from hybrid_core.store.index.points import OTHER_HISTORY, Found, Head, Point, PointSource, Query, VectorName, holds
 
 NEW = "new"
-"""Why an index is built for the first time."""
+"""The reason for building an index for the first time."""
 REQUESTED = "a rebuild was requested"
-"""Why an index is made anew that may be sound."""
+"""The reason for rebuilding an index on request. The index may be intact."""
 _ROUNDS = 5  # maximum number of passes over a log that keeps growing
 _RECENT = 1000  # changes: a killed writer was at most this far behind
 _PATIENCE = (0.0, 0.1, 0.4)  # seconds between comparisons, since another process may be in the middle of a change
@@ -41,8 +41,8 @@ class PointStore(Protocol):
 
     ``shared``: other processes write it too. ``replicated``: there are several copies, and a count covers one of them.
     ``documents_at_once`` is the number of documents that one call replaces. ``amiss`` is the reason why it must be
-    refilled before use, "" if it is intact. ``doubted`` are the announced changes that searches saw, except for the
-    ``trusted`` one.
+    refilled before use, "" if it is intact. ``doubted`` are announced changes that a search has seen and that this
+    catalog may lack. ``trusted`` is a change that the catalog certainly has.
     """
 
     dimension: int
@@ -156,7 +156,7 @@ class Follower:
         return not self._store.amiss
 
     def trust(self, source: PointSource) -> None:
-        """Check that the source has the announced changes that searches saw.
+        """Check that the source contains the announced changes that searches have seen.
 
         Raise ``OtherHistoryError`` if one is missing.
         """
@@ -271,7 +271,7 @@ class Follower:
         if self._store.shared and not (holds(source, stand) and holds(source, head)):
             raise OtherHistoryError(OTHER_HISTORY)
         if newest < stand.seq:
-            raise IndexDamagedError("it holds changes that the catalog does not")
+            raise IndexDamagedError("the search index contains changes that the catalog does not contain")
         if not holds(source, stand):
             raise IndexDamagedError(OTHER_HISTORY)
         return stand, newest
@@ -351,7 +351,7 @@ class Follower:
     def _difference(self, source: PointSource) -> str:
         """Return the difference between store and source.
 
-        Return "" if there is none, or if another process moved on meanwhile.
+        Return "" if there is none, or if another process has changed the store meanwhile.
         """
         difference = ""
         for pause in _PATIENCE if self._store.shared else _PATIENCE[:1]:

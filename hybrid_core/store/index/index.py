@@ -249,7 +249,7 @@ def _score_limit(scores: Sequence[Floats], limit: int) -> float:
 
 
 class _WithoutDocuments:
-    """An index without some documents. ``rest`` are all other documents, if known."""
+    """An index that leaves out some documents. ``rest`` are all other documents, if known."""
 
     def __init__(self, index: VectorIndex, without: Collection[str], rest: Collection[str] | None) -> None:
         self._index, self._without = index, without
@@ -375,7 +375,7 @@ class WeightedIndex:
     def within(self, documents: Sequence[CountedDocument]) -> WeightedIndex:
         """Return an index that finds words in some documents, computed from the term counts of their pages.
 
-        Its scores are identical to the last bit, and it reads no stored index.
+        Its scores equal those of the stored index to the last bit, and it does not read the stored index.
         """
         return WeightedIndex(AuxiliaryIndex(documents, self._bm25), self._counts, self._bm25)
 

@@ -26,24 +26,24 @@ VectorName = Literal["bm25", "dense", "learned-sparse"]
 SPARSE: VectorName = "bm25"
 DENSE: VectorName = "dense"
 LEARNED: VectorName = "learned-sparse"
-"""The names of the vectors, the same in every backend."""
+"""The name of the vector with learned term weights. Names of vectors are the same in every backend."""
 OTHER_SETTINGS = "it was built with other settings"
-"""Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
+"""The reason for rebuilding an intact index whose embedder or layout the library no longer uses."""
 OTHER_HISTORY = "it was built from another copy of the catalog"
-"""Why an index is rebuilt whose catalog was restored from a backup and went on from there."""
+"""The reason for rebuilding an index whose catalog was restored from a backup and then changed."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 BATCH = 250
-"""Points a call writes."""
+"""The number of points that one call writes."""
 _NAMEABLE = re.compile("[0-9a-f]{12}")
 _MOST_PAGES, _MOST_CHUNKS = 0xFFFFFF, 0xFFFFF
 PageKey = tuple[str, str, int]
-"""A page of a version: doc_id, ``version_tag`` and 1-based number."""
+"""A page of a document version: doc_id, ``version_tag`` and 1-based number."""
 Found = tuple[str, float]
-"""A point's id and its score."""
+"""The id of a point and its score."""
 Payloads = Callable[[list[str]], Mapping[str, Mapping[str, Any]]]
-"""What points are told with, by their ids; those that are gone are left out."""
+"""A function that returns the payloads of points by their ids. Deleted points are left out."""
 MOST_SENT = 300
-"""Documents that a query names to an engine: it reads them all for each query, and over a network they take longer."""
+"""The maximum number of documents that a query sends to an engine. More take too long to send and to read."""
 _SPARE = 1.2  # factor on the number of points that the last query needed
 # a fourth more pages than requested: in large libraries several tie at the last score, and a second query doubles the
 # cost
@@ -184,15 +184,22 @@ def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:
     with np.errstate(over="ignore"):
         terms, weights = np.asarray(indices), np.asarray(values, dtype=np.float32)
     if terms.ndim != 1 or terms.shape != weights.shape:
-        raise StoreError(f"A sparse vector has {terms.shape} indices and {weights.shape} values.")
+        raise StoreError(
+            f"A vector of term weights for the search index is not valid: it has {terms.shape} "
+            f"indices and {weights.shape} values."
+        )
     if not len(terms):
         return [], []
     if terms.dtype.kind not in "iu" or int(terms.min()) < 0 or int(terms.max()) > 0xFFFFFFFF:
-        raise StoreError("A sparse vector has an index that is not a 32-bit unsigned number.")
+        raise StoreError(
+            "A vector of term weights for the search index is not valid: an index is not a 32-bit unsigned number."
+        )
     if len(set(terms.tolist())) != len(terms):  # np.unique would import numpy.ma
-        raise StoreError("A sparse vector holds the same index twice.")
+        raise StoreError("A vector of term weights for the search index is not valid: it contains an index twice.")
     if not np.isfinite(weights).all():
-        raise StoreError("A sparse vector holds a value that is not finite.")
+        raise StoreError(
+            "A vector of term weights for the search index is not valid: it contains a value that is not finite."
+        )
     return terms.tolist(), weights.tolist()
 
 
@@ -203,9 +210,9 @@ def dense_list(vector: Any, dimension: int) -> list[float]:
     """
     numbers = np.asarray(vector, dtype=np.float32)
     if numbers.shape != (dimension,):
-        raise StoreError(f"A dense vector has the shape {numbers.shape} and not ({dimension},).")
+        raise StoreError(f"A vector for the search index has the shape {numbers.shape} instead of ({dimension},).")
     if not np.isfinite(numbers).all():
-        raise StoreError("A dense vector holds a value that is not finite.")
+        raise StoreError("A vector for the search index is not valid: it contains a value that is not finite.")
     values: list[float] = numbers.tolist()
     return values
 
@@ -235,7 +242,7 @@ class Query:
 
     @property
     def asks(self) -> bool:
-        """Return whether a checked query can match any page."""
+        """Return whether a checked query can match any page. A query without terms or documents cannot."""
         named = self.using == "dense" or bool(self.vector[0])
         return named and self.limit > 0 and (self.doc_ids is None or bool(self.doc_ids))
 
@@ -299,7 +306,7 @@ def _payload_page(payload: Mapping[str, Any] | None) -> PageKey | None:
     try:
         return payload["doc_id"], version_tag(payload["content_id"]), payload["page"]
     except KeyError as error:
-        raise IndexDamagedError(f"A point of the search index has no {error}.") from error
+        raise IndexDamagedError(f"The search index is damaged: one of its entries lacks the field {error}.") from error
 
 
 def ranked(using: VectorName, pages: Iterable[tuple[PageKey, float]]) -> list[Hit]:

@@ -20,7 +20,7 @@ from hybrid_core.types.notes import stored_form
 
 Scope = Literal["all", "library", "job"]
 FORGOTTEN = "forgotten jobs"
-"""The counter of forgotten jobs. Nothing else tells listeners that jobs are gone."""
+"""The counter of forgotten jobs, by which listeners notice that jobs were deleted."""
 
 _DAY = 86_400_000
 _AT_ONCE = 2_000  # rows in one transaction: others write in between
@@ -33,7 +33,9 @@ class JobControl:
         self._store = store
 
     def pause(self, scope: Scope, name: str = "") -> None:
-        """Pause a scope: its jobs are not claimed until it is resumed. Running jobs stop at their next page range."""
+        """Pause the jobs of a scope. They are not claimed until the scope is resumed; running jobs stop after their
+        page range.
+        """
         with self._store.writing() as connection:
             connection.execute(
                 insert_into(connection, pauses).values(scope=scope, id=name, at=db_now()).on_conflict_do_nothing()
@@ -97,7 +99,7 @@ class JobControl:
                 query = query.where(jobs.c.library == library)
             rows = _select_rows(connection, query, ids)
             happened, revived = [], []
-            for row in {row.key: row for row in rows}.values():  # of one key the newest
+            for row in {row.key: row for row in rows}.values():  # the newest job of each key
                 busy = connection.scalar(select(jobs.c.id).where(jobs.c.key == row.key, IS_ACTIVE))
                 if busy is not None:
                     continue
@@ -172,7 +174,9 @@ def _select_rows(connection: Connection, query: Any, ids: Sequence[int] | None) 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention of ended jobs: number of newest jobs with rows, number with events, and maximum age in days."""
+    """Limits for ended jobs: how many newest ones keep their rows, how many keep their events, and the maximum age in
+    days.
+    """
 
     rows: int = 10_000
     events: int = 1_000

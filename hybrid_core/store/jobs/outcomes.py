@@ -117,8 +117,8 @@ def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
     row = LEASED.lock(connection, fence.job, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(
-            f"Job {fence.job} now belongs to another worker.",
-            "Nothing needs to be done: that worker continues the job.",
+            f"Another worker process has taken over job {fence.job}.",
+            "You need not do anything: that worker continues the job.",
         )
     return row
 

@@ -291,9 +291,9 @@ class JobQueue:
             log(connection, advance_job(connection, fence, advance))
 
     def fail(self, fence: Fence, cause: str, *, final: bool = False, passing: bool = False) -> None:
-        """Count a failed attempt: the job waits for the next one, or fails if ``final`` or its attempts are used up.
+        """Count a failed attempt: the job waits for the next one, or fails if ``final`` or if no attempts are left.
 
-        A ``passing`` failure (a full disk) is retried until it has passed. Raise LeaseLostError.
+        A ``passing`` failure (such as a full disk) is retried until it has passed. Raise LeaseLostError.
         """
         with self._store.writing() as connection:
             row = lock_job(connection, fence)

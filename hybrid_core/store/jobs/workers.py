@@ -21,9 +21,9 @@ from hybrid_core.types.jobs import Worker
 from hybrid_core.types.notes import Note
 
 SESSION = "password:"
-"""Prefix of a need that only the process with the password meets."""
+"""The prefix of a need that only the process with the password meets."""
 MACHINE = "machine:"
-"""Prefix of a need that only machines with the file at its path meet."""
+"""The prefix of a need that only machines with the file at its path meet."""
 
 _TOGETHER = 20  # jobs with the same needs in a row: a worker that cannot run them skips only this many
 

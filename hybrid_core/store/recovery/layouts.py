@@ -31,7 +31,7 @@ class Column:
 class Index:
     """An index of a table. ``columns`` are in the order of its records, followed by the rowid if the table has one.
 
-    ``whole``: it has an entry for every row. ``root`` is its root page, 0 if unknown.
+    With ``whole`` it has an entry for every row. ``root`` is the number of its root page, 0 if unknown.
     """
 
     name: str
@@ -91,8 +91,8 @@ class Schema:
     """The tables of a damaged file. ``statements`` are the readable statements that created tables and indexes.
 
     ``missing`` are expected tables without an entry. ``sequence`` is the root page of ``sqlite_sequence``, 0 if
-    unknown. ``usual``: all tables have the expected number of columns. ``replaced`` are tables whose statements are
-    damaged or lost.
+    unknown. ``usual`` is True if all tables have the expected number of columns. ``replaced`` are tables whose
+    statements are damaged or lost.
     """
 
     layouts: Mapping[str, Layout]

@@ -39,7 +39,7 @@ GARBLED = (
     ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error, InvalidRequestError, PageIndexError,
     *UNREADABLE,
 )  # fmt: skip
-"""The errors of reading a damaged or missing value."""
+"""The errors that reading a damaged or missing value raises."""
 
 _JSON: dict[str, tuple[tuple[str, str], ...]] = {
     "contents": (("metadata", "{}"), ("warnings", "[]"), ("models", "{}")),
@@ -52,7 +52,7 @@ _JSON: dict[str, tuple[tuple[str, str], ...]] = {
     "message_events": (("detail", "{}"),),
     "replies": (("headers", "{}"),),
 }
-"""Columns that hold JSON, and what stands for damaged one. The first character of a sound value is that of this."""
+"""Columns with JSON, and the replacement for a damaged value. A valid value begins with the same character."""
 
 _WORDS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("messages", "status"): (get_args(conversations.MessageStatus), "complete"),
@@ -61,7 +61,7 @@ _WORDS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
     ("sources", "watch"): (get_args(sources.WatchMode), ""),
     ("jobs", "status"): (get_args(jobs.JobStatus), "cancelled"),
 }
-"""Columns that hold one of several words, and what stands for an unknown one."""
+"""Columns with one of several words, and the replacement for an unknown word."""
 
 _REQUIRED_WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("messages", "role"): get_args(conversations.Role),
@@ -71,7 +71,7 @@ _REQUIRED_WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tokens", "kind"): ("token", "user", "session"),
     ("grants", "role"): get_args(access.Role),
 }
-"""Columns that decide what a row is: one with another word goes."""
+"""Columns with words that decide what a row is. A row with an unknown word is deleted."""
 
 _MARK_BITS = 62
 
@@ -86,10 +86,10 @@ _ORPHAN_ROWS: dict[str, str] = {
     "message_events": "message NOT IN (SELECT id FROM messages)",
     "conversation_summaries": "message NOT IN (SELECT id FROM messages)",
 }
-"""Rows that are nothing without the one they refer to."""
+"""Tables whose rows are useless without the row that they refer to."""
 
 RECOVERED = "recovered"
-"""The library of files of which it is not known where they belong."""
+"""The name of the library for files of unknown origin."""
 
 HASH = 64  # length of the SHA-256 at the beginning of a stored file's name
 SHOWN = 12  # characters of the hash in the new name of a file
@@ -205,7 +205,7 @@ class Mending:
         self.rebuild += connection.execute(statement, {"error": LOST}).rowcount
 
     def _discard_halves(self) -> None:
-        """Delete contents that lack a page, the tree or the words, and mark their documents."""
+        """Delete parsed documents that lack a page, the tree or the words, and mark them for indexing again."""
         with self._catalog.snapshot() as snapshot, self._catalog.reading() as connection:
             columns = schema.contents.c
             contents = connection.execute(select(columns.content_id, columns.pages, columns.sections)).all()
@@ -255,7 +255,7 @@ def are_sound(counts: TermCounts) -> bool:
 
 
 def works(call: Callable[..., object], *arguments: Any) -> bool:
-    """Return whether a call succeeds, that is, reads no damaged value."""
+    """Return whether a call succeeds, that is, whether it reads no damaged value."""
     try:
         call(*arguments)
     except GARBLED:
@@ -268,7 +268,10 @@ def _quote(words: tuple[str, ...]) -> str:
 
 
 def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *, chunks: bool) -> bool:
-    """Return whether a content is complete. ``chunks``: no chunk of any content was lost; else they are checked."""
+    """Return whether a parsed document is complete.
+
+    ``chunks`` is True if no document has lost a chunk; otherwise its chunks are checked, too.
+    """
     try:
         content = snapshot.content(content_id)
         words = snapshot.looked_into([content_id]).get(content_id)
@@ -310,7 +313,7 @@ def _count_again(connection: Connection) -> None:
 
 
 def _number_on(connection: Connection) -> None:
-    """Set the counters beyond all used numbers. The new mark makes each search index be rebuilt."""
+    """Set the counters above all numbers in use. The new mark makes each search index be rebuilt."""
     mark = secrets.randbits(_MARK_BITS) + 1
     connection.execute(update(schema.changes).values(mark=mark))
     newest = (

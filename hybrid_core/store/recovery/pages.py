@@ -27,7 +27,7 @@ _LOCK_BYTE = 0x40000000  # SQLite never uses the page with this byte
 
 Value = None | int | float | str | bytes
 Record = tuple[int, list[Value]]
-"""The rowid (0 in an index), and the values as they are stored: text as bytes marked by ``Text``."""
+"""The rowid (0 in an index), and the values as stored. Text is bytes of the class ``Text``."""
 
 _HEADER = struct.Struct(">8I")  # magic, version, page size, checkpoint, two salts, two checksums
 _FRAME = struct.Struct(">6I")  # page number, number of pages after a commit (else 0), two salts, two checksums
@@ -65,7 +65,7 @@ class _Page:
 class PageFile:
     """The pages of a SQLite file, numbered from 1.
 
-    ``whole``: the header and the free list are valid, and no page is truncated.
+    ``whole`` is True if the header and the free list are valid, and no page is truncated.
     """
 
     def __init__(self, data: bytes | mmap.mmap, page_size: int = PAGE_SIZE, reserved: int = 0) -> None:
@@ -84,7 +84,7 @@ class PageFile:
             self._owners[lock] = _FREE
 
     def new_tree(self, *, table: bool) -> Tree:
-        """Add a tree. ``table``: it is keyed by rowid; otherwise it is an index, or a table without rowids."""
+        """Add a tree. With ``table`` it is keyed by rowid; otherwise it is an index, or a table without rowids."""
         tree = Tree(len(self._trees) + _FIRST_TREE, table)
         self._trees.append(tree)
         return tree
@@ -265,7 +265,7 @@ def open_pages(data: bytes | mmap.mmap) -> PageFile:
 
 
 def _damage(pages: PageFile) -> int:
-    """Return the amount of damage in the schema, which is the first tree."""
+    """Return the amount of damage in the schema, which is the first tree of the file."""
     tree = pages.new_tree(table=True)
     readable = sum(1 for _ in pages.records(tree, 1))
     return tree.damage + (not readable)

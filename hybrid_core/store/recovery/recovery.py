@@ -34,7 +34,7 @@ from hybrid_core.system import CLOSE_ON_EXEC, POSIX, lock_span, sync_file, sync_
 from hybrid_core.text.terms import ORDER_BYTES
 
 _WHOLE_FILE = (512, 0x40000000)  # the bytes that SQLite locks: pending, reserved, shared
-_LOG_LOCKS = (9, 120)  # those of the index of its log: one a connection holds as long as it is open
+_LOG_LOCKS = (9, 120)  # bytes that every open connection locks in the index of the log
 _PIECE = 1 << 20  # bytes
 _IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, notebooks), then run the command again."
 
@@ -162,7 +162,7 @@ def _open_salvaged(new: Path) -> Catalog:
         return Catalog(new)
     except (SQLAlchemyError, ValueError, KeyError, struct.error) as error:
         raise StoreError(
-            f"The rows that were saved from the damaged catalog cannot be upgraded to this version ({error}).",
+            f"The data saved from the damaged catalog cannot be upgraded to this version ({error}).",
             "Run recover with the version that wrote the catalog. The damaged catalog is unchanged.",
         ) from error
 
@@ -204,9 +204,10 @@ def _finish(new: Path) -> None:
 
 
 class Exclusive:
-    """A home whose catalog no other process has open or can open. ``handle`` is the catalog's file, None
-    where it is missing: only through it may the file be read, since closing another one would drop the lock.
-    ``handles`` are all that hold locks.
+    """A home whose catalog no other process has open or can open.
+
+    ``handle`` is the open catalog file, None if it is missing. Read the file only through it, since closing another
+    handle would drop the lock. ``handles`` are all open files that hold locks.
     """
 
     def __init__(self, home: Path, handle: int | None, handles: list[int]) -> None:
@@ -243,7 +244,7 @@ class Exclusive:
         if not POSIX:  # Windows replaces no file that is open; the lock for recovery still keeps others out
             self._let_go()
         if self.log.exists():
-            folded.replace(self.catalog)  # the same content, so that its log can go
+            folded.replace(self.catalog)  # both files have the same content, so the log can be deleted
             sync_folder(self.home)
         for name in ("-wal", "-shm"):
             self.catalog.with_name(CATALOG + name).unlink(missing_ok=True)
@@ -253,7 +254,7 @@ class Exclusive:
         return aside
 
     def _keep_aside(self) -> Path | None:
-        """Give the damaged files a second name. The name from an earlier, killed call is used again."""
+        """Give the damaged files a second name. If an earlier call was killed, its name is used again."""
         day = datetime.datetime.now(datetime.UTC).date().isoformat()
         for number in range(1, 1000):
             aside = self.catalog.with_name(f"{CATALOG}.damaged-{day}" + (f"-{number}" if number > 1 else ""))

@@ -14,7 +14,7 @@ _AT_ONCE = 500
 _SKIPPED_IDS = 1000  # ids to skip, since an id must never be reused
 _RIGHTS = ("tokens", "grants")
 LEFT_OUT = frozenset({"workers", "job_waiters", "frequencies", "orders"})
-"""Tables of what lives as long as a process, or is counted again."""
+"""Tables that are not salvaged, because their rows live only as long as a process or are counted again."""
 
 Key = int | tuple[object, ...]
 """A rowid, or the primary key of a table without rowids."""
@@ -29,7 +29,7 @@ _LOOKS_LIKE: Mapping[str, Callable[[Row], object]] = {
     "trees": lambda row: isinstance(row["sections"], bytes) and row["sections"].startswith(b"ST01"),
     "terms": lambda row: isinstance(row["body"], bytes) and row["body"].startswith(b"TC01"),
 }
-"""Tells tables with columns of the same kinds apart."""
+"""Checks that distinguish tables whose columns have the same types."""
 
 _MISSING_VALUES: Mapping[str, Callable[[Row], Row]] = {
     "documents": lambda row: {
@@ -40,7 +40,7 @@ _MISSING_VALUES: Mapping[str, Callable[[Row], Row]] = {
     "conversation_libraries": lambda row: {"position": 0},
     "originals": lambda row: {},
 }  # fmt: skip
-"""Rows that indexes hold enough of, and what they lack."""
+"""Tables whose rows can be rebuilt from indexes, and the values that the indexes lack."""
 
 LOST = "The stored text of this document was lost when the catalog was damaged; index the file again."
 
@@ -49,8 +49,8 @@ LOST = "The stored text of this document was lost when the catalog was damaged; 
 class Saved:
     """The saved rows of one table.
 
-    ``partly`` of the ``rows`` lack some columns, and ``gone`` rows are known to be lost. ``whole`` says whether no
-    other row can be missing.
+    ``partly`` counts those of the ``rows`` that lack some columns, ``gone`` counts rows that are known to be lost.
+    ``whole`` is True if no other row can be missing.
     """
 
     rows: int
@@ -181,7 +181,7 @@ class Salvage:
             walk.missing.clear()  # the index is damaged, not the table
 
     def _strays(self, walks: list[_Walk]) -> None:
-        """Assign pages without a tree to the tables whose rows they contain."""
+        """Assign pages that belong to no tree to the tables whose rows they contain."""
         unclaimed = self._pages.unclaimed()
         damaged = [walk for walk in walks if walk.tree.damage or walk.missing] or walks
         for number in unclaimed:

@@ -36,8 +36,8 @@ _REPLY = 1500  # tokens that an answer may have
 _READS = 2  # rounds in which the model may ask for more
 _CONTINUED_PAGES = 2  # best pages whose next ones are brought where they break off
 _NEW = 3  # pages that another search adds
-_OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
-_PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
+_OUTLINE = 0.04  # share of the sources' tokens for the outlines of their documents
+_PICTURES = 0.5  # maximum share of these tokens for pictures that the user did not request
 _LIKELY, _NAMED = 3, 0.4  # documents that are offered; the routing score from which a question names one
 _MANY = 5  # documents of a library from which "this document" says nothing
 
@@ -100,7 +100,7 @@ class _AnswerRun:
         self.steps: list[ReasoningStep] = []
         self.sources: list[Source] = []
         self._pages = list(near(result.results))
-        self._tried = {result.query, options.question}  # what was searched for
+        self._tried = {result.query, options.question}  # texts that were already searched
         self._prompt: list[Message] = []  # the last one
         self._whole: set[int] = set()  # sources to be given whole
         self._going_on: set[int] = set()  # sources that go on from another
@@ -144,7 +144,7 @@ class _AnswerRun:
             self._options.on_sources(self.sources)
 
     def _which(self) -> Note:
-        """Return a question back where any document could be meant, ``NONE`` where the question tells which."""
+        """Return a question to the user if the question may be about any document, ``NONE`` if it tells which."""
         count = self._options.documents
         if count is None or self._options.conversation or not unnamed_document(self.found.query):
             return NONE
@@ -209,10 +209,10 @@ class _AnswerRun:
         return bool(new)
 
     def _refusal(self) -> Note:
-        """Return why no model is asked to answer, ``NONE`` where one is.
+        """Return the reason why no model is called to answer, ``NONE`` if one is called.
 
-        The evidence of words decides only where no model looked for the pages. It does not decide for an unclear
-        question such as "what is this about?", or for pages that only their pictures explain.
+        The evidence of words decides only if no model has chosen the pages. It does not decide for an unclear question
+        such as "what is this about?", or for pages that only their pictures explain.
         """
         result, options = self.found, self._options
         if not result.results:
@@ -228,7 +228,7 @@ class _AnswerRun:
         return _NO_PAGE_NAMED if looked_in_vain else NONE
 
     def _answered(self, reads: int = _READS) -> _Draft:
-        """Raises ChatError."""
+        """Return the answer, with further rounds of reading if the model requests them. Raise ChatError."""
         self._bring_next_pages()
         for left in range(reads, -1, -1):
             text, finished, texts = self._ask_model(left)
@@ -366,7 +366,7 @@ class _AnswerRun:
     ) -> tuple[list[Source], list[bytes], list[tuple[int, ...]]]:
         """Return the sources, the pictures to send, and the source numbers that each picture shows.
 
-        A page that cannot be drawn stays text, with a note.
+        A page that cannot be drawn is sent as text, with a note.
         """
         pictures, always = self._options.pictures, self._options.vision == "always"
         images: list[bytes] = []

@@ -27,7 +27,7 @@ from retrievers.query.counting import CountQuestion
 from retrievers.query.question import read_question
 
 LISTED = 40  # documents that an answer names
-_PAGES = 5  # of each
+_PAGES = 5  # pages that are listed of each document
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +357,7 @@ def _searched(snapshot: Snapshot, library: str, request: GrepRequest) -> Iterabl
     if request.documents is not None:
         try:
             documents = select.select_by_name(documents, request.documents)
-        except NotFoundError:  # of another library
+        except NotFoundError:  # the document is in another library
             return ()
     return select.select_where(documents, request.where)
 

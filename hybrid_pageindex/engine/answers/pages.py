@@ -199,8 +199,8 @@ def _snippet(page: Page) -> str:
 
 
 SIDE = 1200  # pixels of the longer side of a picture that nobody asked for
-TOKENS = 1300  # that such a picture takes, by the count of those who count most
-_EDGE = 0.08  # of the page's height, where logos stand
+TOKENS = 1300  # tokens of one picture, as most endpoints count them
+_EDGE = 0.08  # share of the page's height at its edges, where logos are
 
 
 class PagePictures:

@@ -139,7 +139,7 @@ _FURNITURE = re.compile(
 )
 
 Search = Callable[[str, Sequence[str] | None], SearchResult]
-"""A quick search for a question, of these documents or all of the library."""
+"""A fast search for a question, in these documents or in the whole library."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _read_sections(snapshot: Snapshot, library: str, name: str, node: str) -> tu
     by_id = {section.node_id: section for section in sections}
     if node and node not in by_id:
         raise NotFoundError(
-            f"{document.name} has no section {node}.", "The outline of the document lists its sections."
+            f"{document.name} has no section {node}.", "Take a section from the outline of the document."
         )
     texts = dict(snapshot.texts(document.content_id))
     chosen = [part for part in sections if not node or _below(part, node, by_id)]

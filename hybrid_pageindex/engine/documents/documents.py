@@ -156,13 +156,13 @@ def edit(
     back = [field.strip().casefold() for field in undone]
     if not new and not back:
         raise UsageError(
-            "The correction names no field.",
+            "The correction does not say which field to change.",
             Advice("Set a field, or unset one.", "Add --set year=2022, or --unset year."),
         )
     if unknown := [field for field in back if field not in FIELDS]:
         raise UsageError(f"'{unknown[0]}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
     if both := [field for field in back if field in new]:
-        raise UsageError(f"{both[0]} is set and unset.", "Do only one of the two.")
+        raise UsageError(f"The correction both sets and unsets {both[0]}.", "Set it or unset it, not both.")
     corrections = {field: correction(field, value) for field, value in new.items()}
     document = reading.document(catalog, library, name)
     done = correct(catalog, document.doc_id, corrections, back, seen)

@@ -113,7 +113,9 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
         [page] = snapshot.pages(document.content_id, [number])
     format = format_of_document(document)
     if not format.office_prints:
-        raise UsageError(f"{document.name}: LibreOffice does not print {format.title}.", "Leave this view out.")
+        raise UsageError(
+            f"{document.name}: LibreOffice cannot print files of the format {format.title}.", "Leave this view out."
+        )
     key = f"{_PRINT_VERSION}/{document.sha256}"
     printed = work.cache.get(key)
     if printed is None:
@@ -126,7 +128,7 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
 
 
 _LAYOUT_VERSION = "layout-4"
-"""Of what tells where things stand: raising it has them told again."""
+"""The version of the code that computes positions. With a higher version they are computed again."""
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
 _WORD = re.compile(r"\w+|[()%+\-–−]")
 _LEFT_OUT = "…"  # between the parts of a snippet

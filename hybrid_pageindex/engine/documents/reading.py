@@ -140,7 +140,7 @@ def find_document(snapshot: Snapshot, library: str, name: str, *, published: boo
     matches = select.select_by_name(library_documents(snapshot, library), [str(name)])
     if len(matches) > 1:
         choices = ", ".join(f"{d.doc_id} ({d.path})" for d in matches[:5])
-        raise UsageError(f"'{name}' means {len(matches)} documents.", f"Use one of these ids: {choices}.")
+        raise UsageError(f"'{name}' is the name of {len(matches)} documents.", f"Use one of these ids: {choices}.")
     if published and not matches[0].published:
         raise _not_indexed(matches[0])
     return matches[0]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _LOOK = 2.0  # seconds between two looks at the logs
-_SHARE = 0.1  # of a worker's time at most: an index is opened for each turn, since others search with it between them
+_SHARE = 0.1  # maximum share of a worker's time, since each update opens the index anew
 _LAST = 2.0  # seconds that the last turn takes at most; searches do the rest
 _log = logging.getLogger(__name__)
 
@@ -171,7 +171,9 @@ def index_paths(
     with catalog.snapshot() as snapshot:
         libraries, taken = snapshot.named_libraries(), snapshot.library_ids()
         same_name = library_called(library, libraries)
-        has_libraries = bool(libraries)  # what is done without is said once in a home, unless it was asked for
+        has_libraries = bool(
+            libraries
+        )  # a home reports missing models only once, unless the caller chose to use models
     options = replace(
         options, password=call.password, prune=call.prune, check_hashes=call.check_hashes, anew=call.anew,
         notes=() if has_libraries and not call.wished else without, reach=parts.reach,

@@ -85,7 +85,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "jobs": ("jobs", "job_events", "pauses"), "use of models": ("model_usage",), "audit entries": ("audit",),
     "earlier versions": ("changes",), "repeatable answers": ("replies",),
 }  # fmt: skip
-"""What people call the rows of tables: those of the first are counted, those of the others belong to them."""
+"""The names of tables for users. Rows of the first tables are counted; those of the others belong to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _corrections(done: Recovery, catalog: Catalog, complete: bool) -> Kept:
 def _recovery_notes(done: Recovery, catalog: Catalog) -> list[str]:
     sentences = []
     if not done.newest:
-        sentences.append("a part of the write-ahead log is damaged: the latest changes may be lost")
+        sentences.append("a part of the log of recent changes is damaged, so the latest changes may be lost")
     if done.libraries:
         sentences.append(f"libraries that were created again under their original names: {', '.join(done.libraries)}")
     if done.unnamed:

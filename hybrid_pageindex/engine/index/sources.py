@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Options = Mapping[str, str | bool]
 IndexFiles = Callable[[Library, Sequence[Path], Options], "IndexReport"]
-"""Indexes files into a library with options of its source."""
+"""A function that indexes files into a library with the options of its source."""
 
 
 def wishes_of(options: Options) -> dict[str, Any]:
@@ -152,7 +152,10 @@ def update(
     ]
     if not done:
         where = f"Library '{library}'" if library else "This home"
-        raise NotFoundError(f"{where} has no source yet.", "Add a source by indexing it once: index PATH.")
+        raise NotFoundError(
+            f"{where}: no files or folders were indexed yet, so there is nothing to update.",
+            "Index a file or folder first: index PATH.",
+        )
     return done
 
 
@@ -219,7 +222,9 @@ def _source(catalog: Catalog, library: Library, path: str) -> Source:
         if source.path in paths:
             return source
     listed = ", ".join(source.path for source in mine[:5])
-    raise NotFoundError(f"{path} is not a source of library '{library.name}'.", f"It has: {listed or 'none'}.")
+    raise NotFoundError(
+        f"The library '{library.name}' is not updated from {path}.", f"It is updated from: {listed or 'nothing'}."
+    )
 
 
 Happening = Literal["found", "indexed", "unchanged", "failed", "removed", "note"]

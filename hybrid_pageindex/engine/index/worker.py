@@ -27,7 +27,7 @@ _EMBEDDERS = {
     "hashed": "", "hashed-m3": "", "onnx": "tokenizers", "sentence-transformers": "sentence_transformers",
     "bge-m3": "FlagEmbedding", "openai": "openai",
 }  # fmt: skip
-"""Forms of embedders, and the package that each needs."""
+"""The forms of embedders' names, and the package that each form needs."""
 
 
 def work(

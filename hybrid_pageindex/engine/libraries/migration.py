@@ -143,6 +143,7 @@ def _verified(index: VectorIndex, source: CatalogSource) -> tuple[int, int]:
         if vectors == expected and position == index.position == source.position():
             return vectors, expected
     raise IndexDamagedError(
-        f"The new search index holds {vectors} vectors and the catalog {expected}; nothing was deleted.",
+        f"The new search index contains {vectors} vectors, but the catalog expects {expected}, "
+        "so the old index was not deleted.",
         "Try again when no files are being indexed.",
     )

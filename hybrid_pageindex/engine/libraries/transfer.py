@@ -44,8 +44,8 @@ from hybrid_pageindex.engine.parts import Parts
 from indexers.files.identity import new_id
 
 VECTORS = "vectors.bin"
-"""Records one after the other: the key of a text (16 bytes), how many term weights there are (4), the vector in half
-precision, the weights as in the catalog.
+"""The file of vectors, a sequence of records. A record has the key of a text (16 bytes), the number of term weights (4
+bytes), the vector in half precision, and the term weights as in the catalog.
 """
 _HEAD = Struct("<16sI")
 _VECTORS_AT_ONCE = 500
@@ -93,20 +93,23 @@ def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, An
     there is no match.
     """
     named, fingerprint = settings.embedding_model, str(manifest.get("fingerprint", ""))
-    was = f"its vectors are of {str(manifest.get('name', '?'))[:200]}"
+    was = f"the vectors of the exported library were computed by the model {str(manifest.get('name', '?'))[:200]}"
     if not named or named == "none":
         raise DocumentError(
-            f"{was}, and no embedder is configured here (embedding_model): embed the library to give it vectors of "
-            "its own"
+            f"{was}. They were not imported, because this home has no embedder (setting "
+            "embedding_model). To get vectors, embed the library"
         )
     try:
         embedder = embedders.load(named)
         embedder_id = embedder.id
     except PageIndexError as error:
-        raise DocumentError(f"{was}, and {named} cannot be loaded here: {error}") from error
+        raise DocumentError(
+            f"{was}. They were not imported, because {named} cannot be loaded on this machine: {error}"
+        ) from error
     if embedder_id.fingerprint != fingerprint or manifest.get("dimension") != embedder_id.dimension:
         raise DocumentError(
-            f"{was}, and {named} is a different model on this machine: embed the library to give it vectors of its own"
+            f"{was}. They were not imported, because the model {named} on this machine is a "
+            "different one. To get vectors, embed the library"
         )
     return StoredEmbedder(embedder_id.fingerprint, named, embedder_id.dimension, manifest.get("sparse") is True)
 
@@ -374,7 +377,7 @@ def unpacked(file: Path, folder: Path, most_bytes: int) -> tuple[dict[str, Any],
         if len(inside) > _MOST_FILES or sum(member.file_size for member in inside) > most_bytes:
             bundle.close()
             raise DocumentError(
-                "The exported library is too large to be imported.", "The setting max_upload_size is the limit."
+                "The exported library is larger than an upload may be.", "Raise the setting max_upload_size."
             )
         head = bundle.getinfo(_MANIFEST)
         if head.file_size > _MOST_MANIFEST:

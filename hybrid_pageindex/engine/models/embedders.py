@@ -178,7 +178,7 @@ class Embedders:
                 vectors = embedder.embed([question], "query")
             if embedder.id.fingerprint != serving.fingerprint:
                 raise ModelError(
-                    f"'{serving.name}' is not the model that made the vectors of the library.",
+                    f"The vectors of the library were computed by another version of the model '{serving.name}'.",
                     Advice("Embed the library again.", "Embed the library again: hybrid-pageindex embed."),
                 )
             return QuestionEmbedding(share, vectors[0], note, learned, unembedded)
@@ -222,7 +222,7 @@ class Embedders:
 
 _RUNS = {"onnx": ("onnxruntime", "tokenizers"), "sentence-transformers": ("sentence_transformers",),
          "bge-m3": ("FlagEmbedding",), "openai": ("openai",)}  # fmt: skip
-"""What each form of embedders needs."""
+"""The package that each form of embedders needs."""
 
 
 def embedders(settings: Settings, serving: Collection[str]) -> str:
@@ -233,7 +233,8 @@ def embedders(settings: Settings, serving: Collection[str]) -> str:
     folder = model_places(settings).folder
     if folder is not None and not folder.is_dir():
         raise UsageError(
-            f"models_dir is {folder}, which is not a folder.", "Create it, with one folder per model in it."
+            f"The setting models_dir names {folder}, which is not a folder.",
+            "Create the folder, with one subfolder per model.",
         )
     names = sorted({*serving, *([settings.embedding_model] if settings.embedding_model else ())} - {"none"})
     with closing(Embedders(settings)) as loaded:

@@ -170,7 +170,9 @@ def _endpoint(kind: Kind, named: _ModelSettings) -> Endpoint:
     try:
         return make(named.model, api_key=named.api_key or None, base_url=named.base_url or None)
     except UsageError as error:
-        raise UsageError(f"{kind}_model is '{named.model}': {error.message}", error.advice) from error
+        raise UsageError(
+            f"The model '{named.model}' (setting {kind}_model) cannot be used: {error.message}", error.advice
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,10 @@ BM25 = Bm25()
 _MANIFEST: dict[str, str | int] = {
     "points": 1, "tokeniser": tokens.TOKENISER, "bm25": f"k1={BM25.k1} b={BM25.b} average={BM25.average}",
 }  # fmt: skip
-"""What a vector index depends on; one that says otherwise is rebuilt from the catalog."""
+"""Everything on which a vector index depends. An index with another manifest is rebuilt from the catalog."""
 _AT_ONCE = 100  # pages and documents that a search applies itself: as long as a search may take more than a warm one
 _KEPT_PAGES = 20_000  # pages whose term counts are cached until the index contains them: about 30 MB
-_LAST_SECONDS = 0.2  # of following when a process ends: of many that search and end, each takes the index further
+_LAST_SECONDS = 0.2  # time for updates when a process ends; each of many short processes brings the index further
 _EPOCHS = 3  # epochs to try in a row; a second is needed only if yet another copy of the catalog appears meanwhile
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Indexes:
         return "server" if self._address.url else "embedded"
 
     def ready(self, library: str) -> VectorIndex:
-        """Return the search index of a library with all content published before the call.
+        """Return the search index of a library with everything published before the call.
 
         Raise NotFoundError for an unknown library, StoreError if the index cannot be written or the server does not
         answer.
@@ -370,7 +370,11 @@ class Indexes:
             try:
                 return self._opened_on_server(plan, library, epoch, follow), epoch
             except OtherHistoryError:
-                _log.warning("%s: a copy of this catalog has the collection of %s on the server", self._home, library)
+                _log.warning(
+                    "%s: another copy of this catalog uses the collection of the library %s on the Qdrant server",
+                    self._home,
+                    library,
+                )
                 epoch = self._catalog.leave_epoch(epoch)
         return self._opened_on_server(plan, library, epoch, follow), epoch
 
@@ -390,7 +394,11 @@ class Indexes:
             opened = self._opened(plan, library, self.backend, follow=False)
         except (DiskFullError, ReadOnlyError) as error:
             if handle.failure != error.message:
-                _log.warning("%s is searched by words, without its index: %s", library, error)
+                _log.warning(
+                    "the library %s is searched by words only, because its search index cannot be used: %s",
+                    library,
+                    error,
+                )
             handle.failure = error.message
             handle.tried()
             return VectorIndex(EmptyStore(error)), plan.epoch

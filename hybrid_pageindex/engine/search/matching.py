@@ -151,7 +151,7 @@ def _collect(tree: Any, runs: list[str]) -> None:
 def rows_in_scope(
     scope: SearchedPages, segment: Any, contents: frozenset[str], rows: Rows
 ) -> Iterator[tuple[Rows, Rows]]:
-    """Yield index rows of pages in the scope: their positions in ``rows``, and their row numbers in the scope."""
+    """Yield the matching pages that are in the scope: the position in ``rows``, and the row number in the scope."""
     layers: list[dict[int, int]] = []
     for at, (content_id, _) in enumerate(segment.contents):
         if content_id in contents:
@@ -173,7 +173,7 @@ def rows_in_scope(
 def narrow(snapshot: Any, member: Member, node: str) -> Member:
     section = next((section for section in snapshot.sections(member.content_id) if section.node_id == node), None)
     if section is None:
-        raise NotFoundError(f"{member.name} has no section {node}.", "The outline of the document lists its sections.")
+        raise NotFoundError(f"{member.name} has no section {node}.", "Take a section from the outline of the document.")
     return replace(member, first=section.start_page, last=section.end_page)
 
 

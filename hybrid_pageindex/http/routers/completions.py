@@ -46,14 +46,14 @@ completions_router = APIRouter(tags=["openai"])
 
 
 class Part(BaseModel):
-    """Part of a message. Pictures, sound and files are refused, not dropped."""
+    """A part of a message. Pictures, sound and files are refused instead of being ignored."""
 
     type: Literal["text", "input_text", "output_text", "refusal"] = "text"
     text: str = ""
 
 
 class Said(Strict):
-    """Message of a conversation. Other fields that a program adds are ignored."""
+    """A message of the chat. Other fields that a program sends are ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
@@ -70,14 +70,14 @@ class StreamOptions(Strict):
 
 
 class ResponseFormat(BaseModel):
-    """Answers are text with citations: other forms are refused."""
+    """The requested form of the answer. Only plain text is supported, because answers are text with citations."""
 
     type: Literal["text"]
 
 
 def _refuse_true(value: bool) -> bool:
     if value:
-        raise ValueError("This is not supported: leave it out")
+        raise ValueError("This value is not supported. Leave the field out")
     return value
 
 
@@ -85,8 +85,10 @@ Off = Annotated[StrictBool, AfterValidator(_refuse_true), Field(json_schema_extr
 
 
 class CompletionBody(Strict):
-    """``model`` is a library by its name or alias. ``temperature``, ``max_tokens`` and the like are checked and not
-    applied: what is asked of the model is the server's affair. What would change the form of an answer is refused.
+    """A chat request. ``model`` is the name or alias of a library.
+
+    ``temperature``, ``max_tokens`` and similar options are checked but have no effect, because the server's settings
+    decide how its model is called. Options that would change the form of the answer are refused.
     """
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
@@ -142,8 +144,8 @@ def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
         raise _bad_messages(
             parameter,
             "invalid_value",
-            "The last message is not a question of the user.",
-            "End the messages with one of the role user.",
+            "The last message is not a question from the user.",
+            "Send a message with the role user last.",
         )
     text = find_question(turns[-1].text)
     if len(text) > QUESTION:
@@ -319,7 +321,7 @@ async def show_model(request: Request, model: str) -> Response:
 
 @completions_router.post("/chat/completions", responses=EVENT_RESPONSES, response_model=CompletionOfOpenAI)
 async def complete_chat(request: Request, server: ServerState, body: CompletionBody) -> Response:
-    """Answer the last message. The messages are the conversation, and nothing of it is stored."""
+    """Answer the last message. The messages are the conversation; the server stores none of them."""
     library = await find_model_library(request, body.model)
     reply = Completion(library.name)
     if (done := _find_errand(body)) is not None:

@@ -50,11 +50,13 @@ _EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "obj
 messages_router = APIRouter(tags=["conversations"])
 ConversationId = Annotated[str, PathParam(max_length=100)]
 MessageId = Annotated[int, PathParam(ge=1, lt=2**53)]
-LeafId = Annotated[int | None, Query(ge=1, lt=2**53, description="the answer that a branch ends with")]
+LeafId = Annotated[int | None, Query(ge=1, lt=2**53, description="The last answer of the branch to return")]
 
 
 class NewConversation(Body):
-    """About libraries (by default the server's one), all that the caller may read, or documents of them."""
+    """A new conversation about libraries (default: the server's library), all readable libraries, or some of their
+    documents.
+    """
 
     libraries: Names = Field(default_factory=list)
     documents: Names = Field(default_factory=list)
@@ -63,9 +65,10 @@ class NewConversation(Body):
 
 
 class ConversationChange(Body):
-    """Change of a conversation. A field that is missing stays. ``leaf`` is the answer that the conversation ends with
-    from now on. ``branch`` is a message: the conversation then ends with the newest answer below it. ``documents``
-    limits the search to these documents; an empty list means all.
+    """Changes of a conversation. A missing field stays unchanged.
+
+    ``leaf`` is the answer that becomes the end of the conversation. ``branch`` is a message: the conversation then ends
+    with the newest answer below it. ``documents`` limits the search to these documents; an empty list means all.
     """
 
     title: Annotated[Text, Field(min_length=1, max_length=500)] | None = None
@@ -84,7 +87,9 @@ class NewQuestion(Asking):
 
 
 class NewMessage(NewQuestion):
-    """``after`` is the answer to go on from, 0 for the beginning; by default the last one."""
+    """A question. ``after`` is the answer that it follows, 0 for the beginning of the conversation; by default the last
+    one.
+    """
 
     after: Annotated[int, Field(ge=0, lt=2**53)] | None = None
 
@@ -146,10 +151,10 @@ async def begin_conversation(
 @router.get("", response_model=ConversationPart)
 async def list_conversations(
     server: ServerState, caller: AnyCaller, limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    before: Annotated[str, Query(max_length=200, description="`next` of the list before")] = "",
-    find: Annotated[str, Query(max_length=200, description="words of the title, a question or an answer")] = "",
+    before: Annotated[str, Query(max_length=200, description='The field `next` of the previous part of the list')] = "",
+    find: Annotated[str, Query(max_length=200, description="Words to find in titles, questions and answers")] = "",
 ) -> Response:  # fmt: skip
-    """List conversations, the last used first."""
+    """List conversations, the most recently used first."""
     at, _, id = before.partition(":")
     position = (int(at), id) if at.isascii() and at.isdigit() and len(at) < 19 else None
     owner = owner_of(caller) or None
@@ -162,8 +167,8 @@ async def list_conversations(
 async def read_conversation(
     request: Request, server: ServerState, conversation: OwnConversation, leaf: LeafId = None
 ) -> Response:
-    """Return a conversation with its messages, from the first to the last or to ``leaf``. Each message names its
-    ``siblings``, the branches.
+    """Return a conversation with its messages, from the first to the last or to ``leaf``. ``siblings`` of a message are
+    the other versions of it, each of which begins a branch.
     """
     path = await server.engine.conversations.messages(conversation.id, leaf)
     return tagged_response(request, conversation.to_dict() | {"messages": [message.to_dict() for message in path]})
@@ -207,8 +212,8 @@ async def export_conversation(
 async def ask_in_conversation(
     request: Request, server: ServerState, conversation: OwnConversation, body: NewMessage
 ) -> Response:
-    """Ask a question. The reply is the answer as it begins, or its events with ``Accept: text/event-stream``. The
-    answer is completed even if nobody listens.
+    """Ask a question. The response is the unfinished answer, or with ``Accept: text/event-stream`` its events. The
+    answer is completed even if the client disconnects.
     """
     conversations, fields = server.engine.conversations, _search_options(body)
     return await _start_answer(
@@ -218,7 +223,7 @@ async def ask_in_conversation(
 
 @messages_router.get("/messages/{message}", response_model=ConversationMessage)
 async def find_message(request: Request, server: ServerState, message: MessageId) -> Response:
-    """Return a message by its number alone. It names its conversation."""
+    """Return a message by its number. It contains the id of its conversation."""
     answer = await server.engine.conversations.message(message)
     await find_own_conversation(request, server, answer.conversation)
     return json_response(answer)
@@ -232,14 +237,14 @@ async def read_message(message: OwnMessage) -> Response:
 @router.get("/{conversation}/messages/{message}/events", responses=EVENT_RESPONSES, response_class=Response)
 async def follow_message(server: ServerState, message: OwnMessage, heard: LastEvent) -> Response:
     """Stream the events of an answer until it ends, from its beginning or after ``Last-Event-ID`` (or ``?after=``). If
-    those events are no longer stored, the ``state`` comes first.
+    older events were deleted, the first event is ``state``, with the message so far.
     """
     return stream_events(server, _answer_events(server, message.id, heard or 0))
 
 
 @router.post("/{conversation}/messages/{message}/cancel", response_model=CancelledMessage)
 async def cancel_message(server: ServerState, message: OwnMessage) -> Response:
-    """Stop an answer. The part that exists stays."""
+    """Stop an answer. The text written so far stays."""
     return json_response({"cancelled": await server.engine.conversations.cancel(message.id)})
 
 
@@ -250,7 +255,9 @@ async def cancel_message(server: ServerState, message: OwnMessage) -> Response:
     response_model=ConversationMessage,
 )
 async def answer_again(request: Request, server: ServerState, message: OwnMessage, body: Asking) -> Response:
-    """Answer a question again. A new answer replaces one that failed; beside a complete one it begins a branch."""
+    """Answer a question again. The new answer replaces an incomplete one; if the old answer is complete, a new branch
+    begins.
+    """
     conversations, fields = server.engine.conversations, _search_options(body)
     return await _start_answer(request, server, lambda: conversations.again(message.id, **fields))
 
@@ -262,7 +269,7 @@ async def answer_again(request: Request, server: ServerState, message: OwnMessag
     response_model=ConversationMessage,
 )
 async def edit_question(request: Request, server: ServerState, message: OwnMessage, body: NewQuestion) -> Response:
-    """Ask another question in place of an earlier one, which begins a branch."""
+    """Replace a question by another one. This begins a new branch."""
     conversations, fields = server.engine.conversations, _search_options(body)
     return await _start_answer(request, server, lambda: conversations.edit(message.id, body.question, **fields))
 
@@ -271,7 +278,9 @@ async def edit_question(request: Request, server: ServerState, message: OwnMessa
 async def find_citation(
     server: ServerState, message: OwnMessage, number: Annotated[int, PathParam(ge=1, le=10_000)]
 ) -> Response:
-    """Return the place of ``[[source:number]]``: document, page, and the boxes of its quote on the page."""
+    """Return the place that ``[[source:number]]`` cites: the document, the page, and the boxes of the quote on that
+    page.
+    """
     return json_response(await server.turn(server.answers, server.engine.conversations.place(message.id, number)))
 
 

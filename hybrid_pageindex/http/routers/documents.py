@@ -99,7 +99,7 @@ class DocumentListing:
 async def list_documents(
     request: Request, server: ServerState, library: ReadableLibrary, listing: Annotated[DocumentListing, Depends()]
 ) -> Response:
-    """List documents, a part at a time. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
+    """List documents in parts. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
     indexed_at, with "-" before it for descending order.
     """
     work = server.engine.documents.browse(library=library.name, **asdict(listing))
@@ -119,8 +119,8 @@ async def upload_documents(
     library: WritableLibrary,
     name: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Response:
-    """Upload files and index them, each as a job. One file may be the body, with its name in ``?name=``; several come
-    as multipart/form-data. Folders in names are kept.
+    """Upload files; each is indexed by a job. Send one file as the body with its name in ``?name=``, or several as
+    multipart/form-data. Folders in names are kept.
     """
     limit = server.engine.settings.max_upload_size
     async with server.uploads.take(), received_files(request, server.engine.home, name, limit) as uploads:
@@ -133,7 +133,7 @@ async def upload_documents(
 async def show_document(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
-    """Return everything that is known of a document."""
+    """Return all metadata of a document."""
     return tagged_response(request, document_payload(await server.engine.documents.get(document, library=library.name)))
 
 
@@ -141,7 +141,9 @@ async def show_document(
 async def list_versions(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
-    """List the published versions of a document, the newest first: their bytes, rules and models."""
+    """List the published versions of a document, the newest first, with the bytes, rules and models that produced
+    each.
+    """
     return tagged_response(request, await server.engine.documents.versions(document, library=library.name))
 
 
@@ -149,8 +151,8 @@ async def list_versions(
 async def correct_document(
     request: Request, server: ServerState, library: WritableLibrary, document: DocumentName, body: Corrections
 ) -> Response:
-    """Correct title, organisation, year, quarter, date, type or tags by hand. With ``If-Match``, the ETag of the
-    document, the change is made only if nobody else changed it meanwhile.
+    """Correct the title, organisation, year, quarter, date, type or tags of a document. With ``If-Match``, the ETag of
+    the document, the request fails if another caller has changed it meanwhile.
     """
     current = await server.engine.documents.get(document, library=library.name)
     seen = current if check_match(request, document_payload(current)) else None
@@ -164,8 +166,8 @@ async def correct_document(
 async def remove_document(
     server: ServerState, library: WritableLibrary, document: DocumentName, for_good: bool = False
 ) -> Response:
-    """Move a document, with the documents inside it, into the bin. It can be restored for 30 days by the id ``bin``.
-    With ``for_good`` everything but original files is deleted.
+    """Move a document, with the documents inside it, into the bin. ``bin`` is the id with which it can be restored for
+    30 days. With ``for_good`` it is deleted at once. The user's own file stays.
     """
     removal = await server.engine.documents.discard([document], library=library.name, for_good=for_good)
     return json_response({"removed": [document_payload(each) for each in removal.documents], "bin": removal.entry})
@@ -173,7 +175,7 @@ async def remove_document(
 
 @router.post("/{document}/rebuild", status_code=202, response_model=DocumentRebuildAsked)
 async def rebuild_document(server: ServerState, library: WritableLibrary, document: DocumentName) -> Response:
-    """Index a document again from its file. The published version serves until then."""
+    """Index a document again from its file. The published version stays in use until then."""
     report = await server.engine.documents.rebuild([document], library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
@@ -183,7 +185,9 @@ async def rebuild_document(server: ServerState, library: WritableLibrary, docume
 async def unlock_document(
     server: ServerState, library: WritableLibrary, document: DocumentName, body: PasswordGiven
 ) -> Response:
-    """Index an encrypted file with its password, which is not stored. The reply comes when the file can be searched."""
+    """Index an encrypted file with its password, which is not stored. The response is sent when the file can be
+    searched.
+    """
     report = await server.engine.documents.rebuild([document], library=library.name, password=body.password)
     [file] = report.files[:1]
     if file.reason == LockedError.reason:
@@ -236,7 +240,7 @@ async def list_terms(
 
 @dataclass(frozen=True, slots=True)
 class OutlineView:
-    """Select what is shown of a section tree, and in which shape."""
+    """The part and the form of a section tree to return."""
 
     q: Annotated[str | None, Query(max_length=QUESTION)] = None
     depth: Annotated[int | None, Query(ge=1, le=100)] = None
@@ -250,7 +254,7 @@ async def outline(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName,
     view: Annotated[OutlineView, Depends()],
 ) -> Response:  # fmt: skip
-    """Return the section tree. With ``q`` each section has a score for that question."""
+    """Return the section tree of a document. With ``q`` each section has a score for that question."""
     work = server.engine.outline(
         document, library=library.name, query=view.q, depth=view.depth, node=view.node, text=view.text
     )
@@ -278,10 +282,12 @@ class _OriginalResponse(FileResponse):
 @pages_router.get("/pages", response_model=list[PageRead])
 async def read_pages(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName,
-    pages: Annotated[str, Query(max_length=2000, description="a list like 3,7-9, or a place")] = "1",
+    pages: Annotated[
+        str, Query(max_length=2000, description='Page numbers such as 3,7-9, or a place such as "slide 3"')
+    ] = "1",
     tables: bool = False,
 ) -> Response:  # fmt: skip
-    """Return text, summary and section of up to 100 pages. With ``tables`` tables are in Markdown."""
+    """Return the text, summary and section of up to 100 pages. With ``tables`` the tables are in Markdown."""
     info = await _find_published(server, library, document)
     numbers = pages if any(map(str.isalpha, pages)) else page_list(pages, info)[:_PAGES_PER_REPLY]
     read = await server.engine.pages(info.doc_id, numbers, library=library.name)
@@ -298,7 +304,7 @@ async def find_words(
     q: Annotated[str, Query(min_length=1, max_length=500)], first: Annotated[int, Query(ge=1, le=10**6)] = 1,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
-    """Find words in a document as they are written, from page ``first`` on."""
+    """Find words in a document exactly as written, from page ``first`` on."""
     info = await _find_published(server, library, document)
     work = server.engine.documents.find_words(info.doc_id, q, library=library.name, first=first, limit=limit)
     return tagged_response(request, await server.turn(server.searches, work))
@@ -324,7 +330,9 @@ async def read_page(
 async def layout(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber
 ) -> Response:
-    """Return words, figures and tables with their boxes, in points from the top left of the page picture."""
+    """Return the words, figures and tables of a page with their boxes, in points from the top left of the page
+    image.
+    """
     info = await _find_published(server, library, document, number)
     work = server.engine.pictures.layout(info.doc_id, number, library=library.name)
     return tagged_response(request, await server.turn(server.answers, work))
@@ -335,7 +343,7 @@ async def boxes(
     server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
     quote: Annotated[str, Query(min_length=1, max_length=5000)],
 ) -> Response:  # fmt: skip
-    """Return the boxes of quoted words, one for each line. "…" stands for words left out."""
+    """Return the boxes of quoted words, one for each line. "…" in the quote stands for omitted words."""
     info = await _find_published(server, library, document, number)
     work = server.engine.pictures.boxes(info.doc_id, number, quote, library=library.name)
     return json_response({"boxes": await server.turn(server.answers, work)})
@@ -345,11 +353,13 @@ async def boxes(
 async def picture(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
     scale: Scale = 1,
-    of: Annotated[str, Query(max_length=100, description="the content_id that is meant")] = "",
+    of: Annotated[
+        str, Query(max_length=100, description="The content_id of the document for which the image was requested")
+    ] = "",
     view: Literal["page", "office"] = "page",
 ) -> Response:  # fmt: skip
-    """Draw a page. With ``of`` the picture belongs to that content for ever, and 404 follows once the document has
-    another. With ``view`` "office" it is the page as LibreOffice prints the file.
+    """Draw a page. ``of`` is the content_id for which the image is valid; when the document changes, the response is
+    404. With ``view`` "office" the page looks as LibreOffice prints it.
     """
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
@@ -366,7 +376,7 @@ async def thumbnail(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
     side: Annotated[int, Query(ge=32, le=800)] = 200, of: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:  # fmt: skip
-    """Draw a page small, with the given length of its longer side in pixels."""
+    """Draw a small image of a page. ``side`` is the length of its longer side in pixels."""
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
         raise NotFoundError(f"{info.name} has changed.", "Request its pages again.")
@@ -380,7 +390,7 @@ async def thumbnail(
 async def contact_sheet(
     server: ServerState, library: ReadableLibrary, document: DocumentName, pages: Annotated[str, Query(max_length=200)]
 ) -> Response:
-    """Draw up to 12 pages small on one picture, each with its number."""
+    """Draw up to 12 small pages on one image, each with its number."""
     info = await _find_published(server, library, document)
     work = server.engine.pictures.contact_sheet(info.doc_id, page_list(pages, info), library=library.name)
     return Response(await server.turn(server.answers, work), media_type="image/jpeg")

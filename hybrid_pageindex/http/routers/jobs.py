@@ -56,7 +56,7 @@ async def list_jobs(
     status: Annotated[tuple[JobStatus, ...], Query(max_length=5)] = (),
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
-    """List running jobs, then waiting ones in their order, then ended ones."""
+    """List running jobs, then waiting jobs in the order of the queue, then ended jobs."""
     if library:
         readable = await find_library(request, library, "read")
         return json_response(await server.engine.jobs.list(library=readable.name, status=status, limit=limit))
@@ -72,8 +72,8 @@ async def follow_jobs(
     library: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:  # fmt: skip
     """Stream the events of jobs. The stream begins with the current state, or after ``Last-Event-ID`` (or ``?after=``)
-    if those events are still stored. ``changed`` names the id of a library that was made, changed or deleted; "" means
-    that jobs were paused or forgotten, that the bin changed, or that everything was cleared.
+    if those events are still stored. ``changed`` is the id of a library that was created, changed or deleted. It is
+    "" if jobs were paused or forgotten, the bin has changed, or everything was deleted.
     """
     if library:
         ids: list[str] | None = [(await find_library(request, library, "read")).id]
@@ -187,7 +187,7 @@ async def list_sources(request: Request, server: ServerState, library: ReadableL
 
 @sources_router.post("/sources", status_code=201, response_model=Source)
 async def watch_folder(server: ServerState, library: AdminLibrary, _: Admin, body: NewSource) -> Response:
-    """Watch a folder below --root and keep the library up to date with it."""
+    """Watch a folder below --root, and index its changes into the library."""
     folder = server.access.path(body.folder)
     source = await server.engine.sources.watch_folder(
         folder, library=library.name, poll=body.poll, outline=body.outline, vision=body.vision, enrich=body.enrich
@@ -203,7 +203,7 @@ async def unwatch_folder(
     folder: Annotated[str, Query(max_length=2000)],
     forget: bool = False,
 ) -> Response:
-    """Stop watching a folder. Its documents stay. With ``forget`` updates no longer look at it either."""
+    """Stop watching a folder. Its documents stay. With ``forget``, later updates ignore the folder, too."""
     return json_response(await server.engine.sources.unwatch_folder(folder, library=library.name, forget=forget))
 
 

@@ -74,7 +74,7 @@ _IMPORT_BODY: dict[str, Any] = {
 async def list_libraries(
     request: Request, server: ServerState, caller: AnyCaller, find: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
-    """List libraries, the last used first, with their sizes, waiting and failed files."""
+    """List libraries, the most recently used first, with their sizes and the numbers of waiting and failed files."""
     sizes = await server.turn(server.reads, server.engine.libraries.list(find))
     readable = [size for size in sizes if caller.may("read", size.id)]
     return weakly_tagged_response(request, readable, _UNTAGGED_FIELDS)
@@ -96,7 +96,7 @@ async def show_library(request: Request, library: ReadableLibrary) -> Response:
 async def brief_library(
     request: Request, server: ServerState, library: ReadableLibrary, model: bool = False
 ) -> Response:
-    """Describe a library: its newest documents, and questions that these answer. With ``model`` the language model
+    """Describe a library: its newest documents, and questions that they answer. With ``model`` the language model
     writes the description.
     """
     work = server.engine.documents.briefing(library=library.name, model=model)
@@ -105,8 +105,8 @@ async def brief_library(
 
 @router.post("/{library}/estimate", response_model=Estimate)
 async def estimate_improving(server: ServerState, library: AdminLibrary, body: DocumentsChosen) -> Response:
-    """Estimate what the configured models would take to improve documents: pages to see, calls, tokens, price. No model
-    is asked.
+    """Estimate what the configured models would need to improve documents: pages to see, calls, tokens and the price.
+    No model is called.
     """
     return json_response(
         await server.turn(server.answers, server.engine.models.estimate(body.documents, library=library.name))
@@ -115,14 +115,14 @@ async def estimate_improving(server: ServerState, library: AdminLibrary, body: D
 
 @router.patch("/{library}", response_model=Library)
 async def name_library(server: ServerState, library: AdminLibrary, body: LibraryNames) -> Response:
-    """Give a library another name or alias. Nothing is indexed again, and its id stays."""
+    """Change the name or alias of a library. Its documents are not indexed again, and its id stays."""
     return json_response(await server.engine.libraries.name(library.name, name=body.name, alias=body.alias))
 
 
 @router.delete("/{library}", response_model=DeletedLibraries)
 async def delete_library(server: ServerState, library: AdminLibrary, for_good: bool = False) -> Response:
-    """Move a library into the bin. It can be restored for 30 days by the id ``bin``. With ``for_good`` everything but
-    original files is deleted.
+    """Move a library into the bin. ``bin`` is the id with which it can be restored for 30 days. With ``for_good`` it is
+    deleted at once. Users' own files stay.
     """
     about = await server.engine.conversations.about(library.name)
     deleted = await server.engine.libraries.clear(library=library.name, for_good=for_good)
@@ -131,7 +131,7 @@ async def delete_library(server: ServerState, library: AdminLibrary, for_good: b
 
 @router.post("/{library}/embed", status_code=202, response_model=JobMade)
 async def embed_library(server: ServerState, library: AdminLibrary, _: Admin, body: ModelNamed) -> Response:
-    """Queue a job that makes vectors of the library's documents."""
+    """Queue a job that computes vectors for the library's documents."""
     job = await server.engine.models.request_embedding(body.model, library=library.name)
     server.standby.wake()
     return json_response({"job": job}, 202)
@@ -139,15 +139,15 @@ async def embed_library(server: ServerState, library: AdminLibrary, _: Admin, bo
 
 @router.delete("/{library}/embed", status_code=204)
 async def drop_vectors(server: ServerState, library: AdminLibrary) -> Response:
-    """Delete the vectors of a library, which is then searched by words alone."""
+    """Delete the vectors of a library. Searches then use words only."""
     await server.engine.models.embed("none", library=library.name)
     return Response(status_code=204)
 
 
 @router.get("/{library}/rows", response_model=Rows)
 async def list_rows(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
-    """List every document as one short line, by path, for lists that are filtered and sorted where they are shown. A
-    row has its values in the order of ``columns``.
+    """List every document as one short row, ordered by path, for clients that filter and sort themselves. A row
+    contains its values in the order of ``columns``.
     """
     rows = await server.turn(server.reads, server.engine.documents.rows(library=library.name))
     return tagged_response(request, {"columns": DocumentRow._fields, "rows": rows})
@@ -155,7 +155,7 @@ async def list_rows(request: Request, server: ServerState, library: ReadableLibr
 
 @router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)
 async def rebuild_library(server: ServerState, library: AdminLibrary) -> Response:
-    """Index all documents of a library again from their files. The published versions serve until then."""
+    """Index all documents of a library again from their files. The published versions stay in use until then."""
     report = await server.engine.documents.rebuild(library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": len(report.files)}, 202)
@@ -163,7 +163,7 @@ async def rebuild_library(server: ServerState, library: AdminLibrary) -> Respons
 
 @router.post("/{library}/update", status_code=202, response_model=list[dict[str, Any]])
 async def update_library(server: ServerState, library: WritableLibrary) -> Response:
-    """Look at the sources again and index new and changed files."""
+    """Index new and changed files from the paths that the library was indexed from."""
     updates = await server.engine.update(library=library.name, detach=True)
     server.standby.wake()
     return json_response([asdict(update) | {"report": asdict(update.report)} for update in updates], 202)
@@ -180,7 +180,7 @@ async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> 
 
 @bin_router.post("/{entry}/restore", response_model=BinEntry)
 async def restore_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
-    """Bring documents or a library back as they were, with their notes, conversations and rights."""
+    """Restore documents or a library, with their notes, conversations and access rights."""
     await _require_entry(request, server, entry)
     return json_response(await server.engine.bin.restore(entry))
 
@@ -227,10 +227,16 @@ async def show_sample(request: Request, server: ServerState, _: Reader) -> Respo
 
 @sample_router.post("", status_code=201, response_model=SampleState)
 async def make_sample(request: Request, server: ServerState, _: Writer) -> Response:
-    """Make a library of a sample report. It is refused if there are libraries, or if the sample was made before."""
+    """Create a library with a sample report. The request is refused if there are libraries, or if the sample was
+    created before.
+    """
     state = await _sample_state(request, server)
     if not state["offered"]:
-        raise Refusal(409, "not_offered", "The sample is offered only to a home without libraries that never had it.")
+        raise Refusal(
+            409,
+            "not_offered",
+            "The sample library can be created only in a home that has no libraries and never had the sample.",
+        )
     library = await server.engine.libraries.create(_SAMPLE_NAME, alias=COMPANY.split(",")[0])
     await asyncio.to_thread(lambda: _write_mark(server.engine.home, library.id))
     with scratch_folder(server.engine.home / "tmp") as folder:
@@ -289,7 +295,7 @@ async def export_library(request: Request, server: ServerState, library: AdminLi
 async def import_library(
     request: Request, server: ServerState, name: Annotated[str | None, Query(max_length=64)] = None
 ) -> Response:
-    """Make a library from an exported file, by default under its name."""
+    """Create a library from an exported file, by default under its original name."""
     require_role(request, "admin")
     settings = server.engine.settings
     async with received_files(request, server.engine.home, "library.zip", settings.max_upload_size) as uploads:

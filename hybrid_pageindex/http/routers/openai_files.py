@@ -66,7 +66,7 @@ _UPLOAD_BODY: dict[str, Any] = {
 
 
 class NewStoreFile(Strict):
-    """File to be searched in a library. Texts are not cut into chunks: pages are what is found."""
+    """A file to add to a library. Texts are not cut into chunks: searches return pages."""
 
     file_id: Annotated[str, Field(min_length=1, max_length=200)]
     attributes: Annotated[dict[str, Any], Field(max_length=0)] | None = None
@@ -74,7 +74,7 @@ class NewStoreFile(Strict):
 
 
 class EmbeddingBody(Strict):
-    """``model`` is the embedder of the server's settings."""
+    """Texts to embed. ``model`` must be the embedder of the server's settings."""
 
     model: Annotated[str, Field(min_length=1, max_length=500)]
     input: (
@@ -91,9 +91,11 @@ class EmbeddingBody(Strict):
 @router.post("/files", response_model=dict[str, Any], openapi_extra=_UPLOAD_BODY)
 async def create_file(
     request: Request, server: ServerState, caller: AnyCaller,
-    library: Annotated[str, Query(max_length=200, description="the library that indexes it")] = "",
+    library: Annotated[str, Query(max_length=200, description='The library into which the file is uploaded')] = "",
 ) -> Response:  # fmt: skip
-    """Upload a file into a library, by default the server's one, which indexes it. Files of a name stay apart."""
+    """Upload a file into a library, by default the server's library. Files with the same name stay separate
+    documents.
+    """
     target = await _upload_library(request, server, library)
     limit, fields = server.engine.settings.max_upload_size, dict[str, str]()
     async with server.uploads.take(), received_files(request, server.engine.home, None, limit, fields) as uploads:
@@ -102,7 +104,7 @@ async def create_file(
             faults = [Fault("purpose", "body", detail, "missing")]
             raise Refusal(400, "invalid_request", f"{detail}.", faults=faults)
         if fields["purpose"] not in _PURPOSES:
-            raise bad_parameter("purpose", f"This server takes files for {' or '.join(_PURPOSES)}")
+            raise bad_parameter("purpose", f"This server accepts only files with the purpose {' or '.join(_PURPOSES)}")
         if len(uploads) != 1:
             raise bad_parameter("file", "Send one file")
         [upload] = uploads
@@ -121,7 +123,7 @@ async def list_files(
     after: Annotated[str, Query(max_length=200)] = "", order: Literal["asc", "desc"] = "desc",
     purpose: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:  # fmt: skip
-    """List the documents of the libraries that the caller may read, by the time of indexing."""
+    """List the documents of the libraries that the caller may read, ordered by the time of indexing."""
     files = list[dict[str, Any]]()
     if purpose in ("", "assistants"):
         for documents in await read_each(request, lambda name: server.engine.documents.list(library=name)):
@@ -142,31 +144,31 @@ async def delete_file(request: Request, server: ServerState, file: FileId) -> Re
     library, document = await _find_file(request, server, file)
     require_role(request, "write", library.id)
     if isinstance(document, str):
-        raise Refusal(409, "conflict", "The file is being indexed.", "Delete it once it is processed.")
+        raise Refusal(409, "conflict", "The file is being indexed.", "Delete it when it is indexed.")
     await server.engine.documents.remove([document.doc_id], library=library.name)
     return json_response({"id": file, "object": "file", "deleted": True})
 
 
 @router.get("/files/{file}/content", responses=content_responses("application/octet-stream"), response_class=Response)
 async def read_file_content(request: Request, server: ServerState, file: FileId) -> Response:
-    """Send the original bytes."""
+    """Return the original bytes of a file."""
     library, document = await _find_file(request, server, file)
     if isinstance(document, str):
-        raise Refusal(409, "conflict", "The file is being indexed.", "Read it once it is processed.")
+        raise Refusal(409, "conflict", "The file is being indexed.", "Read it when it is indexed.")
     data = await _original_bytes(server, library, document)
     return Response(data, headers=dict(attachment_headers(document.name)), media_type="application/octet-stream")
 
 
 @router.post("/vector_stores/{vector_store}/files", response_model=dict[str, Any])
 async def attach_file(request: Request, server: ServerState, vector_store: FileId, body: NewStoreFile) -> Response:
-    """Index a file in a library, beside the one that it was uploaded to."""
+    """Index a file in a library, in addition to the library that it was uploaded to."""
     library = await find_store_library(request, vector_store)
     require_role(request, "write", library.id)
     source, document = await _find_file(request, server, body.file_id)
     if source.id == library.id:
         return json_response(file_payload(document, library, body.file_id))
     if isinstance(document, str):
-        raise Refusal(409, "conflict", "The file is still being indexed.", "Attach it once it is processed.")
+        raise Refusal(409, "conflict", "The file is still being indexed.", "Attach it when it is indexed.")
     data = await _original_bytes(server, source, document)
     await server.engine.upload([Upload(document.path.removeprefix(UPLOAD), data)], library=library.name)
     server.standby.wake()
@@ -175,7 +177,7 @@ async def attach_file(request: Request, server: ServerState, vector_store: FileI
 
 @router.post("/embeddings", response_model=dict[str, Any])
 async def create_embeddings(server: ServerState, _: AnyCaller, body: EmbeddingBody) -> Response:
-    """Return vectors of texts, by the embedder that is configured. ``usage`` is estimated."""
+    """Return vectors of texts, computed by the configured embedder. The token counts in ``usage`` are estimates."""
     configured = server.engine.settings.embedding_model
     if body.model != configured or configured == "none":
         detail = f"The model '{body.model[:200]}' does not exist or is not an embedder of this server."

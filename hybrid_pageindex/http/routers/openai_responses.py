@@ -44,7 +44,7 @@ _STATUSES = {"complete": "completed", "running": "in_progress", "cancelled": "ca
 
 
 class InputPart(BaseModel):
-    """Text of a message. Pictures and files are refused, not dropped."""
+    """Text of a message. Pictures and files are refused instead of being ignored."""
 
     type: Literal["input_text", "output_text", "text", "refusal"] = "input_text"
     text: str = ""
@@ -57,13 +57,13 @@ class InputMessage(BaseModel):
 
 
 class OwnItem(BaseModel):
-    """Item of an earlier response that comes back; it is passed over."""
+    """An item of an earlier response that the client sends back. It is ignored."""
 
     type: Literal["file_search_call", "reasoning"]
 
 
 class FileSearchTool(BaseModel):
-    """Search in these libraries. ``max_num_results`` is checked and not applied."""
+    """A search in these libraries. ``max_num_results`` is checked but has no effect."""
 
     type: Literal["file_search"]
     vector_store_ids: Annotated[list[str], Field(min_length=1, max_length=20)]
@@ -82,7 +82,9 @@ class TextOptions(BaseModel):
 
 
 class ResponseBody(Strict):
-    """``model`` is a library by its name or alias. What would change the form of an answer is refused."""
+    """A request for a response. ``model`` is the name or alias of a library. Options that would change the form of the
+    answer are refused.
+    """
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
     input: str | Annotated[list[InputMessage | OwnItem], Field(min_length=1, max_length=2000)]
@@ -197,8 +199,8 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
 
 @router.post("", responses=EVENT_RESPONSES, response_model=dict[str, Any])
 async def create_response(request: Request, server: ServerState, body: ResponseBody) -> Response:
-    """Answer a question. The response is stored unless ``store`` is false or earlier messages come along, and can be
-    gone on from with ``previous_response_id``.
+    """Answer a question. The response is stored, unless ``store`` is false or the request contains earlier messages. A
+    stored response can be continued with ``previous_response_id``.
     """
     library = await find_model_library(request, body.model)
     libraries = await _searched_libraries(request, body, library)
@@ -240,7 +242,7 @@ async def create_response(request: Request, server: ServerState, body: ResponseB
 
 @router.get("/{response}", response_model=dict[str, Any])
 async def show_response(request: Request, server: ServerState, response: ResponseId) -> Response:
-    """Return a stored response, also while it is made."""
+    """Return a stored response, also while it is being written."""
     message = await _find_response(request, server, response)
     _, previous = await _question_of(server, message)
     conversation = await server.engine.conversations.get(message.conversation)
@@ -252,7 +254,7 @@ async def show_response(request: Request, server: ServerState, response: Respons
 
 @router.get("/{response}/input_items", response_model=dict[str, Any])
 async def list_input_items(request: Request, server: ServerState, response: ResponseId) -> Response:
-    """List the one message that a stored response answers."""
+    """List the message that a stored response answers."""
     question, _ = await _question_of(server, await _find_response(request, server, response))
     content = [{"type": "input_text", "text": question.text}]
     item = {"id": f"msg_{question.id}", "type": "message", "role": "user", "status": "completed", "content": content}
@@ -272,7 +274,9 @@ async def _begin_stored(
         )
         return await begin_answer(server, lambda: conversations.ask(talk.id, question))
     if exchanges:
-        raise bad_parameter("previous_response_id", "Send new messages alone: the earlier ones are stored")
+        raise bad_parameter(
+            "previous_response_id", "Send only the new message, because the server has stored the earlier ones"
+        )
     try:
         previous = await _find_response(request, server, body.previous_response_id)
     except Refusal as error:

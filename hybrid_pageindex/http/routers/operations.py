@@ -61,7 +61,7 @@ tokens_router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 @router.get("/health", response_model=HealthState)
 async def health(server: ServerState) -> Response:
-    """Answer while the process runs."""
+    """Return 200 as long as the process runs."""
     return json_response(
         {"status": "ending" if server.ending.is_set() else "ok", "version": __version__, "source": SOURCE_ADDRESS}
     )
@@ -71,7 +71,7 @@ async def health(server: ServerState) -> Response:
     "/ready", responses={503: {"description": "A part is missing, or the server ends."}}, response_model=Readiness
 )
 async def ready(server: ServerState) -> Response:
-    """Say whether the server can work. If it cannot, ``missing`` names the missing parts."""
+    """Return whether the server can work. If it cannot, ``missing`` names the parts that do not work."""
     missing = await server.missing()
     if server.ending.is_set():
         missing["server"] = "It ends."
@@ -80,7 +80,7 @@ async def ready(server: ServerState) -> Response:
 
 @router.get("/health/checks", response_model=ChecksShown)
 async def checks(server: ServerState, _: Admin) -> Response:
-    """Try everything that searching and indexing need."""
+    """Check everything that searching and indexing need."""
     health = await server.engine.admin.doctor()
     return json_response(asdict(health) | {"ok": health.ok})
 
@@ -96,8 +96,8 @@ async def metrics(server: ServerState, _: Reader) -> Response:
 
 @router.post("/clear", response_model=ClearedHome)
 async def clear(request: Request, server: ServerState, caller: Admin, body: Clearing) -> Response:
-    """Delete every library with all that belongs to it, and every token, user and session. Original files stay, but for
-    those that were uploaded. A browser that signed in with the start token stays signed in.
+    """Delete all libraries with all their data, and all tokens, users and sessions. Only original files of the user
+    stay, not uploaded ones. A browser that signed in with the start token stays signed in.
     """
     if body.confirm != "everything":
         raise Refusal(
@@ -118,28 +118,32 @@ async def audit(
     server: ServerState, _: Admin,
     before: Annotated[int, Query(ge=0, lt=2**53)] = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
-    """List what callers changed, the newest first. ``before`` is the number of an entry."""
+    """List the changes that callers made, the newest first. ``before`` is the number of an entry; only older entries
+    are returned.
+    """
     entries = await asyncio.to_thread(lambda: server.engine.admin.audit.entries(before=before, limit=limit))
     return json_response([asdict(entry) for entry in entries])
 
 
 @router.get("/disk", response_model=HomeSize)
 async def disk(server: ServerState, _: Reader) -> Response:
-    """Return how much disk the home takes."""
+    """Return the disk usage of the home."""
     return json_response(await server.engine.libraries.overview())
 
 
 @router.get("/usage", response_model=UsageReport)
 async def usage(server: ServerState, _: Admin, since: _Day = "", until: _Day = "") -> Response:
-    """Return what models took, by day, model, library and caller, in this month or between the days ``since`` and
-    ``until`` (YYYY-MM-DD), and what counts for this month's limits.
+    """Return the calls, tokens and costs of models by day, model, library and caller, and the totals of this month with
+    their limits.
+
+    ``since`` and ``until`` are days (YYYY-MM-DD); the default is this month.
     """
     return json_response(await server.engine.models.usage(since, until))
 
 
 @router.get("/session", response_model=SessionState)
 async def session(caller: AnyCaller) -> Response:
-    """Return who is signed in, and with which rights."""
+    """Return the signed-in caller with its access rights."""
     return json_response({"name": caller.name, "grants": dict(caller.grants)})
 
 
@@ -167,7 +171,7 @@ async def sign_in(request: Request, server: ServerState, body: SignIn) -> Respon
 
 @router.delete("/session", status_code=204)
 async def sign_out(request: Request, server: ServerState, caller: AnyCaller) -> Response:
-    """End the session, here and in the browser."""
+    """End the session, and delete the cookie in the browser."""
     secret = request.cookies.get(server.cookie) if caller.by_cookie else None
     if secret and not server.callers.let_go(secret):
         await asyncio.to_thread(lambda: server.engine.tokens.close_session(secret))
@@ -185,7 +189,7 @@ async def openapi(request: Request, _: AnyCaller) -> Response:
 
 @settings_router.get("/settings", response_model=list[SettingView])
 async def show_settings(request: Request, server: ServerState, caller: Admin) -> Response:
-    """Return the settings. Secrets are shown only as set or not set."""
+    """Return the settings. A secret is returned only as set or not set."""
     return tagged_response(request, server.engine.admin.setting_views(owner=server.callers.owns(caller)))
 
 
@@ -196,9 +200,9 @@ async def change_settings(
     caller: Admin,
     body: Annotated[dict[str, str | int | float | bool], BodyParam(max_length=50)],
 ) -> Response:
-    """Change settings from now on, and in the home's config.yaml. Callers who signed in with the start token may also
-    change models, their addresses and keys. With ``If-Match``, the ETag of the settings, the change is made only if
-    nobody else changed them meanwhile.
+    """Change settings of the running server and in the home's config.yaml. Only callers who signed in with the start
+    token may change models, their addresses and keys. With ``If-Match``, the ETag of the settings, the request fails
+    if another caller has changed them meanwhile.
     """
     owner = server.callers.owns(caller)
     check_match(request, server.engine.admin.setting_views(owner=owner))
@@ -217,8 +221,8 @@ async def test_model(server: ServerState, _: Admin, kind: Literal["llm", "vlm"])
 
 @settings_router.post("/models/local", response_model=list[LocalServer])
 async def find_local_models(server: ServerState, caller: Admin, body: PortsAsked) -> Response:
-    """Ask for model servers on the usual ports of this machine: Ollama, LM Studio, llama.cpp. Only callers who signed
-    in with the start token may.
+    """Look for model servers on the usual ports of this machine: Ollama, LM Studio, llama.cpp. Only callers who signed
+    in with the start token may do so.
     """
     if not server.callers.owns(caller):
         raise Refusal(
@@ -241,13 +245,15 @@ async def preview_packs(
     server: ServerState, _: AnyCaller, question: Annotated[str, Query(min_length=1, max_length=QUESTION)],
     expert: Annotated[str | None, Query(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN})] = None,
 ) -> Response:  # fmt: skip
-    """Return the words that packs add to a question."""
+    """Return the words that packs of expert knowledge add to a question."""
     work: Any = server.engine.preview(question, expert=checked_expert(expert))
     return json_response(await server.turn(server.searches, work))
 
 
 class TokenWanted(Body):
-    """``libraries`` are names, each with another role as NAME=ROLE; none: all."""
+    """A new token. ``libraries`` are names of libraries; NAME=ROLE sets another role for one of them. Without names the
+    token is valid for all.
+    """
 
     name: Name
     role: Role = "read"
@@ -258,13 +264,13 @@ class TokenWanted(Body):
 
 @tokens_router.get("", response_model=list[Token])
 async def list_tokens(server: ServerState, _: Admin) -> Response:
-    """List tokens, never their secrets."""
+    """List tokens without their secrets."""
     return json_response([asdict(token) for token in await asyncio.to_thread(server.engine.tokens.all)])
 
 
 @tokens_router.post("", status_code=201, response_model=NewToken)
 async def create_token(server: ServerState, _: Admin, body: TokenWanted) -> Response:
-    """Make a token. Its secret is in this reply only."""
+    """Create a token. Only this response contains its secret."""
     tokens = server.engine.tokens
     return json_response(
         await asyncio.to_thread(

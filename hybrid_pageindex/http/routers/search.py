@@ -77,8 +77,8 @@ async def _scoped_fields(request: Request, server: Server, body: SearchBody | Gr
 
 @router.post("/search", response_model=SearchResult, responses=EVENT_RESPONSES)
 async def search(request: Request, server: ServerState, body: SearchBody) -> Response:
-    """Return the pages that answer, best first. With ``Accept: text/event-stream`` the steps of a model come as they
-    happen, and the result last.
+    """Return the pages that answer a question, best first. With ``Accept: text/event-stream`` the steps of a model are
+    sent as they happen, and the result last.
     """
     question, fields = body.question, await _scoped_fields(request, server, body)
 
@@ -103,7 +103,7 @@ async def search(request: Request, server: ServerState, body: SearchBody) -> Res
 
 @router.post("/grep", response_model=GrepResult)
 async def grep(request: Request, server: ServerState, body: GrepBody) -> Response:
-    """Return every page that holds the pattern, counted, and list a part of the pages or of their documents."""
+    """Count all pages that contain a pattern, and list some of them, or their documents."""
     fields = await _scoped_fields(request, server, body)
     grep_request = GrepRequest(**fields | {"seconds": body.seconds})
     return json_response(await server.turn(server.searches, server.engine.grep(grep_request)))
@@ -111,7 +111,7 @@ async def grep(request: Request, server: ServerState, body: GrepBody) -> Respons
 
 @router.post("/compare", response_model=Comparison)
 async def compare(request: Request, server: ServerState, body: CompareBody) -> Response:
-    """Compare two documents or sections: what was added, removed, moved and changed, section by section."""
+    """Compare two documents or sections: which sections were added, removed, moved and changed, and how."""
     usual = server.engine.settings.library
     left, right = [await find_library(request, side.library or usual, "read") for side in (body.left, body.right)]
     work = server.engine.compare(compare_body_request(body, left.name, right.name))
@@ -120,8 +120,8 @@ async def compare(request: Request, server: ServerState, body: CompareBody) -> R
 
 @router.post("/ask", response_model=Answer, responses=EVENT_RESPONSES)
 async def ask(request: Request, server: ServerState, body: AskBody) -> Response:
-    """Answer a question with sources. With ``Accept: text/event-stream`` words come as the model writes them, and the
-    whole answer last.
+    """Answer a question with sources. With ``Accept: text/event-stream`` the text is sent as the model writes it, and
+    the complete answer last.
     """
     fields, question = await _scoped_fields(request, server, body), body.question
     more = {"force": fields.pop("force", False), "vision": fields.pop("vision", None)}
@@ -151,14 +151,16 @@ class NoteText(Body):
 
 
 class NewNote(NoteText):
-    """About the library, one of its documents, or a page of it."""
+    """A note on a library, on one of its documents, or on a page of a document."""
 
     document: Annotated[Text, Field(max_length=2000)] = ""
     page: Annotated[int, Field(ge=0, le=10**6)] = 0
 
 
 class NewFeedback(Body):
-    """Judgement whether a page answers a question. Without a document it says that nothing in the library answers."""
+    """A judgement whether a page answers a question. Without a document it means that nothing in the library
+    answers.
+    """
 
     question: Annotated[Text, Field(min_length=1, max_length=QUESTION)]
     document: Annotated[Text, Field(max_length=2000)] = ""
@@ -174,7 +176,7 @@ async def list_notes(
     library: ReadableLibrary,
     document: Annotated[str, Query(max_length=2000)] = "",
 ) -> Response:
-    """List notes, the last changed first."""
+    """List notes, the most recently changed first."""
     doc_id = (await server.engine.documents.get(document, library=library.name)).doc_id if document else ""
     return tagged_response(request, await asyncio.to_thread(lambda: server.engine.notes.all(library.id, doc_id)))
 
@@ -230,7 +232,7 @@ async def remove_feedback(server: ServerState, library: WritableLibrary, one: No
     "/feedback.jsonl", responses=content_responses("application/jsonl", text=True), response_class=Response
 )
 async def export_feedback(server: ServerState, library: ReadableLibrary) -> Response:
-    """Export ratings as a question set for ``hybrid-pageindex eval run custom``: a question per line, with the pages
+    """Export ratings as a question set for ``hybrid-pageindex eval run custom``: one question per line, with the pages
     that answer it.
     """
     feedback: Sequence[Feedback] = await asyncio.to_thread(lambda: server.engine.feedback.all(library.id))

@@ -33,7 +33,7 @@ _Limit = Annotated[int, Query(ge=1, le=100)]
 
 
 class NewStore(Strict):
-    """A new library; files are uploaded to it by ``POST /api/v1/libraries/{library}/documents``."""
+    """A new library. Upload files to it with ``POST /api/v1/libraries/{library}/documents``."""
 
     name: LibraryName
     file_ids: Annotated[list[str], Field(max_length=0)] | None = None
@@ -46,7 +46,9 @@ class RankingOptions(Strict):
 
 
 class StoreSearch(Strict):
-    """``filters`` compare year, type, organisation, quarter or tags: one comparison, or several joined by "and"."""
+    """A search. ``filters`` compare the year, type, organisation, quarter or tags: one comparison, or several joined by
+    "and".
+    """
 
     query: str | list[str]
     max_num_results: Annotated[int, Field(ge=1, le=50)] = 10
@@ -92,12 +94,12 @@ async def delete_vector_store(request: Request, server: ServerState, vector_stor
 async def search_vector_store(
     request: Request, server: ServerState, vector_store: StoreId, body: StoreSearch
 ) -> Response:
-    """Return the pages that answer, whole, with a score from 0 to 1."""
+    """Return the complete text of the pages that answer, each with a score from 0 to 1."""
     library = await find_store_library(request, vector_store)
     queries = [body.query] if isinstance(body.query, str) else body.query
     question = " ".join(queries).strip()
     if not question or len(question) > QUESTION:
-        raise bad_parameter("query", f"A query has 1 to {QUESTION:,} characters")
+        raise bad_parameter("query", f"The query must have 1 to {QUESTION:,} characters")
     options = body.ranking_options or RankingOptions()
     where = _search_conditions(body.filters)
     work = retrieve(server.engine, question, library=library.name, top_k=body.max_num_results, where=where)
@@ -141,7 +143,7 @@ async def show_store_file(request: Request, server: ServerState, vector_store: S
 
 @router.get("/{vector_store}/files/{file}/content", response_model=dict[str, Any])
 async def read_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
-    """Return the text of a document, one part per page, of the first thousand pages."""
+    """Return the text of a document, one part per page, for the first thousand pages."""
     library = await find_store_library(request, vector_store)
     document = await server.engine.documents.get(file, library=library.name)
     numbers = list(range(1, min(document.pages, 1000) + 1))
@@ -246,7 +248,9 @@ def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
         return tuple(each for item in inner for each in _search_conditions(item))
     key, value = filters.get("key"), filters.get("value")
     if filters.get("type") != "eq" or key not in _FILTER_FIELDS or not isinstance(value, str | int):
-        raise bad_parameter("filters", f"Compare one of {', '.join(_FILTER_FIELDS)} by eq, or several joined by and")
+        raise bad_parameter(
+            "filters", f"Filters support only eq on {', '.join(_FILTER_FIELDS)}, and several comparisons joined by and"
+        )
     return (f"{key}={value}",)
 
 

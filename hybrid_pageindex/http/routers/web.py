@@ -131,7 +131,7 @@ def _module_closure(start: tuple[str, ...]) -> list[str]:
 
     def visit(name: str) -> None:
         if name in path:
-            raise ValueError(f"a circle of imports: {' > '.join([*path, name])}")
+            raise ValueError(f"these modules import each other in a circle: {' > '.join([*path, name])}")
         if name in order:
             return
         path.append(name)

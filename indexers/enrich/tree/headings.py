@@ -249,7 +249,7 @@ def _value_of_label(label: str) -> tuple[int, bool]:
 def _settled(
     session: Session, doc: DocumentView, printed: PrintedEntries, positions: Sequence[Position | None], counts: Counts
 ) -> list[HeadingMark]:
-    """Return the entries in order; the model is asked for those without a place.
+    """Return the entries in order. Ask the model for the places of those that have none.
 
     Raise ChatError.
     """
@@ -351,6 +351,6 @@ def _read_headings(
 
 
 def _add_marks(before: Sequence[HeadingMark], marks: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return both lists. A heading that is in both, from a page that two groups share, is returned once."""
+    """Return both lists of headings as one, without duplicates from a page that two groups share."""
     places = {(mark.page, mark.anchor) for mark in before}
     return [*before, *(mark for mark in marks if (mark.page, mark.anchor) not in places)]

@@ -101,7 +101,7 @@ _CALLS, _PAGES_PER_CALL = 10, 8  # maximum calls: a constant, and one more per s
 # shares of correct headings in a sample: from the first, nothing is done; from half of the second, all headings of
 # the kind are checked
 _GOOD, _FAIR = 0.85, 0.6
-_ROUNDS = 2  # of searches for wrong entries, and of splits
+_ROUNDS = 2  # rounds of searches for wrong entries, and of splits
 _WIDER = 3  # headings on either side that bound the search in the second round
 _FEWEST = 3
 _LOST = 24  # maximum of outline headings that are checked because their titles are not on their pages
@@ -160,7 +160,7 @@ def improve_tree(
 
 @dataclass(slots=True)
 class _Work:
-    """The current headings. Each step changes them completely or, if it fails, not at all."""
+    """The headings of a tree while it is improved. Each step changes all of them or, if it fails, none."""
 
     session: Session
     doc: DocumentView
@@ -245,11 +245,11 @@ class _Work:
             self.path = "split" if self.path == "kept" else self.path
 
     def _sampled(self, marks: Sequence[HeadingMark]) -> CheckOutcome | None:
-        """Check a sample of each kind of heading; None if the model cannot be trusted.
+        """Check a sample of each kind of heading; return None if the model cannot be trusted.
 
-        Outline headings that are not on their pages are added, and all headings of a kind whose sample is mixed. A
-        document of which most headings were checked before is checked in the same way again, so that one changed
-        heading does not cause hundreds of new checks.
+        Outline headings that are not on their pages are added, and all headings of a kind whose sample has errors. If
+        most headings of a document were checked before, they are checked in the same way again. So one changed heading
+        does not cause hundreds of new checks.
         """
         kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
         lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
@@ -285,7 +285,7 @@ class _Work:
     def _correct(self, marks: list[HeadingMark], checked: CheckOutcome, *, look: bool = True) -> None:
         """Move wrong headings to their places, or remove them if no outline contains them.
 
-        ``look``: search for them elsewhere, which is useful if they do not come from the pages.
+        With ``look`` they are searched for elsewhere, which is useful if they do not come from the pages.
         """
         wrong = {at for at, right in checked.right.items() if not right}
         moved = self._moved(marks, wrong) if look else {}

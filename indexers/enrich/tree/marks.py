@@ -24,7 +24,7 @@ _DEEPEST = 6
 
 @dataclass(slots=True)
 class Counts:
-    """Counts of the headings that a model named, by outcome."""
+    """Counts of headings that a model named: how many there are, and what was done with them."""
 
     named: int = 0
     elsewhere: int = 0  # on a page that was not shown
@@ -92,7 +92,7 @@ def unit_of(page: PageView, mark: HeadingMark) -> int | None:
 
 
 def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] | None]:
-    """Return the longest ascending run of the places; None for the others."""
+    """Return the longest ascending run of the places, with None in place of the others."""
     placed = [i for i, place in enumerate(places) if place is not None]
     best: dict[int, tuple[int, int]] = {}  # length of the longest run that ends here, and the index before it
     for at, i in enumerate(placed):
@@ -115,7 +115,7 @@ def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
 
 
 def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return a new frame of headings with the old headings nested in its sections."""
+    """Return a new set of top headings with the old headings nested below them."""
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
     joined = list(frame)

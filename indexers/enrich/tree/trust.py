@@ -34,10 +34,9 @@ _LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that are on thei
 
 @dataclass(frozen=True, slots=True)
 class TreeAssessment:
-    """The assessment of a tree. ``action`` is what to do with its headings.
+    """The assessment of a tree. ``action`` says what to do with its headings, ``reason`` explains it in words.
 
-    The actions are to do nothing, keep them, check a sample, read printed contents, or find them again. ``reason``
-    explains it in words.
+    The actions are: do nothing, keep them, check a sample, read printed contents, or find them again.
     """
 
     action: Action

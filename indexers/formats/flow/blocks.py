@@ -38,7 +38,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as rows of cells. ``header``: the first ``heads`` rows are column headings."""
+    """A table as rows of cells. With ``header`` the first ``heads`` rows are column headings."""
 
     rows: tuple[tuple[str, ...], ...]
     header: bool = True
@@ -85,7 +85,7 @@ class Part:
     """Blocks that share no page with another part: a slide, rows of a sheet, a message, a chapter's file.
 
     ``label`` is its name for readers ("slide 3", "Sales!A1:H50"). It is "" if the format has no such names; pages are
-    then named by heading numbers or paragraphs. ``whole``: the part is one page, however long.
+    then named by heading numbers or paragraphs. With ``whole`` the part is one page, however long.
     """
 
     blocks: list[Block]

@@ -106,7 +106,7 @@ class Package:
     """
 
     def __init__(self, path: Path, limits: ParseLimits, data: bytes | None = None) -> None:
-        """Open a package. ``data``: its bytes, if they are not those of the file at ``path``."""
+        """Open a package. ``data`` are its bytes, if they are not those of the file at ``path``."""
         self._path = path
         self.warnings: list[str] = []
         try:
@@ -123,7 +123,8 @@ class Package:
             if entry.file_size > max(_SMALL, _RATIO * entry.compress_size):
                 raise LimitError(
                     f"'{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
-                    f"{entry.compress_size:,}, which is typical of a file that is made to fill the memory.",
+                    f"{entry.compress_size:,}, which is typical of a file made to exhaust the memory of "
+                    "the reader.",
                     file=path,
                 )
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}

@@ -53,9 +53,9 @@ def _parsed(data: bytes, deep: int) -> EmailMessage:
 
 
 def _mended(data: bytes) -> tuple[list[str], bytes]:
-    """Return stray header lines, and the message without them.
+    """Return the header lines that are not fields, and the message without them.
 
-    A byte order mark and blank lines at the start are removed too.
+    A byte order mark and blank lines at the start are removed, too.
     """
     data = data.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n\t ")
     if (apple := _APPLE.match(data)) is not None:
@@ -175,9 +175,9 @@ def _replace(message: Any, kind: str, payload: Any) -> None:
 
 
 def _mend_boundary(message: Any, body: str, deep: int) -> None:
-    """Parse parts with the boundary in the body, if it differs from the one in the header.
+    """Parse the parts with the boundary that the body uses, if the header names another one.
 
-    Without any, read all as text.
+    If the body has no boundary, read all of it as text.
     """
     boundary = _BOUNDARY.search(body.replace("\r\n", "\n"))
     if boundary is None:

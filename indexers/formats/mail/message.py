@@ -60,7 +60,7 @@ def read_mbox(path: Path, limits: ParseLimits) -> Flow:
     box = Mailbox(path)
     count = len(box)
     if not count:
-        raise DocumentError("it holds no messages.", file=path)
+        raise DocumentError("the mailbox contains no messages.", file=path)
     limits.check("max_pages", count, f"it has {count:,} messages", file=path)
     pictures = ShownPictures(lambda number: message_of(box.read(number)))
     messages = (message_of(box.read(number)) for number in range(1, count + 1))
@@ -95,7 +95,9 @@ def message_blocks(
     yield Heading(1, _subject(message), place=place)
     head = [f"{name}: {value}" for name in _HEAD if (value := _field(message, name))]
     if strays := [str(defect) for defect in message.defects if isinstance(defect, StrayLine)]:
-        warnings.append(f"{len(strays)} lines in the header of a message are not fields; they follow the header")
+        warnings.append(
+            f"{len(strays)} lines in the header of a message are not header fields; they are shown after the header"
+        )
         head += strays
     yield Paragraph("\n".join(head), place)
     attached: list[str] = []

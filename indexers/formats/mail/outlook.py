@@ -42,7 +42,9 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
             blocks = list(_message_blocks(file, path, pictures))
             subject, date = _string(file, "", _SUBJECT), _date(file)
     except _DAMAGED as error:
-        raise BrokenFileError(f"the file is damaged: it cannot be read as a message ({error}).", file=path) from error
+        raise BrokenFileError(
+            f"the file is damaged, so it cannot be read as an Outlook message ({error}).", file=path
+        ) from error
     metadata = {"title": subject, "date": date}
     return Flow(
         iter([Part(blocks, date[:10] or "message")]), {k: v for k, v in metadata.items() if v},
@@ -90,14 +92,16 @@ def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
                 if not _shown_as(file, folder):
                     yield Member(name or folder.rpartition("/")[2], partial(_file, file, stream))
     except _DAMAGED as error:
-        raise BrokenFileError(f"the file is damaged: it cannot be read as a message ({error}).", file=path) from error
+        raise BrokenFileError(
+            f"the file is damaged, so it cannot be read as an Outlook message ({error}).", file=path
+        ) from error
 
 
 def _file(file: Any, stream: str) -> list[bytes]:
     try:
         return [file.openstream(stream).read()]
     except _DAMAGED as error:
-        raise DocumentError(f"the file is damaged: it cannot be extracted ({error}).") from error
+        raise DocumentError(f"an attachment is damaged, so it cannot be extracted ({error}).") from error
 
 
 def _message_blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Block]:

@@ -44,7 +44,7 @@ class ShownPictures:
     """The pictures of a file's messages that may show words. The name "2/5" is part 5 of message 2."""
 
     def __init__(self, message: Callable[[int], EmailMessage]) -> None:
-        """``message`` reads a message by its number, also after the file was closed."""
+        """Create the pictures. ``message`` reads a message by its number, even after the file was closed."""
         self._message = message
         self._read: tuple[int, list[Any]] = (0, [])  # the last message that was read, and its parts
 

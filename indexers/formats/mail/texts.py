@@ -39,7 +39,7 @@ def is_text(part: Any) -> bool:
 
 
 def read_part(part: Any, group: int) -> Text | None:
-    """Return the text of a part, None for style sheets, scripts and pages for watches."""
+    """Return the text of a part, None for style sheets, scripts and pages for smartwatches."""
     subtype = part.get_content_subtype()
     if subtype in _UNSHOWN:
         return None
@@ -98,7 +98,9 @@ def _words(text: Text) -> set[str]:
 
 
 def _unflowed(text: str, close: bool) -> str:
-    """Join the soft line breaks of ``format=flowed`` (RFC 3676). ``close``: remove the space before a soft break."""
+    """Join the soft line breaks of ``format=flowed`` (RFC 3676). With ``close``, remove the space before a soft
+    break.
+    """
     lines: list[str] = []
     soft, before = False, 0
     for line in text.split("\n"):

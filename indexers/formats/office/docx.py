@@ -59,7 +59,7 @@ def read_docx(path: Path, limits: ParseLimits) -> Flow:
 
 @dataclass(slots=True)
 class _Words:
-    """The words of a paragraph, and the boxes, notes and pictures that follow it."""
+    """The words of a paragraph, and the boxes, notes and pictures that are read after it."""
 
     pieces: list[Piece] = field(default_factory=list)
     boxes: list[etree._Element] = field(default_factory=list)
@@ -347,7 +347,7 @@ def _is_initial(paragraph: etree._Element) -> bool:
 
 
 def _is_gone(paragraph: etree._Element) -> bool:
-    """Return whether a paragraph without words is invisible, so that it is not counted."""
+    """Return whether a paragraph is invisible and has no words. Such paragraphs are not counted."""
     mark = paragraph.find(f"{W}pPr/{W}rPr")
     return mark is not None and any(mark.find(f"{W}{name}") is not None for name in ("del", "moveFrom", "vanish"))
 

@@ -136,7 +136,7 @@ class Grid:
         return bool(gaps) and all(below[at] or at == 0 for at in filled)
 
     def _goes_on(self, top: Sequence[Sequence[str]], at: int) -> bool:
-        """Return whether a row has column headings under group headings in the row above."""
+        """Return whether a row has column headings below the group headings of the row above."""
         above, row, number = top[at - 1], top[at], self.numbers[at]
         if any(_is_figure(cell) for cell in row if cell) or number != self.numbers[at - 1] + 1 or not any(row):
             return False

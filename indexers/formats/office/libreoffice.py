@@ -82,7 +82,7 @@ def office_pdf(path: Path) -> bytes:
     program = find_libreoffice()
     if program is None:
         raise DocumentError(
-            "the view 'printed' needs LibreOffice, which is not installed.",
+            "drawing a page as it is printed needs LibreOffice, which is not installed.",
             "Install LibreOffice, or leave this view out.",
             file=path,
         )
@@ -103,7 +103,9 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: PictureOpt
         texts = [printed.get_text() for printed in document]
         at = _best_page(_word_pairs(text, _BEGINNING), texts, number, slide)
         if at is None:
-            raise DocumentError(f"page {number}: its text is on none of the pages that LibreOffice printed.")
+            raise DocumentError(
+                f"page {number} cannot be shown as printed, because LibreOffice prints no page with its text."
+            )
         return draw_page(document[at], how)
 
 

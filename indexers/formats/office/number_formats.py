@@ -24,7 +24,7 @@ BUILT_IN = {
     46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", **dict.fromkeys((*range(27, 32), 36, 50, 57), "yyyy-mm-dd"),
     **dict.fromkeys(range(32, 36), "h:mm:ss"),
 }  # fmt: skip
-"""The formats that files name by number only; those of a locale as dates and times."""
+"""The formats that files refer to only by number. Those that depend on a locale are dates and times."""
 
 _TOKEN = re.compile(
     r'"([^"]*)"|\\(.)|_.|\*.|\[([^\]]*)\]|(AM/PM|A/P|上午/下午)|(General|G/通用格式|Standard)'
@@ -68,7 +68,7 @@ def show(number: float, code: str, since_1904: bool = False, written: str = "") 
 
 
 def _general_among(value: float, number: float, section: _Section | None, written: str) -> str:
-    """Return a number in general form with the words of its format around it."""
+    """Return a number in the general form, with the literal words of its format around it."""
     tokens = () if section is None else section.tokens
     if not any(token.kind == "general" for token in tokens):
         return general(number, written)

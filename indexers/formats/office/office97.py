@@ -33,7 +33,7 @@ def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
         with olefile.OleFileIO(str(path)) as file:
             return {name: file.openstream(name).read() for name in names if file.exists(name)}
     except (OSError, ValueError, IndexError) as error:
-        raise BrokenFileError("the file is damaged: its streams cannot be listed.", file=path) from error
+        raise BrokenFileError("the file is damaged, so its contents cannot be listed.", file=path) from error
 
 
 _WORD_97, _WORD_6 = 0xA5EC, (0xA5DC, 0xA697, 0xA699)
@@ -50,7 +50,7 @@ _NOTES = (("", 0x4C), ("note", 0x50), ("header", 0x54), ("", 0x58), ("comment", 
 
 
 class _Piece(NamedTuple):
-    """A piece of the text: ``first`` is the number of its first character, ``place`` its offset in the file.
+    """A piece of the document's text. ``first`` is the number of its first character, ``place`` its offset in the file.
 
     ``size`` is the number of bytes per character.
     """
@@ -81,7 +81,9 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
         looks = _looks(data, table)
         counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
     except (struct.error, IndexError, ValueError) as error:
-        raise BrokenFileError("the file is damaged: its text cannot be read.", "Save it as DOCX.", file=path) from error
+        raise BrokenFileError(
+            "the file is damaged: its text cannot be read.", "Open the file in Word, and save it as DOCX.", file=path
+        ) from error
     return Flow(_document_parts(text, counts, pieces, looks), clauses=True)
 
 
@@ -108,7 +110,7 @@ def _read_text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
 
 
 def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
-    """Return the outline level (None: text) of paragraphs, and whether they end a table row.
+    """Return the outline level of each paragraph (None for body text), and whether it ends a table row.
 
     The keys are the offsets after each paragraph.
     """
@@ -250,7 +252,9 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
         ]
     except (struct.error, KeyError, IndexError, ValueError) as error:
         raise BrokenFileError(
-            "the file is damaged: its slides cannot be listed.", "Save it as PPTX.", file=path
+            "the file is damaged: its slides cannot be listed.",
+            "Open the file in PowerPoint, and save it as PPTX.",
+            file=path,
         ) from error
     return Flow(iter(parts))
 
@@ -353,7 +357,7 @@ def read_ppt(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _converted(path: Path, limits: ParseLimits, ending: str, read: Read, read_itself: Read) -> Flow:
-    """Read a file through LibreOffice, or directly with ``read_itself`` if it is not installed.
+    """Read a file through LibreOffice, or directly with ``read_itself`` if LibreOffice is not installed.
 
     Raise DocumentError if the file cannot be converted, or LibreOffice takes too long.
     """

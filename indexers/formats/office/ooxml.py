@@ -64,7 +64,7 @@ def main_part(package: Package, path: object, default: str) -> str:
             return target
     if default in package:
         return default
-    raise BrokenFileError("the file is damaged: the main document is missing in it.", file=path)
+    raise BrokenFileError("the file is damaged: its main document is missing.", file=path)
 
 
 def properties(package: Package) -> dict[str, str]:
@@ -230,7 +230,7 @@ def _unwrapped(data: bytes) -> tuple[str, bytes]:
             if ole.exists("\x01Ole10Native"):
                 return _native(ole.openstream("\x01Ole10Native").read())
     except (OSError, ValueError, IndexError) as error:
-        raise DocumentError("the file is damaged: it cannot be opened as an OLE object.") from error
+        raise DocumentError("the file is damaged: an embedded file (OLE object) cannot be opened.") from error
     return "", data
 
 

@@ -57,7 +57,7 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     body = root.find(f"{OFFICE}body")
     content = next((element for element in (body if body is not None else ()) if element.tag.startswith(OFFICE)), None)
     if content is None:
-        raise BrokenFileError("the file is damaged: it has no content.", file=path)
+        raise BrokenFileError("the file is damaged: its text is missing.", file=path)
     reader = _Reader(package, [root, *styles])
     images = packed_pictures(path, limits, data)
     if content.tag in (f"{OFFICE}presentation", f"{OFFICE}drawing"):
@@ -358,7 +358,9 @@ class _Reader:
 
 
 def _goes_on(element: etree._Element) -> bool:
-    """Return whether a nested list continues the numbering. The item around it is then empty."""
+    """Return whether a nested list continues the numbering of the list around it. The surrounding item is then
+    empty.
+    """
     item = element.getparent()
     around = item.getparent() if item is not None else None
     continued = around is not None and (

@@ -125,7 +125,7 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
 
 
 def _formed(line: str) -> str:
-    """Return a line in which the marks are replaced by plain signs for the formats."""
+    """Return a line of the library's output with the inserted marks replaced by plain signs for the formats."""
     line = line.replace(_BAR_MARK, "|")
     if _FORM not in line and _LEVEL not in line:
         return line
@@ -236,7 +236,7 @@ def _group_end(source: str, start: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The state of a group, which applies to its words."""
+    """The formatting at one place in an RTF group, such as bold or hidden. It applies to the words that follow."""
 
     shift: int = 0
     struck: bool = False

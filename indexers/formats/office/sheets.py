@@ -211,7 +211,7 @@ def _panics() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise ValueError(f"the reader of this format stopped: {error}") from error
+        raise ValueError(f"the program that reads this format failed: {error}") from error
 
 
 def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits: ParseLimits) -> Iterator[Part]:

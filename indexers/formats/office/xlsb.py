@@ -35,7 +35,7 @@ _UNREADABLE = (struct.error, IndexError, UnicodeDecodeError)
 
 
 class XlsbBook:
-    """An open workbook. Raises DocumentError where its list of sheets cannot be read."""
+    """An open workbook. Raise DocumentError if its list of sheets cannot be read."""
 
     def __init__(self, package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> None:
         self._package, self._path, self._limits, self._warnings = package, path, limits, warnings
@@ -59,7 +59,7 @@ class XlsbBook:
                     self.sheets.append((name or f"Sheet{len(self.sheets) + 1}", target))
                     hidden += unpack_from("<I", data)[0] in (1, 2)
         if not self.sheets:
-            raise BrokenFileError("damaged, it lists no sheets.", file=path)
+            raise BrokenFileError("the file is damaged: its list of sheets is missing.", file=path)
         if hidden:
             warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
         strings = self._records(targets.get("sharedStrings", ""), "its list of strings")
@@ -106,7 +106,7 @@ class XlsbBook:
                 kind, at = _seven_bit_number(data, at, 2)
                 size, at = _seven_bit_number(data, at, 4)
                 if at + size > len(data):
-                    raise IndexError("a record reaches over the end")
+                    raise IndexError("a record continues beyond the end of the file")
                 if size >= _LEAST.get(kind, 0):
                     yield kind, data[at : at + size]
                 else:
@@ -159,7 +159,7 @@ class XlsbBook:
                         elif record == _COMMENT_TEXT and (text := _text(data, 1)[0].strip()):
                             yield row, Note(text, "comment")
         except (*_UNREADABLE, DocumentError):
-            self._warnings.append(f"what lies on sheet '{name}' beside its cells is damaged")
+            self._warnings.append(f"notes, boxes or shapes of sheet '{name}' are damaged")
 
 
 def _seven_bit_number(data: bytes, at: int, limit: int) -> tuple[int, int]:

@@ -39,7 +39,7 @@ _UNREADABLE = (etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError, O
 
 
 class XlsxBook:
-    """An open workbook. Raises DocumentError where its list of sheets cannot be read."""
+    """An open workbook. Raise DocumentError if its list of sheets cannot be read."""
 
     def __init__(self, package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> None:
         self._package, self._path, self._limits, self._warnings = package, path, limits, warnings

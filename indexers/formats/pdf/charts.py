@@ -22,10 +22,10 @@ _MOST_SHAPES = 3_000
 _MOST_LABELS = 2_000
 _LEAST_TICKS = 3
 _LEAST_MARKS = 3
-_EVEN = 0.02  # of the range of an axis, by which a tick may miss its place
+_EVEN = 0.02  # share of an axis's range by which a tick may be off
 _TOUCH = 1.5  # points
 _LEAST_HEIGHT = 5.0  # points of the highest bar
-_MOST_POINTS = 60  # of a line; more are a function or measurements, not figures to quote
+_MOST_POINTS = 60  # maximum points of a line; lines with more are functions or measurements
 _NUMBER = re.compile(r"([^\d\s().,−-]{0,3})([−-]?)(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(\s?%|\s?[A-Za-z]{1,3})?")
 _POWER = re.compile(r"[×x]\s*10\s*[+−-]?\d*|1e[+−-]?\d+", re.I)
 
@@ -62,7 +62,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """Numbers along one direction: ``value = slope · place + start``."""
+    """The numbers along one direction of a chart: ``value = slope · place + start``."""
 
     labels: tuple[_Label, ...]
     slope: float
@@ -76,7 +76,9 @@ class _Axis:
         return self.slope * place + self.start
 
     def written(self, value: float) -> str:
-        """Return a value with as many digits as a quarter of a point can tell apart."""
+        """Return a value with as many digits as the drawing shows: a quarter of a point must still change the last
+        digit.
+        """
         digits = max(0, -math.floor(math.log10(abs(self.slope) / 4)))
         number = f"{value:,.{min(digits, 6)}f}"
         number = number.rstrip("0").rstrip(".") if "." in number else number
@@ -104,7 +106,7 @@ def read_charts(page: pymupdf.Page) -> list[TableBox]:
 
 
 def _labels(page: pymupdf.Page) -> list[_Label]:
-    """Return the words of each line, put together where only a space is between them."""
+    """Return the words of each line, joined where they are separated by one space."""
     labels: list[_Label] = []
     for x0, y0, x1, y1, text, *_ in sorted(page.get_text("words"), key=lambda word: (word[5], word[6], word[7])):
         last = labels[-1] if labels else None
@@ -150,7 +152,7 @@ def _rectangular(items: Sequence[tuple[Any, ...]], box: Box) -> bool:
 
 
 def _polyline(items: Sequence[tuple[Any, ...]]) -> tuple[tuple[float, float], ...] | None:
-    """Return the points of a path of straight pieces that goes from left to right or back, else None."""
+    """Return the points of a path of straight pieces that runs from left to right or from right to left, else None."""
     if not items or any(item[0] != "l" for item in items):
         return None
     points: list[tuple[float, float]] = [items[0][1]]
@@ -167,7 +169,7 @@ def _read(
     labels: Sequence[_Label], bars: Sequence[_Bar], lines: Sequence[_Line],
     strokes: Sequence[tuple[Box, Colour]], *, below: bool, swatches: Sequence[_Bar] = (), legend: Sequence[_Label] = (),
 ) -> list[TableBox]:  # fmt: skip
-    """Read charts whose values go up the page; ``below`` says on which side of the bars their names are."""
+    """Read the charts whose values increase up the page. ``below`` tells on which side of the bars their names are."""
     axes = _axes(labels, [box for box, _ in strokes])
     tables = []
     for axis in axes:
@@ -203,7 +205,7 @@ def _beside(axis: _Axis, other: _Axis) -> bool:
 
 
 def _overlaps(axis: _Axis, box: Box) -> bool:
-    """Return whether a mark lies at the height of an axis, and is not the ground of a chart."""
+    """Return whether a mark overlaps an axis in height and is not the background of a chart."""
     level = box[1] <= axis.last + _TOUCH and box[3] >= axis.first - _TOUCH
     return level and not (box[1] <= axis.first + 1 and box[3] >= axis.last + 20)
 
@@ -214,7 +216,7 @@ def _within(axis: _Axis, box: Box) -> bool:
 
 
 def _axes(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[_Axis]:
-    """Return columns of evenly spaced numbers, as value axes."""
+    """Return the value axes: columns of evenly spaced numbers."""
     numbers = [(label, figure) for label in labels if (figure := _NUMBER.fullmatch(label.text))]
     axes: list[_Axis] = []
     used: set[int] = set()
@@ -254,7 +256,7 @@ def _axis(column: Sequence[tuple[_Label, re.Match[str]]], strokes: Sequence[Box]
 
 
 def _tick_places(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[float]:
-    """Return the places of ticks: of the strokes beside all labels, else the middles of the labels."""
+    """Return the places of an axis's ticks: the strokes beside its labels, else the middles of the labels."""
     middles = [label.centre[1] for label in labels]
     level = sorted({(box[1] + box[3]) / 2 for box in strokes if abs(box[3] - box[1]) < 0.5 and box[2] - box[0] > 1})
     places = [min(((abs(y - middle), y) for y in level), default=(0.0, math.inf))[1] for middle in middles]
@@ -270,7 +272,7 @@ class _Legend:
     strokes: Sequence[tuple[Box, Colour]]
 
     def name(self, colour: Colour, marks: Sequence[_Bar]) -> str:
-        """Return the text to the right of a small mark of a colour, "" where there is none or several."""
+        """Return the text to the right of a small mark of a colour, "" if there is none or several."""
         boxes = [bar.box for bar in self.bars if bar.colour == colour and bar not in marks]
         boxes += [box for box, drawn in self.strokes if drawn == colour]
         names = {
@@ -293,7 +295,7 @@ class _Chart:
     below: bool
 
     def table(self, legend: _Legend) -> TableBox | None:
-        """Return the chart as a table, None where a mark belongs to no position."""
+        """Return the chart as a table, None if a mark belongs to no position."""
         corners = [point for line in self.lines for point in line.points]
         bars = [] if self.lines and all(_marks_point(bar, corners) for bar in self.bars) else self._standing()
         series: list[tuple[str, dict[float, float]]] = []
@@ -305,7 +307,7 @@ class _Chart:
             name = legend.name(line.colour, ()) if colours[line.colour] == 1 else ""
             series.append((name, {x: self.axis.value(y) for x, y in line.points}))
         if not series or sum(len(own) for _, own in series) < _LEAST_MARKS or (bars and self.lines):
-            return None  # of bars and lines together the axes may differ
+            return None  # bars and lines in one chart may have different axes
         places = [place for _, own in series for place in own]
         names = self._positions(places, bool(bars))
         if names is None:
@@ -327,7 +329,7 @@ class _Chart:
         return TableBox(area, (tuple(heads), *body), 1, (0, 0))
 
     def _standing(self) -> list[tuple[_Bar, float]]:
-        """Return the bars that stand on the common base or on one another, with their values."""
+        """Return the bars that begin at the common base or are stacked on one another, with their values."""
         ends = Counter(round(end) for bar in self.bars for end in (bar.box[1], bar.box[3]))
         if not ends:
             return []
@@ -350,7 +352,7 @@ class _Chart:
         return done
 
     def _positions(self, places: Sequence[float], centred: bool) -> dict[float, tuple[float, str]] | None:
-        """Return the order and name of each place, by the labels beside the axis, or by its numbers."""
+        """Return the order and the name of each position, from the labels beside the axis or from its numbers."""
         rows = list(self._label_rows(min(places), max(places)))
         for row in rows:
             centres = sorted((label.centre[0], label.text) for label in row)
@@ -370,7 +372,7 @@ class _Chart:
         return None
 
     def _label_rows(self, left: float, right: float) -> Iterator[list[_Label]]:
-        """Yield rows of labels on the side of the positions, the nearest first."""
+        """Yield the rows of labels along the axis of positions, the nearest first."""
         ends = [end for bar in self.bars for end in (bar.box[1], bar.box[3])]
         ends += [self.axis.first, self.axis.last, *(y for line in self.lines for _, y in line.points)]
         side = max(ends) if self.below else min(ends)
@@ -390,19 +392,19 @@ class _Chart:
 
 
 def _differ(bars: Sequence[tuple[_Bar, float]], values: Sequence[float]) -> bool:
-    """Return whether marks are of several heights, and bars are more than rules."""
+    """Return whether the marks have different heights, so that they are not just lines of a table."""
     return max(values) > min(values) and (not bars or max(bar.box[3] - bar.box[1] for bar, _ in bars) > _LEAST_HEIGHT)
 
 
 def _marks_point(bar: _Bar, points: Sequence[tuple[float, float]]) -> bool:
-    """Return whether a small rectangle marks a point of a line, or is a sample of one in a legend."""
+    """Return whether a small rectangle marks a point of a line, or is the sample of a line in a legend."""
     x0, y0, x1, y1 = bar.box
     small = x1 - x0 < 12 and y1 - y0 < 12
     return small and (any(x0 <= x <= x1 and y0 <= y <= y1 for x, y in points) or x1 - x0 == y1 - y0)
 
 
 def _turned(box: Box) -> Box:
-    """Return a box of a page that was turned by a right angle: what goes to the right goes down the page then."""
+    """Return a box as it would be on the page turned by a right angle: rightwards becomes downwards."""
     return -box[3], box[0], -box[1], box[2]
 
 

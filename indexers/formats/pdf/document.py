@@ -286,5 +286,5 @@ def _read_embedded(read: Callable[[], bytes | None]) -> Iterator[bytes]:
             raise LimitError(
                 "reading it needs more memory than a worker may use.", "Raise the setting max_worker_memory."
             ) from error
-        raise DocumentError(f"the file is damaged: it cannot be extracted ({error}).") from error
+        raise DocumentError(f"an embedded file is damaged, so it cannot be extracted ({error}).") from error
     yield data or b""

@@ -113,7 +113,7 @@ class Visibility:
         return covers
 
     def _seen(self, box: Box, colour: int) -> bool:
-        """Return whether the drawn page has the text's colour and another colour within the text's box."""
+        """Return whether the drawn page shows both the text's colour and another colour within the text's box."""
         part = self._part(box)
         if not part.size:
             return True

@@ -234,8 +234,8 @@ def is_right_to_left(text: str) -> bool:
 def read_line(glyphs: Iterable[Glyph], size: float, from_right: bool) -> str:
     """Return the text of one horizontal line from its glyphs in any order.
 
-    ``size`` is the font size in points. ``from_right``: the page is read from right to left, so the line is too, even
-    if most of its letters are Latin.
+    ``size`` is the font size in points. With ``from_right`` the page is read from right to left, and so is the line,
+    even if most of its letters are Latin.
     """
     visual = _visual(list(glyphs), _GAP * size)
     if from_right or is_right_to_left("".join(visual)):

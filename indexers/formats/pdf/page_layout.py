@@ -95,7 +95,7 @@ def _fit_words(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: floa
     return best[len(ordered)][1]
 
 
-_MOST_SHAPES = 2_000  # of a page: a map has more, and is a figure by then
+_MOST_SHAPES = 2_000  # maximum shapes of a page that are examined; a page with more, such as a map, is a figure anyway
 _LEAST_SIDE = 6.0  # points; a filled bar that is thinner is a rule
 _SLANT = 2.0  # points in both directions: a line that is neither level nor upright
 _COLOUR = 0.1  # between the strongest and the weakest part of a colour that is no grey
@@ -258,11 +258,11 @@ def _gap(box: Box, other: Box) -> float:
 
 _NAMES = {"section-header": "heading", "page-header": "header", "page-footer": "footer"}
 _FEATURES = "rf"
-"""What is measured of the text and its surroundings. With the page's picture too ("imf+rf") F1 is .006 better on the
-outlines written by hand, in four times the time.
+"""The inputs of the layout model: features of the text and its surroundings. With the page image as well ("imf+rf"), F1
+is 0.006 higher on outlines written by hand, in four times the time.
 """
-_REGION_DPI = 100  # of the picture of a page that has no text of its own
-_MOST_COVERED = 0.5  # of a figure's box that what the model tells may cover
+_REGION_DPI = 100  # resolution of the picture of a page without text of its own
+_MOST_COVERED = 0.5  # maximum share of a figure's box that the model's regions cover
 _REASON = 200  # characters of what its runtime says
 _POLITE = 10  # how far the process that holds the model steps back behind others
 
@@ -334,7 +334,7 @@ def _model() -> Any:
     """Load the model, once per process, which should do nothing else. Raise ModelError if it cannot be loaded."""
     if hasattr(os, "nice"):  # Windows has other priorities
         os.nice(_POLITE)
-    sys.modules.pop("pymupdf.layout", None)  # which other workers keep out
+    sys.modules.pop("pymupdf.layout", None)  # the import is blocked in other workers
     pymupdf._get_layout = page_regions  # else importing it would load the model a second time
     try:
         from pymupdf.layout import DocumentLayoutAnalyzer

@@ -32,7 +32,9 @@ _COPIES = 8  # maximum copies of one text that a piece is compared with, the nea
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of text in the file's order. ``level``: it runs horizontally from left to right on the page as shown."""
+    """A piece of text in the file's order. ``level`` is True if it runs horizontally from left to right on the page as
+    shown.
+    """
 
     line: Line
     level: bool

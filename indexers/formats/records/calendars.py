@@ -51,7 +51,7 @@ def _components(path: Path, limits: ParseLimits, title: str) -> tuple[Component,
     text, warnings = read_text(path)
     root, whole = read_components(text.removeprefix("\ufeff"))
     if not root.inner:
-        raise BrokenFileError(f"the file is damaged: it holds no {title} (no line BEGIN:).", file=path)
+        raise BrokenFileError(f"the file is damaged: it contains no {title} (no line with BEGIN:).", file=path)
     if not whole:
         warnings.append(Note("read.cut-record"))
     return root, warnings

@@ -39,7 +39,7 @@ def read_citations(path: Path, limits: ParseLimits) -> Flow:
     is_ris = path.suffix.lower() == ".ris" or re.match(r"\s*TY {1,2}- ", text) is not None
     entries, outside, whole = read_ris(text) if is_ris else read_bibtex(text)
     if not entries:
-        raise BrokenFileError("the file is damaged: it holds no entry of a bibliography.", file=path)
+        raise BrokenFileError("the file is damaged: it contains no entry of a bibliography.", file=path)
     if not whole:
         warnings.append(Note("read.cut-entry"))
     blocks: list[Block] = [Paragraph("\n".join(outside), "entry 0")]

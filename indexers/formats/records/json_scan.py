@@ -159,7 +159,7 @@ def whole_values(text: str, path: Path) -> tuple[list[Any], Note]:
     except (ValueError, RecursionError):
         scanned = scan_values(text)
     if not scanned.values:
-        raise BrokenFileError(f"the file is damaged: it is not JSON (line {scanned.line or 1}).", file=path)
+        raise BrokenFileError(f"the file is damaged: it is not valid JSON (line {scanned.line or 1}).", file=path)
     if scanned.deep:
         return scanned.values, Note("read.deep-values", level=DEEPEST)
     if scanned.cut:

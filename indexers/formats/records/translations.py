@@ -48,7 +48,7 @@ def read_po(path: Path, limits: ParseLimits) -> Flow:
     text, warnings = decode(data, path, label[1].decode() if label and label[1] != b"CHARSET" else "")
     entries, whole = _entries(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if not any(entry.parts for entry in entries):
-        raise BrokenFileError("the file is damaged: it holds no translation (no line with msgid).", file=path)
+        raise BrokenFileError("the file is damaged: it contains no translation (no line with msgid).", file=path)
     if not whole:
         warnings.append(Note("read.cut-entry"))
     blocks: list[Block] = []

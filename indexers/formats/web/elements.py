@@ -247,7 +247,7 @@ def _for_screens(node: LexborNode) -> bool:
 
 
 def _rules(css: str) -> Iterator[tuple[str, Style]]:
-    """Yield the rules for all screens in order, each with one selector and its properties."""
+    """Yield the style rules that apply to all screens, in order, each with one selector and its properties."""
     outside: list[bool] = []  # for each open group: whether its rules are only for some screens
     for rule in _RULE.finditer(_COMMENT.sub(" ", css)):
         group, selectors, body = rule.groups()
@@ -273,7 +273,9 @@ def _declared(body: str) -> Style:
 
 
 def _last(selector: str) -> list[str]:
-    """Return the classes and ids of the elements that a selector matches, without states."""
+    """Return the classes and ids that an element must have for a selector to match it. States such as hover are
+    ignored.
+    """
     compounds = re.split(r"[\s>+~]+", _STATE.sub("", selector).strip())
     return _NAME.findall(compounds[-1])
 

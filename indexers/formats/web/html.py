@@ -278,7 +278,7 @@ class _Writer:
             self._page.blocks.append(Paragraph(text, self._place()))
 
     def put(self, page: HtmlPage) -> None:
-        """Insert the blocks of a page that is embedded here."""
+        """Insert the blocks of another page that this page embeds."""
         self.end()
         self._page.blocks += (replace(block, place=self._place()) for block in page.blocks)
 

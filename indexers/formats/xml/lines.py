@@ -101,7 +101,7 @@ class LineWriter:
         raise NotImplementedError
 
     def _stands_apart(self, element: etree._Element) -> bool:
-        """Return whether an element contains only elements, without blocks and without text between them."""
+        """Return whether an element contains several inline elements and nothing else, neither blocks nor text."""
         inside = list(children(element))
         plain = not any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
         return (

@@ -71,7 +71,7 @@ def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str
     if controls:
         warnings.append(Note("read.controls-left-out", characters=controls))
     if re.search(r"<[^\W\d]", text) is None:
-        raise BrokenFileError("the file is damaged: it holds no XML element.", file=path)
+        raise BrokenFileError("the file is damaged: it contains no XML element.", file=path)
     what = "the file is damaged: it"
     root, whole = read_xml(text.encode(), what, file=path)
     if not whole:

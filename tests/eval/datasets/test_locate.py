@@ -36,7 +36,10 @@ def test_a_text_that_is_nowhere_is_reported_and_stays() -> None:
         asked(Gold("a.pdf", text="Nobody wrote this."), Gold("a.pdf", text="[*]")), {"a.pdf": 1}, {"a.pdf": ["x"]}
     )
     assert [gold.page for gold in found.questions[0].evidence] == [None, None]
-    assert found.problems == ("q7: not found in a.pdf: Nobody wrote this.", "q7: not found in a.pdf: [*]")
+    assert found.problems == (
+        "q7: this text was not found in a.pdf: Nobody wrote this.",
+        "q7: this text was not found in a.pdf: [*]",
+    )
     assert found.unplaced == 2
 
 

@@ -44,7 +44,7 @@ def test_another_tool_computes_the_same_figures(tmp_path: Path, capsys: pytest.C
 def test_a_run_without_gold_is_not_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = run_folder(tmp_path / "run", [record("q", 1, answerable=False, gold=())])
     assert main(["export", str(folder)]) == 2
-    assert "no questions with gold" in capsys.readouterr().err
+    assert "no questions with known right pages" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "none")]) != 0
 
 

@@ -167,7 +167,7 @@ def test_the_library_can_be_made_larger(tmp_path: Path) -> None:
     run = measure(plan(tmp_path / "runs" / "a", docs, questions, distractors=others), QUIET)
     assert run.head.counts["pages"] == 20 + 8
     (home,) = (tmp_path / "runs" / "homes").iterdir()
-    with pytest.raises(UsageError, match=r"holds 1 documents that do not belong to this run, for example book\.pdf"):
+    with pytest.raises(UsageError, match=r"contains 1 documents that do not belong to this run, for example book\.pdf"):
         measure(plan(tmp_path / "runs" / "b", docs, questions, home=home), QUIET)
     shutil.copy(next(docs.glob("*.pdf")), others)
     with pytest.raises(UsageError, match="custom already has a document of that name"):

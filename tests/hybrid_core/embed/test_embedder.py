@@ -105,7 +105,7 @@ def test_batches_hold_texts_of_similar_length_and_order_is_restored() -> None:
 
 
 def test_a_model_that_answers_another_count() -> None:
-    with pytest.raises(ModelError, match="answered 2 texts with 1 vectors"):
+    with pytest.raises(ModelError, match="returned 1 vectors for 2 texts"):
         in_batches(["a", "b"], 2, lambda batch: batch[:1])
 
 
@@ -123,9 +123,9 @@ def test_unit_rows_by_hand() -> None:
         ([None, 1], "text 2 of 3 holds NaN"),
         ([float("-inf"), 1], "text 2 of 3 holds NaN or infinity"),
         ([0, 0.0], "text 2 of 3 is zero"),
-        ([1], r"text 2 of 3 has shape \(1,\), not \(2,\)"),
-        ([[1, 2]], r"text 2 of 3 has shape \(1, 2\)"),
-        (5, r"text 2 of 3 has shape \(\)"),
+        ([1], r"text 2 of 3 has the shape \(1,\) instead of \(2,\)"),
+        ([[1, 2]], r"text 2 of 3 has the shape \(1, 2\)"),
+        (5, r"text 2 of 3 has the shape \(\)"),
         (["a", "b"], "text 2 of 3 is not a list of numbers"),
         ([[1, 2], [3]], "text 2 of 3 is not a list of numbers"),
     ],

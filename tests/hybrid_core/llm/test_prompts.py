@@ -51,7 +51,7 @@ def test_values_are_put_in_once_and_data_between_fences() -> None:
 
 @pytest.mark.parametrize("values", [{"how": "x", "page": "y"}, {"how": "x", "page": "y", "question": "", "more": ""}])
 def test_missing_and_unknown_values(values: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"was given the wrong values: (question|more)"):
+    with pytest.raises(UsageError, match=r"do not match its placeholders: (question|more)"):
         MADE.messages(values)
 
 

@@ -79,5 +79,5 @@ def test_prices() -> None:
     assert table == {"gpt-4o": Price(2.5, 10), "qwen2.5-vl": Price(0, 0), "odd=name": Price(1, 2)}
     assert table["gpt-4o"].cost(1_000_000, 500_000) == pytest.approx(7.5) and read_prices("") == {}
     for wrong in ("gpt-4o", "gpt-4o=1", "gpt-4o=1/x", "=1/2", "m=-1/2", "m=nan/1", "m=1/2/3"):
-        with pytest.raises(UsageError, match="model_prices holds"):
+        with pytest.raises(UsageError, match="model_prices contains"):
             read_prices(wrong)

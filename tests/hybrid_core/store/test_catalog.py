@@ -113,7 +113,7 @@ def test_shared_content_stays_until_its_last_document_goes(catalog: Catalog) -> 
     assert rows(catalog)["pages"] == 2
     catalog.remove(["d2"])
     assert rows(catalog)["pages"] == 0
-    with pytest.raises(NotFoundError, match=r"another process removed the content"):
+    with pytest.raises(NotFoundError, match=r"another process has just removed a document"):
         publish(catalog, "d3", ALPHA, None)
 
 
@@ -232,7 +232,7 @@ def test_term_weights_are_read_back_in_half_precision(catalog: Catalog) -> None:
     indices, values = held["some"]
     assert indices.dtype == np.uint32 and indices.tolist() == [250_001, 2**32 - 1], "1e-9 is nothing in half precision"
     assert values.dtype == np.float32 and values == pytest.approx([0.1, 3.25], rel=1e-3)
-    with pytest.raises(ModelError, match="a weight that does not fit a 16-bit float"):
+    with pytest.raises(ModelError, match="a term weight that is too large for a 16-bit float"):
         target.put({"x": vector}, {"x": {1: 1e6}})
 
 

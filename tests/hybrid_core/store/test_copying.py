@@ -60,7 +60,7 @@ def test_a_copy_that_was_stopped_goes_on_and_is_not_opened_before(
 
     with pytest.raises(KeyboardInterrupt):
         copy_catalog(catalog, other, stop)
-    with pytest.raises(StoreError, match="unfinished copy"):
+    with pytest.raises(StoreError, match="copy of this catalog was interrupted"):
         Catalog(other.path, other.url)
     written: list[str] = []
     monkeypatch.setattr(maintenance, "insert", lambda table: written.append(table.name) or schema.insert(table))

@@ -68,8 +68,8 @@ def test_scoring_is_made_from_names() -> None:
     ("given", "said"),
     [
         ({"pages.headngs": 0}, "Did you mean pages.headings?"),
-        ({"headings": 0.5}, "there is no 'headings'"),
-        ({"pages": 3}, "there is no 'pages'"),
+        ({"headings": 0.5}, "'headings' is not a ranking parameter"),
+        ({"pages": 3}, "'pages' is not a ranking parameter"),
         ({"pages.b": "high"}, "pages.b is 'high'"),
         ({"pages.b": float("nan")}, "Give a number, 0 or more"),
         ({"periods.later": [1]}, "Give 3 numbers"),

@@ -25,5 +25,5 @@ def test_the_doctor_says_how_a_missing_embedder_is_brought(tmp_path: Path) -> No
     pytest.importorskip("tokenizers", reason="the extra onnx is not installed")
     with pytest.raises(PageIndexError, match=rf"the folder does not exist.*put it at {tmp_path}/small"):
         embedders(Settings(models_dir=str(tmp_path)), ["onnx:small"])
-    with pytest.raises(UsageError, match=r"models_dir is .*, which is not a folder"):
+    with pytest.raises(UsageError, match=r"models_dir names .*, which is not a folder"):
         embedders(Settings(models_dir=str(tmp_path / "nowhere")), [])

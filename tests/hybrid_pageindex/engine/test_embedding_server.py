@@ -47,7 +47,7 @@ def test_another_dimension_is_another_model(embedded: Settings, server: Embeddin
     engine = Engine(settings=embedded)
     found = run(engine.search(QUESTION))
     assert found.results and found.results[0].receipt.dense is None
-    assert any("is not the model that made the vectors of the library" in note for note in found.notes)
+    assert any("The vectors of the library were computed by another version" in note for note in found.notes)
     engine.close()
 
 

@@ -59,7 +59,7 @@ def test_nothing_is_embedded_again(packed: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     ("here", "why"),
-    [("", "no embedder is configured"), ("hashed:32", "hashed:32 is a different model")],
+    [("", "this home has no embedder"), ("hashed:32", "hashed:32 on this machine is a different one")],
 )
 def test_other_embedders_make_their_own(packed: Path, here: str, why: str) -> None:
     engine = opened(packed.parent / "to", here)

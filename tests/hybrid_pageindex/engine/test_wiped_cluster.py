@@ -98,7 +98,7 @@ def test_what_a_node_no_longer_holds_is_copied_to_it(
         copies = {name: 1}
     said = cli("migrate", "--replicas", "--json")
     assert json.loads(said.stdout) == {"replicas": copies}
-    assert "0 copies made; all shards of 1 collections" in cli("migrate", "--replicas").stdout
+    assert "0 copies were made; all shards of 1 collections" in cli("migrate", "--replicas").stdout
 
 
 def test_the_first_search_of_a_new_server_waits_for_nothing(tmp_path: Path, documents: list[Path], many: None) -> None:

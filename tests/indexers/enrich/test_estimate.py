@@ -31,7 +31,7 @@ def test_an_estimate_says_what_a_run_takes_and_asks_nobody(tmp_path: Path, capsy
     with thinking(tmp_path / "home", seeing, **names, model_prices=f"{eyes}=1/2,{words}=1/2") as (engine, server):
         told = run(engine.index([book, deck], enrich="estimate"))
         assert server.requests == [] and run(engine.search("chapter 2", effort="fast")).results, "both can be searched"
-        assert "an estimate, no model was asked: " in told.notes[-1] and "cost 0.0" in told.notes[-1]
+        assert "an estimate without calling a model: " in told.notes[-1] and "cost 0.0" in told.notes[-1]
         took = run(engine.index([book, deck]))
         asked = [request for request in server.requests if request.title and request.title != "Word"]
         assert told.usage.calls == took.usage.calls == len(asked) and told.usage.cost > 0

@@ -242,7 +242,7 @@ def test_a_page_that_the_model_refuses_is_told_and_not_asked_for_again_until_som
         file = only(engine, path)
         assert file.status == "indexed" and (file.steps[0].done, file.steps[0].failed) == (3, 1)
         note = run(engine.documents.get("a.pdf")).warnings[-1]
-        assert note.startswith(f"1 page was not described ({EYES['chart']}), and the model is not asked again until")
+        assert note.startswith(f"1 page was not described ({EYES['chart']}), and the model is not called again until")
         assert note in file.note
         if name != "a refusal":  # what follows is the same for each
             return

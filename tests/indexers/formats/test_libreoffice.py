@@ -44,5 +44,5 @@ def test_without_libreoffice_a_sentence_says_so(
     with pytest.raises(DocumentError, match="which is not installed") as told:
         run(engine.pictures.page("a.pptx", 1, view="office"))
     assert "Install LibreOffice" in told.value.advice
-    with pytest.raises(UsageError, match="does not print Markdown"):
+    with pytest.raises(UsageError, match="cannot print files of the format Markdown"):
         run(engine.pictures.page("notes.md", 1, view="office"))

@@ -85,8 +85,13 @@ def test_a_broken_package_is_named_and_stops_nobody(packages: Path, tmp_path: Pa
     assert [file["status"] for file in said["files"]] == ["indexed"]
     notes = "\n".join(said["notes"])
     assert "'slides' of the package pageindex_slides cannot be used: No module named" in notes
-    assert "'notes' of the package pageindex_none cannot be used: it is a int and no Format" in notes
-    assert "'other' of the package pageindex_other cannot be used: its name or a suffix of it is that of PDF" in notes
+    assert (
+        "'notes' of the package pageindex_none cannot be used: its entry point must be a Format, but is a int" in notes
+    )
+    assert (
+        "'other' of the package pageindex_other cannot be used: its name or one of its suffixes is already used by the "
+        "format PDF" in notes
+    )
     checks = {check["name"]: check for check in json.loads(program("doctor", "--json").stdout)["checks"]}
     assert not checks["formats"]["ok"] and "pageindex_slides" in checks["formats"]["detail"]
 

@@ -12,7 +12,7 @@ from retrievers.answer.citations import check, split
 from retrievers.answer.sources import sources
 from retrievers.explain.passages import PassageTerms, excerpt
 
-NOT_DONE = "it is not written in numbers and signs alone, so it was not done again"
+NOT_DONE = "it does not consist only of numbers and signs, so it could not be checked"
 PAGES = {
     1: "Net sales were $1,577.0 million in fiscal 2018.\n"
     "Purchases of property, plant and\nequipment (1,577) rose 4.8 %.",
@@ -180,7 +180,7 @@ def test_what_may_stand_in_a_picture_that_was_sent_is_neither_borne_out_nor_wron
     )
     checked = check(answer, PAGES, "", pictured={1})
     assert [(claim.supported, claim.pictured) for claim in checked.claims] == [(False, True), (False, False)]
-    assert "its picture, which was sent and counts, is not compared" in checked.claims[0].why
+    assert "the model also saw a picture of the page, with which the claim was not compared" in checked.claims[0].why
     assert not checked.calculations[0].right and "its picture" in checked.calculations[0].why
 
 

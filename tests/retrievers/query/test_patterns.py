@@ -56,7 +56,7 @@ def test_patterns_are_of_whole_words(written: str, text: str, found: bool) -> No
 
 
 def test_brackets_must_be_the_patterns_own() -> None:
-    with pytest.raises(UsageError, match="here has an invalid pattern"):
+    with pytest.raises(UsageError, match="here has an invalid regular expression"):
         pattern("a)|(b", "here")
 
 

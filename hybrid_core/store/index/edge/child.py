@@ -43,7 +43,7 @@ def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
 
 
 def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[int]) -> None:
-    """Raise ``IndexDamagedError`` if a child that loads the closed shard in ``folder`` crashes or hangs.
+    """Raise ``IndexDamagedError`` if a child process that loads the closed shard in ``folder`` crashes or hangs.
 
     If the child only reports an error, nothing is raised: the caller will get the same error. ``handles`` are as in
     ``run_child``.
@@ -59,10 +59,10 @@ def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[
 
 
 def run_child(arguments: Sequence[str], handles: Sequence[int], seconds: float) -> subprocess.CompletedProcess[bytes]:
-    """Run this module with ``arguments`` and wait for its end; its stderr is captured.
+    """Run this module with ``arguments`` in a child process and wait for its end. Its stderr is captured.
 
-    ``handles`` are the lock descriptors that the child inherits, so that nobody opens a shard under a child whose
-    parent was killed (Windows cannot do that). Raise OSError where no child can be started,
+    ``handles`` are lock descriptors that the child inherits. So no other process opens a shard while the child uses it,
+    even if the parent was killed (Windows cannot do that). Raise OSError if no child can be started, and
     ``subprocess.TimeoutExpired`` after ``seconds``.
     """
     return subprocess.run(

@@ -3,17 +3,17 @@
 ::
 
     FOLDER/shard            the library's own shard
-    FOLDER/state.json       what it holds (``ShardState``)
-    FOLDER/owner.lock       held for life by the handle that owns the shard
-    FOLDER/loading          there while the shard is loaded: a process that finds it knows of one that died meanwhile
-    FOLDER/write.lock       held while the shard is loaded, written or copied, so that a copy is whole
-    FOLDER/private/<name>/  shard/, loading and a lock file, of every further handle, until its process is gone
-    FOLDER/private.lock     held while private folders are made and removed
+    FOLDER/state.json       the content of that shard (``ShardState``)
+    FOLDER/owner.lock       locked by the handle that owns the shard, until that handle is closed
+    FOLDER/loading          exists while the shard is loaded; found later, it means that a process died while loading
+    FOLDER/write.lock       locked while the shard is loaded, written or copied, so that a copy is complete
+    FOLDER/private/<name>/  shard/, loading and a lock file of each further handle, until its process ends
+    FOLDER/private.lock     locked while private folders are created and removed
 
-Where FOLDER cannot be written, a handle has its private folder below the system's temporary folder, and takes
-FOLDER/write.lock for reading: what is copied is whole there too, should somebody else be able to write it.
+If FOLDER cannot be written, a handle has its private folder below the system's temporary folder, and locks
+FOLDER/write.lock for reading. So its copy is complete even if another user can write FOLDER.
 
-The system drops all locks when their process dies, however it dies.
+The system releases all locks of a process that dies.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def forget_state(path: Path) -> None:
 
 
 class FolderLock:
-    """An exclusive lock on a file of its own, also against other handles in this process.
+    """An exclusive lock on a separate lock file, also against other handles in this process.
 
-    ``optional``: its file is not made, and where there is none, or it cannot be locked, the lock counts as taken.
+    With ``optional`` the lock file is not created. If it is missing or cannot be locked, the lock counts as acquired.
     """
 
     def __init__(self, path: Path, *, optional: bool = False) -> None:
@@ -172,7 +172,9 @@ class ShardPlace:
     def __init__(
         self, folder: Path, home: Path, life: FolderLock, private: bool, borrowed: ExitStack | None = None
     ) -> None:
-        """Use a folder. ``borrowed`` closes a temporary ``home`` outside a folder that cannot be written."""
+        """Use a folder. ``borrowed`` is the temporary folder that holds the copy if the home cannot be written; it is
+        closed at the end.
+        """
         self.shard = home / "shard"
         self.private = private
         self.borrowed = borrowed is not None
@@ -184,7 +186,7 @@ class ShardPlace:
 
     @property
     def own_shard(self) -> Path:
-        """Return the folder of the library's own shard, whichever handle owns it."""
+        """Return the folder of the library's own shard, no matter which handle owns it."""
         return self._folder / "shard"
 
     @property
@@ -237,7 +239,7 @@ class ShardPlace:
         Raise ``BusyError`` if that is not possible within ``timeout`` seconds.
         """
         if self._write.handle >= 0:
-            raise StoreError("This handle already holds the write lock of the search index.")
+            raise StoreError("This process is already writing the search index.")
         if not self._write.acquire(timeout):
             raise BusyError(
                 f"The search index {self._folder} is being written by another process.", "Try again in a moment."
@@ -288,7 +290,7 @@ def claim(folder: Path) -> ShardPlace:
 
 
 def borrow(folder: Path) -> ShardPlace:
-    """Create a private folder outside a folder that cannot be written, with space for a copy of its shard.
+    """Create a private folder on another disk, with space for a copy of the shard, because the home cannot be written.
 
     Raise DiskFullError, which states the space needed, if no temporary folder has enough.
     """
@@ -390,7 +392,7 @@ def _checksum(path: Path) -> int:
 
 
 def _next_data(handle: int, position: int, size: int) -> int:
-    """Return the offset of the end of a hole that begins at ``position``; ``position`` itself if there is no hole."""
+    """Return the offset at which the hole at ``position`` ends; ``position`` itself if there is no hole."""
     if not hasattr(os, "SEEK_DATA"):
         return position
     try:

@@ -126,7 +126,7 @@ class Shard:
         self._update(edge.UpdateOperation.upsert_points([*batch.points]))
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
-        """Delete every point of a document except those with ids in ``keep``. Return the number of deleted points."""
+        """Delete the points of a document whose ids are not in ``keep``. Return the number of deleted points."""
         stale = [key for key in self._ids(doc_id) if key not in keep]
         for some in parts(stale, BATCH):
             # By id, not by filter: when the log is replayed after a crash, an id cannot match other points.
@@ -156,7 +156,7 @@ class Shard:
                 return ids
 
     def listed(self, start: str | None) -> tuple[list[str], str | None]:
-        """Return the ids of points from ``start`` on in ascending order, and the next id, None at the end."""
+        """Return the ids of points in ascending order, beginning with ``start``, and the next id, None at the end."""
         request = edge.ScrollRequest(offset=start, limit=_SCROLL_POINTS, with_payload=False, with_vector=False)
         with self._calling() as shard:
             records, following = shard.scroll(request)
@@ -207,7 +207,7 @@ class Shard:
     def _calling(self) -> Iterator[edge.EdgeShard]:
         if os.getpid() != self._process:
             raise StoreError(
-                "The search index was opened before this process was forked, and cannot be used after a fork.",
+                "This process was forked from one that has the search index open, so it cannot use that index.",
                 "Open the engine again in the new process.",
             )
         with _translated(self.folder):
@@ -255,4 +255,4 @@ def _translated(folder: Path) -> Iterator[None]:
             raise DiskFullError(message, "Free some space.") from error
         if "WouldBlock" in str(error):
             raise BusyError(f"Another process has the search index {folder} open.", "Try again.") from error
-        raise IndexDamagedError(f"The search index {folder} failed: {str(error)[:300]}") from error
+        raise IndexDamagedError(f"The search index in {folder} cannot be used: {str(error)[:300]}") from error

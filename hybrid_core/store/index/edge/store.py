@@ -295,7 +295,7 @@ class EdgeStore:
         return self._shard
 
     def _begin(self) -> Shard:
-        """Record that the shard may contain newer points than recorded from now on."""
+        """Record that from now on the shard may contain newer points than its recorded position says."""
         if self._recorded is None or not self._recorded.writing:
             self._record(self._state(writing=True))
         return self._open_shard()
@@ -394,7 +394,7 @@ class EdgeStore:
         self._position, self._mark = state.position, state.mark
         if not state.writing and count != state.count:
             self._let_go()
-            raise IndexDamagedError(f"it holds {count} vectors and not {state.count}")
+            raise IndexDamagedError(f"the search index contains {count} vectors instead of {state.count}")
 
     def _try(self) -> None:
         try:

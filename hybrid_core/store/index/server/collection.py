@@ -65,7 +65,7 @@ else:
     exceptions = require("qdrant_client.http.exceptions", EXTRA)
 
 LAYOUT = 4
-"""Of the points and of the collection; another layout is another collection."""
+"""The version of the layout of points and collections. Another layout uses another collection."""
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # candidates by quantised vectors per requested point
 _SLOW_REPLICA_MS = 300  # delay after which a second replica is queried too
@@ -117,7 +117,9 @@ class CollectionStore:
             if recorded is not None and recorded.seq >= head.seq:
                 return
             self._put_announcement(head, recorded)
-        raise UnreachableError(f"{self.server.url}: {self.name} refuses the points to be written.", "Try again.")
+        raise UnreachableError(
+            f"{self.server.url}: the collection {self.name} did not accept the data of this library.", "Try again."
+        )
 
     def _put_announcement(self, head: Head, before: Head | None) -> None:
         """Write the announcement if there is none, or replace the announcement ``before``.
@@ -289,7 +291,9 @@ class CollectionStore:
             payloads = _payloads(client, self.name, ids)
             # a node that has just joined knows the collection before its points, and returns nothing too
             if not payloads:
-                raise IndexMissingError(f"There is no record of the collection '{self.name}'.")
+                raise IndexMissingError(
+                    f"The Qdrant server has no record of how far the collection '{self.name}' was filled."
+                )
             return payloads
 
         try:

@@ -72,9 +72,9 @@ class Nodes:
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
         """Return the result of the first reachable node; ``work`` may run more than once.
 
-        A node that has just joined knows no collection yet. So a collection counts as missing only if two nodes say so,
-        or a node that knows no other node. Raise ``IndexMissingError`` then, and ``UnreachableError`` if no node can be
-        reached or confirms it.
+        A node that has just joined knows no collection yet. So a collection counts as missing only if two nodes report
+        it missing, or a node that knows no other node. Raise ``IndexMissingError`` then, and ``UnreachableError`` if no
+        node can be reached or confirms it.
         """
         seconds = _SECONDS if writes or len(self._nodes) == 1 else _READ_SECONDS
         first, failures = self._first, list[StoreError]()
@@ -322,7 +322,7 @@ class CollectionAlias:
             targets = server.aliases()
             chosen = next((name for name in self._names() if name not in targets or own(targets[name])), None)
             if chosen is None:
-                raise StoreError(f"Other libraries have '{self.name}'.")
+                raise StoreError(f"The name '{self.name}' on the Qdrant server is taken by another library.")
             old = [name for name, of in targets.items() if own(of) and name != chosen]
             if targets.get(chosen) != collection or old:
                 _change(server, {chosen: collection}, old)

@@ -27,7 +27,9 @@ _KEY = "library"
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """The library as tenant of a shared collection. ``library`` is "" if it has the collection alone."""
+    """The library as a tenant of a shared collection. ``library`` is "" if the collection belongs to one library
+    alone.
+    """
 
     library: str = ""
 

@@ -142,7 +142,7 @@ def test_nobody_writes_of_a_job_that_was_given_to_another(store: Store, clock: C
         lambda: queue.fail(lost.fence, "late"),
         lambda: queue.release(lost.fence),
     ):
-        with pytest.raises(LeaseLostError, match=f"Job {lost.id} now belongs to another worker"):
+        with pytest.raises(LeaseLostError, match=f"Another worker process has taken over job {lost.id}"):
             write()
     queue.progress([JobProgress(lost.fence, 5, 9)])
     assert JobReader(store).job(has.id).done == 0 and queue.renew("slow") == []

@@ -51,7 +51,7 @@ def test_space_is_looked_up_where_the_folder_will_be(tmp_path: Path) -> None:
 def test_a_forked_child_is_told_and_harms_nothing(reopen: Opener, library: Library) -> None:
     index = reopen()
     index.store._process = index.store._shard._process = os.getpid() + 1
-    with pytest.raises(StoreError, match="before this process was forked"):
+    with pytest.raises(StoreError, match="This process was forked from one"):
         ask(index, [1], 5)
     index.close()
     index.store._process = index.store._shard._process = os.getpid()
