@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import sys
 import unicodedata
@@ -13,7 +14,11 @@ _BREAKS = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line 
 
 
 def prepare() -> None:
-    """Let stdout escape characters that it cannot encode, and replace closed streams by the null device."""
+    """Let stdout escape characters that it cannot encode, and replace closed streams by the null device.
+
+    A log message that cannot be written, because memory or disk are full, prints no traceback of its own.
+    """
+    logging.raiseExceptions = False
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

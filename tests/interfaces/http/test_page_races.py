@@ -287,7 +287,7 @@ def test_who_goes_elsewhere_while_a_conversation_is_made_stays_there(
         upload(client, "fen", fen="# The fen\n\nIt is wet.\n")
     at("conversations")
     holding = Holding(page, "**/api/v1/conversations", "POST")
-    page.get_by_role("button", name="New conversation").click()
+    page.get_by_role("button", name="New conversation", exact=True).click()
     holding.wait()
     at("notes")
     page.get_by_role("heading", name="Notes", exact=True).wait_for()
