@@ -292,6 +292,8 @@ _READING: Mapping[str, str] = {
     "read.controls-left-out": "{characters:,} control characters in the file were left out",
     "read.unescaped": "it is not well-formed: some signs & in it are not written as &amp;",
     "read.partly": "it is damaged or nested too deeply, and was read only in part",
+    "read.entries-left-out": "{words:,} {words|word|words} of index entries, generated lists and technical data "
+    "{words|was|were} left out",
     "read.parts-elsewhere": "{parts} {parts|part of it lies|parts of it lie} in other files; index these, too",
     "read.lines-no-json": "{lines} {lines|line of it is|lines of it are} not JSON, and read as written",
     "read.encoded-left-out": "{values} {values|encoded value|encoded values} of it (pictures, keys or other data) "

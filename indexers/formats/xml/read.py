@@ -37,7 +37,10 @@ def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
     root, warnings = read_root(path, limits)
     vocabulary, metadata = vocabulary_of(root), dict[str, str]()
     if vocabulary in KINDS:
-        blocks = DocumentWriter(vocabulary, root, metadata).blocks()
+        writer = DocumentWriter(vocabulary, root, metadata)
+        blocks = iter([*writer.blocks()])
+        if words := writer.words_left_out:
+            warnings.append(Note("read.entries-left-out", words=words))
     elif vocabulary == "feed":
         blocks = feed_blocks(root, metadata)
     elif vocabulary == "outline":
