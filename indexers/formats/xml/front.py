@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
+from indexers.formats.flow.safety import words_of
 from indexers.formats.xml.vocabularies import children, is_mixed, lacks, tag, texts_of
 
 _TITLES = frozenset(("title", "article-title", "book-title"))
@@ -82,7 +83,8 @@ def is_titled(element: etree._Element) -> bool:
 
 
 def _is_mark(element: etree._Element) -> bool:
-    return tag(element) == "xref" and "rid" in element.attrib and len("".join(map(str, element.itertext())).strip()) <= _LONGEST_MARK
+    """Return whether an element is the number or sign that refers from a person to an affiliation."""
+    return tag(element) == "xref" and "rid" in element.attrib and len(words_of(element).strip()) <= _LONGEST_MARK
 
 
 def _gather(element: etree._Element, front: Front, words: Callable[[etree._Element], str], deep: int) -> None:
@@ -160,7 +162,7 @@ def person(element: etree._Element, words: Callable[[etree._Element], str]) -> s
         return f"{first} ({', '.join(others)})" if others else first
     parts = _name_parts(element, words)
     written, whole = _in_order(parts), words(element)
-    return written if (parts[2] or parts[1]) and not lacks(written, element.itertext()) else whole
+    return written if (parts[2] or parts[1]) and not lacks(written, map(str, element.itertext())) else whole
 
 
 def _name_parts(element: etree._Element, words: Callable[[etree._Element], str]) -> list[list[str]]:
@@ -179,7 +181,7 @@ def _in_order(parts: list[list[str]]) -> str:
 def date_of(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
     """Return a date as "2021-02-03" if its parts are numbers, else as it is written."""
     date = _date({tag(child): words(child) for child in children(element)})
-    if date and not lacks(date, element.itertext()):
+    if date and not lacks(date, map(str, element.itertext())):
         return date
     return words(element) or next(filter(None, map(element.get, ("iso-8601-date", "when", "date"))), "")
 

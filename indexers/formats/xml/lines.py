@@ -7,7 +7,7 @@ from functools import partial
 
 from lxml import etree
 
-from indexers.formats.flow.blocks import Block, Item, Note, Paragraph, Table
+from indexers.formats.flow.blocks import Block, Item, Paragraph, Remark, Table
 from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import words_of
 from indexers.formats.xml.front import person
@@ -86,10 +86,10 @@ class LineWriter:
         labels = [child for child in children(note) if self._kind(child) == "label"]
         text = self._flat(note, skip=labels[:1])
         if text or labels:
-            self._written.append(Note(text, mark, self._place()) if text else Paragraph(mark, self._place()))
+            self._written.append(Remark(text, mark, self._place()) if text else Paragraph(mark, self._place()))
 
     def _misses(self, text: str, element: etree._Element, skip: Container[etree._Element] = ()) -> bool:
-        """Return whether a line lacks words of the element that it stands for, placed notes and left-out elements apart."""
+        """Return whether a line lacks words of its element, without placed notes and left-out elements."""
         inside = texts_of(element, lambda node: node in skip or node in self._placed or self._kind(node) == "dropped")
         return lacks(text, inside)
 
@@ -234,7 +234,11 @@ class LineWriter:
 def _is_equation(element: etree._Element) -> bool:
     """Return whether the alternatives of a place are forms of one equation, one of them MathML."""
     names = [tag(child) for child in children(element)]
-    return names.count("math") == 1 and set(names) <= {"math", "tex-math", "graphic", "inline-graphic"} and not is_mixed(element)
+    return (
+        names.count("math") == 1
+        and set(names) <= {"math", "tex-math", "graphic", "inline-graphic"}
+        and not is_mixed(element)
+    )
 
 
 def _one_line(text: str | None) -> str:

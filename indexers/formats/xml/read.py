@@ -17,6 +17,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.web.html import declared_label
 from indexers.formats.xml.documents import DocumentWriter
 from indexers.formats.xml.feeds import feed_blocks, outline_blocks
+from indexers.formats.xml.invoices import InvoiceReader
 from indexers.formats.xml.trees import TreeReader
 from indexers.formats.xml.vocabularies import KINDS, tag, vocabulary_of
 
@@ -43,6 +44,11 @@ def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
             warnings.append(Note("read.entries-left-out", words=words))
     elif vocabulary == "feed":
         blocks = feed_blocks(root, metadata)
+    elif vocabulary == "invoice":
+        invoice = InvoiceReader(root, metadata)
+        blocks = iter([*invoice.blocks()])
+        if invoice.encoded:
+            warnings.append(Note("read.encoded-left-out", values=invoice.encoded))
     elif vocabulary == "outline":
         blocks = outline_blocks(root, metadata)
     elif vocabulary == "xliff":

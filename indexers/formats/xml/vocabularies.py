@@ -77,6 +77,7 @@ KINDS: dict[str, dict[str, str]] = {
 BLOCKS = frozenset("section transparent front abstract references reference title para list item figure table code "
                    "line".split())  # fmt: skip
 
+_UBL = "{urn:oasis:names:specification:ubl:schema:xsd:"
 _DOCBOOK, _TEI = "{http://docbook.org/ns/docbook", "{http://www.tei-c.org/ns/1.0"
 _JATS_PARTS = frozenset("front body back book-meta book-body front-stub collection-meta floats-group".split())
 _DITA_TITLES = frozenset(("title", "glossterm", "booktitle", "mainbooktitle"))
@@ -123,11 +124,13 @@ def _letters(text: str) -> str:
 
 
 def vocabulary_of(root: etree._Element) -> str:
-    """Return the vocabulary of a file: a name in ``KINDS``, "feed", "outline" or "xliff"; "" for any other."""
+    """Return the vocabulary of a file: a name in ``KINDS``, "feed", "invoice", "outline" or "xliff", else ""."""
     name, space = tag(root), str(root.tag).rpartition("}")[0]
     inside = {tag(child) for child in children(root)}
     if name in ("rss", "channel") or (name == "feed" and "Atom" in space) or (name == "RDF" and "channel" in inside):
         return "feed"
+    if name.startswith("CrossIndustry") or space.startswith(_UBL):
+        return "invoice"
     if name in ("opml", "xliff"):
         return {"opml": "outline"}.get(name, name)
     if space == _DOCBOOK:

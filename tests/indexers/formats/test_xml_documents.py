@@ -527,5 +527,5 @@ def test_text_in_odd_places_keeps_its_order(tmp_path: Path, vocabulary: str, dat
     source = numbered(_DOCUMENTS[vocabulary].format("", data.draw(trees), data.draw(trees)))
     path = tmp_path / "a.xml"
     path.write_text(source)
-    shown = [word for word in dict.fromkeys(_words(text_of(path)))]
+    shown = list(dict.fromkeys(_words(text_of(path))))
     assert shown == _words(source), source
