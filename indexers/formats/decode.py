@@ -17,6 +17,7 @@ from typing import NamedTuple
 import webencodings
 
 from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
+from hybrid_core.types.notes import Note
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -108,7 +109,7 @@ def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
     """
     text, warnings = _decoded(data, path, label)
     if "\x00" in text:
-        warnings.append(f"{text.count(chr(0)):,} zero bytes in the file were left out")
+        warnings.append(Note("read.zero-bytes", count=text.count(chr(0))))
         text = text.replace("\x00", "")
     return (_TERMINAL.sub("", text) if "\x1b" in text or "\x08" in text else text), warnings
 
@@ -188,7 +189,7 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     zeros = data.count(0)
     controls = len(_CONTROLS.findall(data))
     if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
-        return _replaced(data, wide, [f"the file does not name its encoding; it was read as {wide.upper()}"])
+        return _replaced(data, wide, [Note("read.encoding-unnamed", encoding=wide.upper())])
     if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
         raise BrokenFileError("not a text file (it holds binary data).", file=path)
     if _ISO_2022.search(data) and data.isascii():
@@ -206,10 +207,10 @@ def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
     """Decode with the codec of a label, unless the bytes contradict it."""
     high = sum(map(len, _HIGH.findall(data)))
     several = codec.startswith(("gb", "big5", "cp932", "cp949", "euc", "iso2022", "johab"))
-    overruled = f"its label {label.strip()[:40]} does not match its bytes; the file was read as"
+    label = label.strip()[:40]
     if high and (high >= 12 or not several):
         try:
-            return data.decode("utf-8"), [f"{overruled} UTF-8"]
+            return data.decode("utf-8"), [Note("read.label-overruled", label=label, encoding="UTF-8")]
         except UnicodeDecodeError:
             pass
     try:
@@ -222,7 +223,8 @@ def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
     guess = guess_encoding(data)
     if guess is None or guess.codec == codec:
         return _replaced(data, codec, [])
-    return _replaced(data, guess.codec, [f"{overruled} {guess.name} (confidence {guess.confidence:.2f})"])
+    note = Note("read.label-guessed", label=label, encoding=guess.name, confidence=round(guess.confidence, 2))
+    return _replaced(data, guess.codec, [note])
 
 
 def _fits(text: str, data: bytes, codec: str) -> bool:
@@ -245,20 +247,21 @@ def _unlabelled(data: bytes, label: str) -> tuple[str, list[str]]:
     high = sum(map(len, _HIGH.findall(data)))
     if sum(map(len, _SEQUENCE.findall(data))) > 0.7 * high:
         text = data.decode("utf-8", "replace")
-        return text, [f"bytes that are not UTF-8 were replaced, first in line {line}"]
+        return text, [Note("read.bytes-replaced", line=line)]
     guess = guess_encoding(data) or Guess("cp1252", 0.0)
-    called = f"the label {label.strip()[:40]} does not match its bytes" if label else f"not UTF-8 (line {line})"
-    advice = "save it as UTF-8 if it looks wrong"
-    return _replaced(
-        data, guess.codec, [f"{called}; it was read as {guess.name} (confidence {guess.confidence:.2f}): {advice}"]
-    )
+    encoding, confidence = guess.name, round(guess.confidence, 2)
+    if label:
+        note = Note("read.label-guessed", label=label.strip()[:40], encoding=encoding, confidence=confidence)
+    else:
+        note = Note("read.encoding-guessed", line=line, encoding=encoding, confidence=confidence)
+    return _replaced(data, guess.codec, [note])
 
 
 def _replaced(data: bytes, codec: str, warnings: list[str]) -> tuple[str, list[str]]:
     """Decode bytes with U+FFFD in place of invalid ones, and add a warning with the number of invalid bytes."""
     text = data.decode(codec, "replace")
     if count := text.count("\ufffd"):
-        warnings = [*warnings, f"bytes that are not {encoding_name(codec)} were replaced by {count:,} U+FFFD"]
+        warnings = [*warnings, Note("read.replaced", encoding=encoding_name(codec), count=count)]
     return text, warnings
 
 

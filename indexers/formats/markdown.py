@@ -19,6 +19,7 @@ import yaml
 
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import LineRole, line_locator
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import read_text
 from indexers.formats.flow.pages import written_lines
 from indexers.formats.limits import ParseLimits
@@ -129,7 +130,7 @@ class FrontMatter(NamedTuple):
 
 
 def read_front_matter(lines: Sequence[str]) -> FrontMatter:
-    """Read the fields of the front matter by lower-case names. An unreadable block is skipped with a warning."""
+    """Read the fields of the front matter by lower-case names. An unreadable block is read as text, with a warning."""
     fence = lines[0].rstrip() if lines else ""
     ends = _ENDS.get(fence, ())
     end = next((i for i, line in enumerate(lines[1:_MOST_LINES], 1) if line.rstrip() in ends), 0)
@@ -140,7 +141,7 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
     try:
         fields = tomllib.loads(body) if fence == "+++" else yaml.safe_load(body)
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return FrontMatter(end + 1, {}, ("the front matter of the file is damaged, so its metadata were not read",))
+        return FrontMatter(0, {}, (Note("read.front-damaged"),))
     if not isinstance(fields, Mapping):
         return FrontMatter(0, {}, ())
     metadata: dict[str, str] = {}

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from hybrid_core.errors import EmptyFileError, UnsupportedFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.builtin import FORMATS
 from indexers.formats.detect import REFUSED, XML_BASED, detect
 from indexers.formats.format import Format, OpenFile
@@ -60,12 +61,12 @@ def format_unchanged(path: Path, before: str) -> Format:
     return format
 
 
-def misnamed(path: Path) -> str:
-    """Return a warning if a file's suffix belongs to another format than its content, "" if they agree."""
+def misnamed(path: Path) -> Note | None:
+    """Return a warning if a file's suffix belongs to another format than its content, None if they agree."""
     named, format = of_suffix(path.suffix), _detected(path)
     if named is None or format is None or named is format or (named.name == "xmldoc" and format.name in XML_BASED):
-        return ""
-    return f"its ending {path.suffix} stands for {named.title}, but the file was read as {format.title}, which it is"
+        return None
+    return Note("warning.misnamed", ending=path.suffix, named=named.title, format=format.title)
 
 
 def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:

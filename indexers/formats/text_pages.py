@@ -21,6 +21,7 @@ from markdown_it.token import Token
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import HeadingSource, Line, LineRole, MarkedHeading, ParsedPage, Places
+from hybrid_core.types.notes import Note
 from indexers.formats.clauses import clause_levels, find_clauses, looks_like_clause
 from indexers.formats.flow.blocks import code_role
 from indexers.formats.format import FileInfo
@@ -253,7 +254,7 @@ class MarkedFile:
         self._pictures = {number: shown[:_MOST_PICTURES] for number, shown in pictures.items()}
         self._images = images
         warnings = [*warnings, *(
-            f"page {number} shows {len(shown):,} pictures; OCR reads the words of the first {_MOST_PICTURES}"
+            Note("read.many-pictures", page=number, pictures=len(shown), limit=_MOST_PICTURES)
             for number, shown in pictures.items() if len(shown) > _MOST_PICTURES
         )]  # fmt: skip
         self._text, self._metadata, self._warnings, self._limits = text, metadata, warnings, limits
@@ -267,7 +268,7 @@ class MarkedFile:
             self._limits.check("max_bookmarks", count, f"its headings were ignored, because there are {count:,}")
         except LimitError as error:
             headings = []
-            warnings.append(str(error))
+            warnings.append(error.note)
         starts = [page.first for page in self._text.pages]
         marked = []
         for line, level, title, source in headings:

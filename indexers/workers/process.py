@@ -16,9 +16,10 @@ from typing import BinaryIO, cast
 from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.system import POSIX, out_of_memory
-from hybrid_core.text.prose import counted, ranges
+from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import page_orders
 from hybrid_core.types.documents import ParsedPage
+from hybrid_core.types.notes import Note
 from indexers.assembly.content import build_content
 from indexers.assembly.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
@@ -164,11 +165,14 @@ class _Worker:
             pages.append(page)
             terms.append(PageTerms.of_text(page.text))
         if hidden:
-            treatment = "is marked" if task.limits.hidden_text == "mark" else "was left out"
-            warnings.insert(0, f"text that is hidden on {counted(len(hidden), 'page')} {treatment}: {ranges(hidden)}")
+            pages_hiding, which = len(hidden), ranges(hidden)
+            if task.limits.hidden_text == "mark":
+                warnings.insert(0, Note("warning.hidden-marked", pages=pages_hiding, which=which))
+            else:
+                warnings.insert(0, Note("warning.hidden-left-out", pages=pages_hiding, which=which))
         if len(warnings) > _WARNINGS:
             more = len(warnings) - _WARNINGS
-            warnings[_WARNINGS:] = [f"{more} other pages of {task.start}-{stop - 1} could not be read"]
+            warnings[_WARNINGS:] = [Note("warning.pages-unread", pages=more, first=task.start, last=stop - 1)]
         unread = tuple(page.number for page in pages if page.needs_ocr or page.pictures)
         return Spool(pages, terms, info, warnings), ParsedRange(file.pages, unread)
 

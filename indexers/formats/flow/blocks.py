@@ -69,7 +69,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Remark:
     """A footnote, a comment or speaker's notes. ``mark`` is its reference in the text, or its kind."""
 
     text: str
@@ -77,7 +77,7 @@ class Note:
     place: str = ""
 
 
-Block = Heading | Paragraph | Item | Table | Code | Picture | Note
+Block = Heading | Paragraph | Item | Table | Code | Picture | Remark
 
 
 @dataclass(frozen=True, slots=True)

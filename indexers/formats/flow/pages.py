@@ -22,10 +22,10 @@ from indexers.formats.flow.blocks import (
     Flow,
     Heading,
     Item,
-    Note,
     Paragraph,
     Part,
     Picture,
+    Remark,
     Table,
     code_role,
 )
@@ -235,13 +235,13 @@ def _write_block(block: Block, text: _Text) -> None:
     return None
 
 
-def _line_of(block: Paragraph | Item | Picture | Note) -> tuple[str, str, LineRole]:
+def _line_of(block: Paragraph | Item | Picture | Remark) -> tuple[str, str, LineRole]:
     """Return the words of a block, the prefix of its line, and its role."""
     if isinstance(block, Item):
         return block.text, f"{'  ' * min(block.depth, 8)}{block.mark} ", "text"
     if isinstance(block, Picture):
         return block.text.replace("\n", " ") and f"![{' '.join(block.text.split())}]", "", "image"
-    if isinstance(block, Note):
+    if isinstance(block, Remark):
         return block.text, f"[{block.mark}] " if block.mark else "", "text"
     return block.text, "", "text"
 

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, LimitError, PasswordError
+from hybrid_core.types.notes import Note
 from indexers.formats.limits import ParseLimits
 
 _LONGEST, _MOST, _DEEPEST = 1_000, 1_000_000, 8  # characters of one, of all in a file, and one inside the other
@@ -188,7 +189,7 @@ class Package:
         """Return the root element of an entry's XML text ``data``."""
         root, whole = read_xml(data, f"the file is damaged: '{name}' in it", file=self._path)
         if not whole:
-            self.warnings.append(f"'{name}' in the file is damaged or nested too deeply, and was read only in part")
+            self.warnings.append(Note("read.part-partly", name=name))
         return root
 
     def close(self) -> None:

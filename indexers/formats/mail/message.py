@@ -13,6 +13,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.format import Member
 from indexers.formats.limits import ParseLimits
@@ -95,9 +96,7 @@ def message_blocks(
     yield Heading(1, _subject(message), place=place)
     head = [f"{name}: {value}" for name in _HEAD if (value := _field(message, name))]
     if strays := [str(defect) for defect in message.defects if isinstance(defect, StrayLine)]:
-        warnings.append(
-            f"{len(strays)} lines in the header of a message are not header fields; they are shown after the header"
-        )
+        warnings.append(Note("read.stray-lines", lines=len(strays)))
         head += strays
     yield Paragraph("\n".join(head), place)
     attached: list[str] = []
@@ -120,7 +119,7 @@ def message_blocks(
         if id(part) in names:
             pictures[f"cid:{content_id(part)}"] = names[id(part)]
         if kind := encryption(part):
-            warnings.append(f"it is encrypted with {kind}, so its text cannot be read")
+            warnings.append(Note("read.encrypted-part", kind=kind))
         if name or part.get_content_disposition() == "attachment":
             attached.append(name or part.get_content_type())
     warnings += [note for outlook in packed for note in outlook.warnings]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from striprtf.striprtf import rtf_to_text
 
 from hybrid_core.errors import DocumentError
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.limits import plain_reason
 from indexers.formats.pictures import picture_of_kind
@@ -150,9 +151,9 @@ def outlook_content(part: Any) -> OutlookContent | None:
         files = tuple((str(file.long_filename() or file.name), bytes(file.data or b"")) for file in packed.attachments)
     except Exception as error:  # noqa: BLE001 - tnefparse raises many types for damaged files
         reason = plain_reason(error, "winmail.dat")
-        return OutlookContent("", "", (), (f"the attachment winmail.dat of Outlook cannot be read ({reason})",))
+        return OutlookContent("", "", (), (Note("read.outlook-unread", reason=reason),))
     empty = not (text.strip() or html.strip() or files)
-    return OutlookContent(text, html, files, ("the attachment winmail.dat is empty or damaged",) if empty else ())
+    return OutlookContent(text, html, files, (Note("read.outlook-empty"),) if empty else ())
 
 
 def rtf_text(data: bytes) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Any, NamedTuple
 
+from hybrid_core.types.notes import Note
 from indexers.formats.mail.parts import part_text, rtf_text, safe
 
 _UNSHOWN = frozenset(("css", "javascript", "ecmascript", "x-amp-html", "watch-html", "x-watch-html"))
@@ -57,7 +58,7 @@ def read_part(part: Any, group: int) -> Text | None:
     text, files = _without_files(text)
     text, encrypted = _without_armour(text)
     if encrypted:
-        warnings = [*warnings, "a text of it is encrypted with PGP and was left out"]
+        warnings = [*warnings, Note("read.encrypted-text")]
     return Text("plain", text, group, files, tuple(warnings))
 
 

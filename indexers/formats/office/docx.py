@@ -13,8 +13,8 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.text.prose import counted
-from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Remark, Table
 from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
@@ -107,7 +107,7 @@ class _Reader:
         typed = [self._styles.is_code(paragraph) for paragraph in root.iter(f"{W}p") if words_of(paragraph).strip()]
         self._typed = sum(typed) > _TYPED * len(typed)  # a typewriter document, whose fonts and styles have no meaning
         if left_out := sum(len(words_of(run).split()) for run in root.iter(f"{W}r") if _is_hidden(run)):
-            self.warnings.append(f"{counted(left_out, 'word')} of hidden text, which Word does not print, left out")
+            self.warnings.append(Note("read.hidden-words", words=left_out))
         # page breaks from Word's own layout are stored
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
@@ -119,7 +119,7 @@ class _Reader:
                 try:
                     roots.append(part(self._package, target))
                 except DocumentError as error:
-                    self.warnings.append(str(error.without_file))
+                    self.warnings.append(error.without_file)
         return roots
 
     def parts(self) -> Iterator[Part]:
@@ -195,7 +195,7 @@ class _Reader:
         for kind, number, shown in words.notes:
             if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
                 note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
-                yield Note(note_text, shown, place)
+                yield Remark(note_text, shown, place)
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lxml import etree
 
+from hybrid_core.types.notes import Note
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
 
@@ -34,5 +35,5 @@ def open_odf(path: Path, limits: ParseLimits) -> tuple[Package, bytes | None]:
             entries.writestr("meta.xml", etree.tostring(meta))
     package = Package(path, limits, packed.getvalue())
     if not whole:
-        package.warnings.append("it is damaged or nested too deeply, and was read only in part")
+        package.warnings.append(Note("read.partly"))
     return package, packed.getvalue()

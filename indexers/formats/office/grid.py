@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block
 from indexers.formats.limits import ParseLimits
 
@@ -176,8 +177,11 @@ class Grid:
 def hidden_notes(sheet: str, rows: int, columns: int) -> list[str]:
     """Return notes on the hidden rows and columns of a sheet."""
     return [
-        f"sheet '{sheet}': {count} {what} are hidden; they were read, too"
-        for count, what in ((rows, "rows"), (columns, "columns"))
+        note
+        for count, note in (
+            (rows, Note("read.hidden-rows", sheet=sheet, rows=rows)),
+            (columns, Note("read.hidden-columns", sheet=sheet, columns=columns)),
+        )
         if count
     ]
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import olefile
 
 from hybrid_core.errors import BrokenFileError, PasswordError
-from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, Part, Table
+from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Remark, Table
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.docx import read_docx
 from indexers.formats.office.libreoffice import convert, find_libreoffice
@@ -155,7 +156,7 @@ def _document_parts(
         elif count:
             lines = [" ".join(_strip_fields(line).split()) for line in re.split("[\r\x07\x0c]", text[begin:end])]
             apart += (
-                Paragraph(line) if kind == "box" else Note(line, kind) for line in dict.fromkeys(filter(None, lines))
+                Paragraph(line) if kind == "box" else Remark(line, kind) for line in dict.fromkeys(filter(None, lines))
             )
         begin = end
     if apart:
@@ -341,11 +342,11 @@ def _slide(
     if note in places:
         for _, text in _texts(list(_records(_body(data, places[note]), 0))):
             if text not in ("*", title):
-                yield Note(" ".join(text.split()), "notes", f"slide {number} notes")
+                yield Remark(" ".join(text.split()), "notes", f"slide {number} notes")
 
 
 Read = Callable[[Path, ParseLimits], Flow]
-_PLAIN = "read without LibreOffice: the text, headings and tables were read, but not list numbers and pictures"
+_PLAIN = Note("read.without-libreoffice")
 
 
 def read_doc(path: Path, limits: ParseLimits) -> Flow:

@@ -13,7 +13,8 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
-from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture, Remark, Table
 from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
@@ -167,7 +168,7 @@ class _Reader:
                     words = "\n".join(
                         _block_text(block) for box in frame.iter(f"{DRAW}text-box") for block in self._blocks(box, 0)
                     )
-                    blocks.append(Note(words, "notes", f"slide {number} notes"))
+                    blocks.append(Remark(words, "notes", f"slide {number} notes"))
                 elif frame.get(f"{SHOWN}class") == "title":
                     title = " ".join(_block_text(block) for block in self._blocks(frame, 0))
                     blocks.insert(0, Heading(1, title, place=f"slide {number}"))
@@ -220,9 +221,9 @@ class _Reader:
                     element_apart.findtext(f"{TEXT}note-citation") or "",
                 )
                 if body is not None:
-                    yield Note(" ".join(_block_text(block) for block in self._blocks(body, deep + 5)), mark, place)
+                    yield Remark(" ".join(_block_text(block) for block in self._blocks(body, deep + 5)), mark, place)
             elif element_apart.tag == f"{OFFICE}annotation":
-                yield Note(
+                yield Remark(
                     " ".join(_block_text(block) for block in self._blocks(element_apart, deep + 5)), "comment", place
                 )
             else:
@@ -278,7 +279,7 @@ class _Reader:
         try:
             return self._package.xml(name)
         except DocumentError:
-            self._package.warnings.append(f"'{name}' in the file is damaged, and was not read")
+            self._package.warnings.append(Note("read.part-unread", name=name))
             return None
 
     def _drawn(self, shape: etree._Element, deep: int) -> Iterator[Block]:

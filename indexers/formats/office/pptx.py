@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import BrokenFileError
-from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture, Remark, Table
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.charts import chart_blocks, is_chart
@@ -64,7 +65,7 @@ def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
         plain_reason(error, str(path))  # logs the error
     data, missing = repack(package, path)
     if missing:
-        warnings.append(f"{missing} of its slides are missing in it")
+        warnings.append(Note("read.slides-missing", slides=missing))
     return Presentation.open(io.BytesIO(data)).main_document_part.presentation
 
 
@@ -78,10 +79,10 @@ def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[
             hidden += slide._element.get("show") in ("0", "false")
             blocks += _slide(slide, number, size, warnings, heads)
         except Exception as error:  # noqa: BLE001 - a damaged slide must not cost the others
-            warnings.append(f"slide {number} could not be read ({plain_reason(error)})")
+            warnings.append(Note("read.slide-unread", slide=number, reason=plain_reason(error)))
         yield Part(blocks, f"slide {number}", whole=True)
     if hidden:
-        warnings.append(f"{hidden} of its {count} slides are hidden; they were read, too")
+        warnings.append(Note("read.hidden-slides", hidden=hidden, slides=count))
 
 
 def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], heads: set[str]) -> Iterator[Block]:
@@ -98,7 +99,7 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
             try:
                 yield from _shape(shape, _shape_place(shape, box, number, size))
             except Exception as error:  # noqa: BLE001 - nor a damaged shape the slide
-                warnings.append(f"a shape of slide {number} could not be read ({plain_reason(error)})")
+                warnings.append(Note("read.shape-unread", slide=number, reason=plain_reason(error)))
     yield from _layout_blocks(slide, number, heads)
     if slide.has_notes_slide:
         yield from _note_blocks(slide.notes_slide, number, heads)
@@ -111,7 +112,7 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
                     for element in comment
                     if element.tag.endswith(("}text", "}txBody"))
                 )
-                yield Note(" ".join(words.split()), "comment", f"slide {number} comments")
+                yield Remark(" ".join(words.split()), "comment", f"slide {number} comments")
 
 
 def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
@@ -120,7 +121,7 @@ def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
     body = notes.notes_text_frame
     place = f"slide {number} notes"
     if body is not None:
-        yield Note(_frame(body), "notes", place)
+        yield Remark(_frame(body), "notes", place)
     for shape, _ in _sort_shapes(_shapes(notes.shapes, 0)):
         kind = shape.placeholder_format.type if shape.is_placeholder else None
         if getattr(shape, "has_table", False) and shape.has_table:
@@ -128,7 +129,7 @@ def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
         elif shape.has_text_frame and kind not in (_BODY, _SLIDE_NUMBER):
             words = " ".join(_frame(shape.text_frame).split())
             if words and (kind not in _RUNNING or words not in heads):
-                yield Note(words, "notes", place)
+                yield Remark(words, "notes", place)
             heads.add(words)
 
 
@@ -148,7 +149,7 @@ def _layout_blocks(slide: Any, number: int, heads: set[str]) -> Iterator[Block]:
                 words = " ".join(_frame(shape.text_frame).split())
                 if words and words not in heads:
                     heads.add(words)
-                    yield Note(words, "layout", f"slide {number} layout")
+                    yield Remark(words, "layout", f"slide {number} layout")
 
 
 Box = tuple[float, float, float, float]  # left, top, width, height

@@ -14,7 +14,7 @@ from pathlib import Path
 from striprtf.striprtf import rtf_to_text
 
 from hybrid_core.errors import BrokenFileError, DocumentError
-from hybrid_core.text.prose import counted
+from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.limits import ParseLimits, plain_reason
@@ -98,7 +98,7 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     text = texts[0] + (f"\f{running}" if running else "")
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = _PRIVATE.sub(lambda sign: "•" if sign[0] == "\uf0b7" else "", text)
-    return text, [f"{counted(hidden, 'word')} of hidden text, which is not printed, left out"] if hidden else []
+    return text, [Note("read.hidden-words", words=hidden)] if hidden else []
 
 
 def _rtf_pages(text: str) -> Iterator[Part]:

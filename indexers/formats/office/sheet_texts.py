@@ -11,7 +11,8 @@ from typing import Any
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, PasswordError
-from indexers.formats.flow.blocks import Block, Note, Paragraph
+from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Block, Paragraph, Remark
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
@@ -39,7 +40,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
     unshown = {name for name, look in looks if look is not None and look.get(f"{_TABLE}display") == "false"}
     tables = list(root.iter(f"{_TABLE}table"))
     if hidden := sum(table.get(f"{_TABLE}style-name") in unshown for table in tables):
-        warnings.append(f"{hidden} of its {len(tables)} sheets are hidden; they were read, too")
+        warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(tables)))
     return _ods_sheets(root, path, limits, raised, warnings)
 
 
@@ -124,7 +125,7 @@ def _read_row(
         for node in cell:
             if node.tag == f"{_OFFICE}annotation":
                 text = " ".join(filter(None, (_paragraph(p, raised) for p in node.iter(f"{_TEXT}p"))))
-                apart.append((number, Note(text, "comment")))
+                apart.append((number, Remark(text, "comment")))
             elif str(node.tag).startswith(_DRAW):
                 apart += [(number, Paragraph(text)) for text in _descriptions(node)]
                 apart += [(number, Paragraph(text)) for p in node.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
@@ -220,7 +221,7 @@ def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -
                 if data is not None and (text := _format_data(data)):
                     cells[at] = text
                 if note is not None and (text := _element_text(note)):
-                    grid.apart.append((number, Note(text, "comment")))
+                    grid.apart.append((number, Remark(text, "comment")))
                 wide, tall = _int(cell.get(f"{_SS}MergeAcross"), 0), _int(cell.get(f"{_SS}MergeDown"), 0)
                 if wide or tall:
                     grid.merged.append(Span(number, at, number + tall, at + wide))

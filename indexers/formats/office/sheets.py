@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import BrokenFileError, DocumentError, LimitError, PasswordError
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import read_text
-from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, Part, Table
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Remark, Table
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
@@ -45,7 +46,7 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
     """Yield the sheets of an open workbook by name. Unreadable sheets are added to the warnings."""
     hidden = sum(visible != 0 for visible in book._sheet_visibility)
     if hidden:
-        warnings.append(f"{hidden} of its {book.nsheets} sheets are hidden; they were read, too")
+        warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=book.nsheets))
     for at, name in enumerate(book.sheet_names()):
         grid = Grid(limits, "a sheet", file=path)
         try:
@@ -53,12 +54,12 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
             grid.merged += [Span(a + 1, c, b, d - 1) for a, b, c, d in sheet.merged_cells[:_MOST_MERGED]]
             hidden_rows, hidden_columns = _fill(grid, book, sheet)
             grid.apart += [
-                (row + 1, Note(note.text.strip(), "comment"))
+                (row + 1, Remark(note.text.strip(), "comment"))
                 for (row, _), note in sorted(sheet.cell_note_map.items())[:_MOST_NOTES]
                 if note.text.strip()
             ]
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-            warnings.append(f"sheet '{name}' is damaged, and was read only in part ({type(error).__name__})")
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+            warnings.append(Note("read.named-part-partly", part=Note("part.sheet", sheet=name)))
         else:
             warnings += hidden_notes(name, hidden_rows, hidden_columns)
         book.unload_sheet(at)
@@ -158,7 +159,7 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
         book97 = open_xls(path)
     except Exception as error:  # noqa: BLE001 - xlrd raises many types; calamine says what a file is, and reads more
         parts = _calamine(path, warnings, limits)
-        warnings.append(f"its number formats could not be read ({plain_reason(error, str(path))})")
+        warnings.append(Note("read.formats-unread", reason=plain_reason(error, str(path))))
         return Flow(parts, {}, warnings)
     return Flow(_grids(read_xls(book97, path, warnings, limits)), {}, warnings, close=book97.release_resources)
 
@@ -226,10 +227,10 @@ def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits:
             with _panics():
                 rows = sheet.to_python(skip_empty_area=True)
         except (OSError, ValueError) as error:
-            warnings.append(f"sheet '{name}' could not be read ({error})")
+            warnings.append(Note("read.sheet-unread", sheet=name, reason=str(error)))
             continue
         except LimitError as error:
-            warnings.append(str(error))
+            warnings.append(error.note)
             continue
         except unreadable:
             continue  # a chart or macro sheet

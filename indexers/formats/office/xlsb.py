@@ -9,7 +9,8 @@ from pathlib import Path
 from struct import unpack_from
 
 from hybrid_core.errors import BrokenFileError, DocumentError
-from indexers.formats.flow.blocks import Block, Note
+from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Block, Remark
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span, hidden_notes
@@ -45,7 +46,7 @@ class XlsbBook:
         self.sheets: list[tuple[str, str]] = []  # name and part
         self._since_1904 = False
         hidden = 0
-        for kind, data in self._records(main, "its list of sheets"):
+        for kind, data in self._records(main, Note("part.sheets")):
             if kind == _PROPERTIES:
                 self._since_1904 = bool(unpack_from("<I", data)[0] & 1)
             elif kind == _SHEET:
@@ -61,8 +62,8 @@ class XlsbBook:
         if not self.sheets:
             raise BrokenFileError("the file is damaged: its list of sheets is missing.", file=path)
         if hidden:
-            warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
-        strings = self._records(targets.get("sharedStrings", ""), "its list of strings")
+            warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(self.sheets)))
+        strings = self._records(targets.get("sharedStrings", ""), Note("part.strings"))
         self._strings = [_text(data, 1)[0] for kind, data in strings if kind == _ITEM]
         self._formats = self._styles(targets.get("styles", ""))
 
@@ -74,7 +75,7 @@ class XlsbBook:
         columns: list[tuple[int, int]] = []
         seen: set[int] = set()
         is_hidden = False
-        for kind, data in chain(self._records(target, f"sheet '{name}'"), [(_ROW, bytes(12))]):
+        for kind, data in chain(self._records(target, Note("part.sheet", sheet=name)), [(_ROW, bytes(12))]):
             if kind == _ROW:
                 grid.add(number + 1, cells)
                 rows += is_hidden and bool(cells)
@@ -95,7 +96,7 @@ class XlsbBook:
         grid.apart += self._apart(target, name)
         return grid
 
-    def _records(self, target: str, what: str) -> Iterator[tuple[int, bytes]]:
+    def _records(self, target: str, what: Note) -> Iterator[tuple[int, bytes]]:
         """Yield the kind and bytes of each record of a part. Damage adds a warning."""
         if target not in self._package:
             return
@@ -110,15 +111,15 @@ class XlsbBook:
                 if size >= _LEAST.get(kind, 0):
                     yield kind, data[at : at + size]
                 else:
-                    self._warnings.append(f"a record of {what} is damaged, and was left out")
+                    self._warnings.append(Note("read.record-unread", part=what))
                 at += size
         except (*_UNREADABLE, DocumentError):
-            self._warnings.append(f"{what} is damaged, and was read only in part")
+            self._warnings.append(Note("read.named-part-partly", part=what))
 
     def _styles(self, target: str) -> list[str]:
         """Return the number format code of each cell style."""
         codes, numbers, inside = dict(BUILT_IN), list[int](), False
-        for kind, data in self._records(target, "its list of styles"):
+        for kind, data in self._records(target, Note("part.styles")):
             if kind == _FORMAT:
                 codes[unpack_from("<H", data)[0]] = _text(data, 2)[0]
             elif kind in (_STYLES, _STYLES_END):
@@ -153,13 +154,13 @@ class XlsbBook:
                     yield from drawn_blocks(self._package, inner)
                 elif kind == "comments":
                     row = 0
-                    for record, data in list(self._records(inner, f"a comment of sheet '{name}'"))[: 4 * _MOST_NOTES]:
+                    for record, data in list(self._records(inner, Note("part.comment", sheet=name)))[: 4 * _MOST_NOTES]:
                         if record == _COMMENT:
                             row = unpack_from("<I", data, 4)[0] + 1
                         elif record == _COMMENT_TEXT and (text := _text(data, 1)[0].strip()):
-                            yield row, Note(text, "comment")
+                            yield row, Remark(text, "comment")
         except (*_UNREADABLE, DocumentError):
-            self._warnings.append(f"notes, boxes or shapes of sheet '{name}' are damaged")
+            self._warnings.append(Note("read.sheet-beside", sheet=name))
 
 
 def _seven_bit_number(data: bytes, at: int, limit: int) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from typing import Any
 from lxml import etree
 
 from hybrid_core.errors import DocumentError
-from indexers.formats.flow.blocks import Block, Note, Paragraph
+from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Block, Paragraph, Remark
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
@@ -59,7 +60,7 @@ class XlsxBook:
                 self.sheets.append((sheet.get("name") or f"Sheet{len(self.sheets) + 1}", target))
                 hidden += sheet.get("state") in ("hidden", "veryHidden")
         if hidden:
-            warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
+            warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(self.sheets)))
         self._strings = self._shared()
         self._struck: set[str] = set()  # styles of cells whose words are struck out
         self._formats = self._styles()
@@ -72,17 +73,15 @@ class XlsxBook:
             for number, cells in rows.read(self._stream(target)):
                 grid.add(number, cells)
         except _UNREADABLE:
-            self._warnings.append(f"sheet '{name}' is damaged, and was read only in part")
+            self._warnings.append(Note("read.named-part-partly", part=Note("part.sheet", sheet=name)))
         if rows.uncomputed:
-            self._warnings.append(
-                f"sheet '{name}': {rows.uncomputed} formulas have no stored value; the formulas are shown"
-            )
+            self._warnings.append(Note("read.uncomputed", sheet=name, formulas=rows.uncomputed))
         self._warnings += hidden_notes(name, rows.hidden, len(rows.hidden_columns))
         grid.apart += rows.heads
         try:
             grid.apart += self._read_apart(target)
         except DocumentError:
-            self._warnings.append(f"drawings or comments of sheet '{name}' are damaged")
+            self._warnings.append(Note("read.sheet-beside", sheet=name))
         return grid
 
     def _stream(self, target: str) -> Any:
@@ -110,7 +109,7 @@ class XlsxBook:
             try:
                 inner.extend(map(_string, _elements(self._stream(target), "si")))
             except _UNREADABLE:
-                self._warnings.append("its list of strings is damaged, and was read only in part")
+                self._warnings.append(Note("read.named-part-partly", part=Note("part.strings")))
         return inner
 
     def _styles(self) -> list[str]:
@@ -121,7 +120,7 @@ class XlsxBook:
         try:
             root = part(self._package, target)
         except DocumentError:
-            self._warnings.append("its styles are damaged: numbers are shown without their formats")
+            self._warnings.append(Note("read.styles-unread"))
             return []
         codes = dict(BUILT_IN)
         for node in root.iter("{*}numFmt"):
@@ -156,7 +155,7 @@ class XlsxBook:
                     if text:
                         yield (
                             int(reference[2]) if reference else 0,
-                            Note(text, f"comment {node.get('ref') or ''}".strip()),
+                            Remark(text, f"comment {node.get('ref') or ''}".strip()),
                         )
 
 
@@ -215,7 +214,7 @@ class _Rows:
                 continue
             if not str(element.tag).endswith("}row") and element.tag != "row":
                 if text := " ".join(re.sub(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])', " ", element.text or "").split()):
-                    self.heads.append((0, Note(text, "header" if "Header" in element.tag else "footer")))
+                    self.heads.append((0, Remark(text, "header" if "Header" in element.tag else "footer")))
                 continue
             number = element.get("r") or ""
             last = int(number) if number.isdigit() and len(number) < 9 else last + 1

@@ -15,6 +15,7 @@ from hybrid_core.errors import Advice, BrokenFileError, DocumentError, EmptyFile
 from hybrid_core.system import out_of_memory
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Bookmark
+from hybrid_core.types.notes import Note
 from indexers.formats.format import Member
 from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits
 from indexers.formats.pdf.line_text import fold_forms
@@ -38,16 +39,16 @@ def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tup
         depth, count = _extent(document, limits.max_bookmarks)
         limits.check("max_bookmarks", count, f"its bookmarks were ignored, because there are at least {count:,}")
         if depth > MAX_BOOKMARK_DEPTH:
-            return (), [f"its bookmarks were ignored, because they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"]
+            return (), [Note("read.bookmarks-deep", levels=MAX_BOOKMARK_DEPTH)]
         if isinstance(document, PatientDocument):
             document.outline_checked = True
         bookmarks = tuple(_bookmarks(document))
     except LimitError as error:
-        return (), [str(error)]
+        return (), [error.note]
     except Exception as error:  # noqa: BLE001 - a broken outline must not cost the document
-        return (), [f"its bookmarks are damaged and were ignored ({error})"]
+        return (), [Note("read.bookmarks-damaged", error=str(error))]
     if not bookmarks and document.xref_get_key(document.pdf_catalog(), "Outlines")[0] == "xref":
-        return (), ["it has bookmarks, but none that can be read"]
+        return (), [Note("read.bookmarks-unread")]
     return bookmarks, []
 
 
@@ -251,14 +252,9 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 def _readable(name: str) -> str:
     """Return a file name decoded as UTF-8, since PyMuPDF returns some names as one character per byte."""
     try:
-        return _named_as_text(name.encode("latin-1").decode("utf-8"))
+        return name.encode("latin-1").decode("utf-8")
     except UnicodeError:
-        return _named_as_text(name)
-
-
-def _named_as_text(name: str) -> str:
-    """Return a name by which the file is read: the XML of an electronic invoice (ZUGFeRD, Factur-X) is read as text."""
-    return f"{name}.txt" if name.lower().endswith(".xml") else name
+        return name
 
 
 def _specifications(document: pymupdf.Document, xref: int) -> Iterator[tuple[str, int]]:

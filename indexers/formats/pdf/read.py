@@ -18,6 +18,7 @@ from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.system import out_of_memory
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
+from hybrid_core.types.notes import Note
 from indexers.formats.format import FileInfo
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.document import open_pdf, read_bookmarks, too_large
@@ -107,9 +108,9 @@ class PdfFile:
 
 def read_info(document: pymupdf.Document, limits: ParseLimits = ParseLimits()) -> FileInfo:
     """Read the page count, bookmarks and metadata of an open PDF, with warnings on damaged parts."""
-    warnings = []
+    warnings: list[str] = []
     if document.is_repaired:
-        warnings.append("the file is damaged and was repaired for reading; pages may be missing")
+        warnings.append(Note("read.repaired"))
     bookmarks, problems = read_bookmarks(document, limits)
     warnings += problems
     metadata = {

@@ -60,7 +60,7 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
         contents, printed = _navigation(package, name, items, root)
     except DocumentError as error:
         contents, printed = [], []
-        warnings.append(str(error.without_file))
+        warnings.append(error.without_file)
     marks: dict[str, str] = {}
     return Flow(
         _book_parts(package, path, files, contents, printed, marks, warnings), _metadata(root), warnings, marks,
@@ -152,7 +152,7 @@ def _book_parts(
         except PasswordError:
             raise
         except DocumentError as error:
-            warnings.append(str(error.without_file))
+            warnings.append(error.without_file)
             continue
         ids = dict(reversed(page.ids))
         entries = [(ids.get(entry.id, 0), entry) for entry in contents if entry.name == name]

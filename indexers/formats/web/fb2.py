@@ -8,6 +8,7 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture, Table
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import read_xml
@@ -33,7 +34,7 @@ def read_fb2(path: Path, limits: ParseLimits) -> Flow:
     bodies = [list(reader.blocks(body, 1)) for body in root.iter("{*}body")]
     notes = [block for note in info.iter("{*}annotation") for block in reader.blocks(note, 1)]
     parts = [Part([*cover, *notes, *body] if not at else body) for at, body in enumerate(bodies)]
-    warnings = [] if whole else ["it is damaged, and was read only in part"]
+    warnings: list[str] = [] if whole else [Note("read.partly")]
     return Flow(
         iter(parts), {key: value for key, value in metadata.items() if value}, warnings,
         images=lambda name: picture_in_base64(binaries[name]),

@@ -14,6 +14,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from hybrid_core.errors import EmptyFileError
+from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
 from indexers.formats.flow.linear import shifted
@@ -181,7 +182,7 @@ def parse_html(
             writer.walk(tree.body, 0)
             writer.end()
         if writer.unseen:
-            page.warnings.append(f"{writer.unseen:,} hidden elements of the page were left out")
+            page.warnings.append(Note("read.hidden-elements", elements=writer.unseen))
     elif not framed and (frames := tree.css_first("noframes")) is not None:
         inner = parse_html(frames.text(deep=True), whole=whole, place=place, image=image, framed=True)
         inner.metadata = page.metadata or inner.metadata

@@ -16,10 +16,11 @@ from indexers.formats.flow.linear import Piece
 from indexers.formats.flow.safety import words_of
 from indexers.formats.xml.front import citation, is_titled, read_front
 from indexers.formats.xml.lines import LineWriter
-from indexers.formats.xml.tables import tables_of
-from indexers.formats.xml.vocabularies import children, tag
+from indexers.formats.xml.tables import rows_of, tables_of
+from indexers.formats.xml.vocabularies import children, is_mixed, tag
 
 _DEEPEST = 90  # each level needs up to four calls
+_CAPTIONS = frozenset("title caption head desc info textobject".split())
 _NUMBER = re.compile(r"[\dIVXLA-Z]{1,6}(?:\.\d{1,4}){0,6}\.?")
 _ORDERED = frozenset(("orderedlist", "procedure", "substeps", "ol", "steps", "calloutlist"))
 _ORDERS = frozenset("order ordered alpha-lower alpha-upper roman-lower roman-upper numbered 1".split())
@@ -32,7 +33,14 @@ class DocumentWriter(LineWriter):
     def blocks(self) -> Iterator[Block]:
         self._element(self._root, 0, 0)
         self._flush()
+        self._write_label()
+        self._write_notes()
         yield from self._written
+
+    @property
+    def words_left_out(self) -> int:
+        """Return the number of words of index entries, generated lists and technical data, which are left out."""
+        return sum(len(words_of(element).split()) for element in self._left_out)
 
     def _element(self, element: etree._Element, lists: int, deep: int, level: int = 0, form: Piece = Piece("")) -> None:
         kind = self._kind(element)
@@ -50,10 +58,13 @@ class DocumentWriter(LineWriter):
             self._paragraph(element, kind, level, lists, deep)
         elif kind in ("list", "item", "table", "code", "reference", "line"):
             self._structure(element, kind, level, lists, deep)
-        elif kind != "dropped":
+        elif kind == "dropped":
+            self._left_out.add(element)
+        else:
             self._inline(element, kind, level, lists, deep, form)
 
     def _section(self, element: etree._Element, kind: str, level: int, deep: int) -> None:
+        self._write_mark()
         before, self._item = self._item, None
         fronts = [child for child in children(element) if self._kind(child) == "front"]
         titled = any(self._kind(child) == "title" for child in children(element)) or any(map(is_titled, fronts))
@@ -79,7 +90,10 @@ class DocumentWriter(LineWriter):
         text = self._flat(element)
         if kind == "label":
             self._flush()
+            self._write_label()
             self._label = text
+            return
+        if not text:
             return
         owner = "" if parent is None else self._kind(parent)
         if owner == "reference" or (parent is not None and "citation" in tag(parent)):
@@ -105,6 +119,7 @@ class DocumentWriter(LineWriter):
 
     def _front(self, element: etree._Element, level: int) -> None:
         front = read_front(element, self._flat)
+        self._left_out.update(front.left_out)
         if front.title is not None and (title := self._flat(front.title)):
             self._written.append(Heading(max(1, level), title, place=self._place()))
             self._put("title", title)
@@ -117,7 +132,7 @@ class DocumentWriter(LineWriter):
         places = [text for text in front.texts if tag(text).startswith("aff")]
         for text in places:
             self._walk_apart(text, level)
-        for line in ("\n".join(front.fields), ", ".join(front.keywords)):
+        for line in ("\n".join(front.fields), ", ".join(front.keywords), *front.strays):
             self._say(line)
             self._flush()
         for text in front.texts:
@@ -167,6 +182,7 @@ class DocumentWriter(LineWriter):
             self._say("\n")
             return
         self._flush()
+        self._write_mark()
         before = self._item
         if kind == "list":
             self._walk(element, level, lists + 1, deep)
@@ -175,6 +191,7 @@ class DocumentWriter(LineWriter):
                 self._say(named)
             label = next((child for child in children(element) if self._kind(child) == "label"), None)
             self._item = (self._flat(label) if label is not None else self._mark(element), max(0, lists - 1))
+            self._marked = self._item if label is not None else None
             nested, lists = any(self._kind(child) == "item" for child in children(element)), max(1, lists)
             self._walk(element, level, lists + nested, deep, skip=[label] if label is not None else [])
         elif kind == "code":
@@ -185,6 +202,7 @@ class DocumentWriter(LineWriter):
         else:
             self._table(element, level, lists, deep)
         self._flush()
+        self._write_mark()
         self._item = before
 
     def _mark(self, element: etree._Element) -> str:
@@ -203,7 +221,7 @@ class DocumentWriter(LineWriter):
         label = next((child for child in children(element) if tag(child) in ("label", "abbrev")), None)
         inside = [child for child in children(element) if child is not label]
         body = inside[0] if len(inside) == 1 and len(inside[0]) else element
-        plain = not any(text and text.strip() for text in (body.text, *(child.tail for child in body)))
+        plain = not is_mixed(body)
         if plain and body is element and any("citation" in tag(child) for child in inside):
             text = " ".join(self._cited(child) for child in inside)
         else:
@@ -212,24 +230,42 @@ class DocumentWriter(LineWriter):
                 if plain and len(body)
                 else self._flat(body, skip=[label] if label is not None else [])
             )
+        labels = [label] if label is not None else []
+        if self._misses(text, element, skip=labels):
+            text = self._flat(element, skip=labels)
         mark = self._flat(label) if label is not None else "-"
-        if text:
+        if text or labels:
             self._written.append(Item(text, mark, 0, self._place()))
 
     def _cited(self, element: etree._Element) -> str:
-        plain = not any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
-        return citation(element, self._flat) if plain and len(element) else self._flat(element)
+        return citation(element, self._flat) if len(element) and not is_mixed(element) else self._flat(element)
 
     def _table(self, element: etree._Element, level: int, lists: int, deep: int) -> None:
         def is_row(child: etree._Element) -> bool:
             return self._kind(child) == "row"
 
+        rows = rows_of(element, is_row)
+        if not rows:
+            self._walk(element, level, lists, deep)
+            return
         tables = list(tables_of(element, is_row, self._flat))
-        for child in children(element):
-            if tag(child) in ("title", "caption", "head", "desc", "info", "textobject"):
-                self._walk_apart(child, level)
+        captions = [child for child in children(element) if tag(child) in _CAPTIONS and not rows_of(child, is_row)]
+        for child in captions:
+            self._walk_apart(child, level)
         for table in tables:
             self._written.append(replace(table, place=self._place()))
         self._write_notes()
-        if not tables:
-            self._walk(element, level, lists, deep)
+        self._beside_rows(element, rows, {*captions}, level, deep)
+
+    def _beside_rows(self, element: etree._Element, rows: set[etree._Element], captions: set[etree._Element],
+                     level: int, deep: int) -> None:  # fmt: skip
+        """Write what a table contains beside its rows and captions."""
+        is_row = element in rows
+        self._say(element.text or "")
+        for child in children(element):
+            if child in rows or (not is_row and not rows.isdisjoint(child.iterdescendants())):
+                self._beside_rows(child, rows, captions, level, deep + 1)
+            elif not is_row and child not in captions:
+                self._element(child, 0, deep + 1, level)
+            self._say(child.tail or "")
+        self._flush()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from lxml import etree
 
-from indexers.formats.xml.vocabularies import children, tag
+from indexers.formats.flow.safety import words_of
+from indexers.formats.xml.vocabularies import children, is_mixed, lacks, tag, texts_of
 
 _TITLES = frozenset(("title", "article-title", "book-title"))
 _SUBTITLES = frozenset("subtitle trans-title trans-subtitle titleabbrev alt-title".split())
@@ -17,7 +18,8 @@ _OTHERS = frozenset("editor othercredit".split())
 _KEYWORDS = frozenset(("kwd", "keyword"))
 _DATES = frozenset(("pub-date", "pubdate", "date"))
 _DROPPED = frozenset("encodingDesc revisionDesc xenoData counts journal-id processing-meta object-id indexterm "
-                     "self-uri xref graphic".split())  # fmt: skip
+                     "self-uri".split())  # fmt: skip
+_LONGEST_MARK = 3  # characters of a reference from a person to an affiliation
 _BLOCKS = frozenset("p para simpara formalpara aff affiliation author-notes legalnotice itemizedlist bio "
                     "authorblurb fn note".split())  # fmt: skip
 _GIVEN = frozenset("given-names given-name forename firstname givenname othername".split())
@@ -27,13 +29,17 @@ _BEFORE, _AFTER = (
     frozenset(("suffix", "lineage", "genName")),
 )
 _NAMES = frozenset("name personname persName string-name name-alternatives collab orgname orgName".split())
+_NAME_PARTS = _BEFORE | _GIVEN | _SURNAMES | _AFTER
 _DEEPEST = 30
 _PAGES = (("fpage", "lpage"), ("first-page", "last-page"))
 
 
 @dataclass(slots=True)
 class Front:
-    """Front matter. ``fields`` are lines ("Volume: 12"), ``texts`` elements to read as text, ``abstracts`` sections."""
+    """Front matter. ``fields`` are lines ("Volume: 12"), ``texts`` elements to read as text, ``abstracts`` sections.
+
+    ``strays`` are texts in places where the vocabulary allows none, ``left_out`` elements of technical data.
+    """
 
     title: etree._Element | None = None
     subtitles: list[str] = field(default_factory=list)
@@ -43,12 +49,28 @@ class Front:
     fields: list[str] = field(default_factory=list)
     texts: list[etree._Element] = field(default_factory=list)
     abstracts: list[etree._Element] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    left_out: list[etree._Element] = field(default_factory=list)
+    read: set[etree._Element] = field(default_factory=set)
+
+    def take(self, element: etree._Element) -> etree._Element:
+        """Return an element of which all text is read."""
+        self.read.add(element)
+        return element
 
 
 def read_front(element: etree._Element, words: Callable[[etree._Element], str]) -> Front:
     """Read front matter from an element. ``words`` returns an element's words in one line."""
     front = Front()
     _gather(element, front, words, 0)
+
+    def is_apart(node: etree._Element) -> bool:
+        if technical := tag(node) in _DROPPED:
+            front.left_out.append(node)
+        return technical or node in front.read or _is_mark(node)
+
+    strays = texts_of(element, is_apart)
+    front.strays = [line for text in strays if (line := " ".join(text.split()))]
     title = words(front.title) if front.title is not None else ""
     front.fields = [line for line in dict.fromkeys(front.fields) if line.partition(": ")[2] != title]
     front.authors = list(dict.fromkeys(front.authors))
@@ -60,40 +82,46 @@ def is_titled(element: etree._Element) -> bool:
     return any(tag(inner) in _TITLES for inner in element.iterdescendants())
 
 
+def _is_mark(element: etree._Element) -> bool:
+    """Return whether an element is the number or sign that refers from a person to an affiliation."""
+    return tag(element) == "xref" and "rid" in element.attrib and len(words_of(element).strip()) <= _LONGEST_MARK
+
+
 def _gather(element: etree._Element, front: Front, words: Callable[[etree._Element], str], deep: int) -> None:
     for child in children(element):
         name = tag(child)
-        if name in _DROPPED:
+        if name in _DROPPED or _is_mark(child):
             continue
         if name in ("abstract", "trans-abstract"):
-            front.abstracts.append(child)
+            front.abstracts.append(front.take(child))
         elif name in _TITLES and front.title is None:
-            front.title = child
+            front.title = front.take(child)
         elif name in _SUBTITLES or (name == "title" and child.get("type") == "sub"):
-            front.subtitles.append(words(child))
+            front.subtitles.append(words(front.take(child)))
         elif name in _PEOPLE and child.get("contrib-type", "author") == "author":
-            front.authors += filter(None, [_first_person(child, words)])
+            front.authors += filter(None, [_first_person(child, front, words)])
             _gather_beside(child, front, words)
         elif name in _PEOPLE | _OTHERS:
             label = child.get("contrib-type") or child.get("class") or ("credit" if name[:5] == "other" else name)
-            _put(front, label, _first_person(child, words))
+            _put(front, label, _first_person(child, front, words))
+            _gather_beside(child, front, words)
         elif name in _KEYWORDS or (name == "term" and tag(element) == "keywords"):
-            front.keywords.append(words(child))
-        elif name in _DATES and (date := date_of(child, words)):
+            front.keywords.append(words(front.take(child)))
+        elif name in _DATES and (date := date_of(front.take(child), words)):
             if name == "date" and child.get("date-type"):
                 _put(front, str(child.get("date-type")), date)
             else:
                 front.date = front.date or date
                 _put(front, "published" if name != "date" else name, date)
         elif name in _BLOCKS:
-            front.texts.append(child)
+            front.texts.append(front.take(child))
         elif deep >= _DEEPEST or not len(child) or (child.text or "").strip():
             kind = (
                 next(filter(None, map(child.get, ("pub-id-type", "type"))), "")
                 if name in ("article-id", "idno")
                 else ""
             )
-            _put(front, kind or name, words(child))
+            _put(front, kind or name, words(front.take(child)))
         else:
             _gather(child, front, words, deep + 1)
 
@@ -102,10 +130,12 @@ def _gather_beside(person: etree._Element, front: Front, words: Callable[[etree.
     """Add the details beside a person's name: affiliation and address."""
     for child in children(person):
         name = tag(child)
+        if child in front.read or name in _DROPPED or _is_mark(child):
+            continue
         if name in _BLOCKS:
-            front.texts.append(child)
-        elif name not in _DROPPED | _NAMES | _GIVEN | _SURNAMES | _BEFORE | _AFTER:
-            _put(front, name, words(child))
+            front.texts.append(front.take(child))
+        elif name not in _NAMES | _GIVEN | _SURNAMES | _BEFORE | _AFTER:
+            _put(front, name, words(front.take(child)))
 
 
 def _put(front: Front, name: str, text: str) -> None:
@@ -114,40 +144,58 @@ def _put(front: Front, name: str, text: str) -> None:
         front.fields.append(f"{label[:1].upper()}{label[1:]}: {text}")
 
 
-def _first_person(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
-    named = next((child for child in children(element) if tag(child) in _NAMES), element)
-    return person(named, words)
+def _first_person(element: etree._Element, front: Front, words: Callable[[etree._Element], str]) -> str:
+    named = next((child for child in children(element) if tag(child) in _NAMES), None)
+    if named is not None:
+        return person(front.take(named), words)
+    parts = _name_parts(element, words)
+    if not (parts[1] or parts[2]):
+        return words(front.take(element))
+    front.read.update(child for child in element.iterdescendants() if tag(child) in _NAME_PARTS)
+    return _in_order(parts)
 
 
 def person(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
-    """Return a person's name in the usual order ("Dr Ada Kelp Jr"), in its first spelling."""
-    if tag(element) == "name-alternatives":
-        element = next(children(element), element)
+    """Return a person's name in the usual order ("Dr Ada Kelp Jr"), other spellings in brackets."""
+    if tag(element) == "name-alternatives" and not is_mixed(element):
+        first, *others = [person(child, words) for child in children(element)] or [""]
+        return f"{first} ({', '.join(others)})" if others else first
+    parts = _name_parts(element, words)
+    written, whole = _in_order(parts), words(element)
+    return written if (parts[2] or parts[1]) and not lacks(written, map(str, element.itertext())) else whole
+
+
+def _name_parts(element: etree._Element, words: Callable[[etree._Element], str]) -> list[list[str]]:
     parts: list[list[str]] = [[], [], [], []]
     for child in element.iterdescendants():
         for at, names in enumerate((_BEFORE, _GIVEN, _SURNAMES, _AFTER)):
             if tag(child) in names:
                 parts[at].append(words(child))
-    written = " ".join(word for part in parts for word in part if word)
-    return written if parts[2] or parts[1] else words(element)
+    return parts
+
+
+def _in_order(parts: list[list[str]]) -> str:
+    return " ".join(word for part in parts for word in part if word)
 
 
 def date_of(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
     """Return a date as "2021-02-03" if its parts are numbers, else as it is written."""
-    parts = {tag(child): words(child) for child in children(element)}
-    if "year" in parts:
-        date = parts["year"]
-        for name in ("month", "day"):
-            value = parts.get(name, "")
-            if not value.isdecimal():
-                return (
-                    " ".join(filter(None, (parts.get("day"), parts.get("month"), parts["year"])))
-                    if value
-                    else " ".join(filter(None, (date, parts.get("season"))))
-                )
-            date = f"{date}-{int(value[:4]):02}"
+    date = _date({tag(child): words(child) for child in children(element)})
+    if date and not lacks(date, map(str, element.itertext())):
         return date
     return words(element) or next(filter(None, map(element.get, ("iso-8601-date", "when", "date"))), "")
+
+
+def _date(parts: Mapping[str, str]) -> str:
+    date = parts.get("year", "")
+    for name in ("month", "day"):
+        value = parts.get(name, "")
+        if value and not value.isdecimal():
+            return " ".join(filter(None, (parts.get("day"), parts.get("month"), parts.get("year"))))
+        if not value or not date:
+            return " ".join(filter(None, (date, parts.get("season"))))
+        date = f"{date}-{int(value[:4]):02}"
+    return date
 
 
 def citation(element: etree._Element, words: Callable[[etree._Element], str]) -> str:

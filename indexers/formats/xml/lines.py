@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
+from functools import partial
+
 from lxml import etree
 
-from indexers.formats.flow.blocks import Block, Item, Note, Paragraph, Table
+from indexers.formats.flow.blocks import Block, Item, Paragraph, Remark, Table
 from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import words_of
 from indexers.formats.xml.front import person
-from indexers.formats.xml.vocabularies import BLOCKS, KINDS, children, tag
+from indexers.formats.xml.vocabularies import BLOCKS, KINDS, children, is_mixed, lacks, tag, texts_of
 
 _RAISED = {"sup": "sup", "superscript": "sup", "sub": "sub", "subscript": "sub"}
 _ID = "{http://www.w3.org/XML/1998/namespace}id"
@@ -26,8 +29,10 @@ class LineWriter:
         self._pieces: list[Piece] = []
         self._label = ""  # label of the section, figure or item whose first words follow
         self._item: tuple[str, int] | None = None  # mark and depth of the current item
+        self._marked: tuple[str, int] | None = None  # the same if the mark is a label of the file
         self._notes: list[tuple[str, etree._Element]] = []  # notes that the paragraph refers to
         self._placed: set[etree._Element] = set() if outer is None else outer._placed
+        self._left_out: set[etree._Element] = set() if outer is None else outer._left_out
         self._targets: dict[str, etree._Element] | None = None if outer is None else outer._all_targets()
         self._count, self._outer = 0, outer
         self._inside: int = 0 if outer is None else outer._inside + 1  # number of lines that contain this one
@@ -64,6 +69,12 @@ class LineWriter:
             self._written.append(Paragraph(self._label, self._place()))
         self._label = ""
 
+    def _write_mark(self) -> None:
+        """Write the label of an item that no words follow."""
+        if self._item is not None and self._item is self._marked and (mark := self._item[0].strip()):
+            self._written.append(Paragraph(mark, self._place()))
+            self._item = (" " * len(mark), self._item[1])
+
     def _write_notes(self) -> None:
         if self._outer is not None:  # notes in a line inside a paragraph are written with the paragraph
             self._outer._notes += self._notes
@@ -74,8 +85,20 @@ class LineWriter:
     def _write_note(self, mark: str, note: etree._Element) -> None:
         labels = [child for child in children(note) if self._kind(child) == "label"]
         text = self._flat(note, skip=labels[:1])
-        if text:
-            self._written.append(Note(text, mark, self._place()))
+        if text or labels:
+            self._written.append(Remark(text, mark, self._place()) if text else Paragraph(mark, self._place()))
+
+    def _misses(self, text: str, element: etree._Element, skip: Container[etree._Element] = ()) -> bool:
+        """Return whether a line lacks words of its element, without placed notes and left-out elements."""
+        inside = texts_of(element, lambda node: node in skip or node in self._placed or self._kind(node) == "dropped")
+        return lacks(text, inside)
+
+    def _say_whole(self, text: str, element: etree._Element, walk: Callable[[], None], form: Piece) -> None:
+        """Write an element's short form, or its content in order where the short form lacks words."""
+        if self._misses(text, element):
+            walk()
+        else:
+            self._say(text, form)
 
     def _flat(self, element: etree._Element, skip: list[etree._Element] | None = None) -> str:
         """Return the words of an element in one line, with superscripts and other marks."""
@@ -84,6 +107,7 @@ class LineWriter:
         inner = type(self)(self._vocabulary, self._root, {}, self)
         inner._walk(element, 1, 0, 0, skip=skip or [])
         inner._flush()
+        inner._write_label()
         inner._write_notes()
         return " ".join(" ".join(map(_block_words, inner._written)).split())
 
@@ -121,15 +145,19 @@ class LineWriter:
         names = kind in ("note", "cross") or element.get("rid") or element.get("target")
         if names and self._refers(element, kind, form):
             return
+        walk = partial(self._walk, element, level, lists, deep, form)
         if kind == "math":
-            self._say(f" {equation(element)} ", form)
+            self._say_whole(f" {equation(element)} ", element, walk, form)
         elif kind in ("person", "fields") and self._stands_apart(element):
             self._say(f" {self._joined(element)} ", form)
+        elif kind == "choice" and _is_equation(element):
+            math = next(child for child in children(element) if tag(child) == "math")
+            self._say_whole(equation(math), math, walk, form)
         elif kind == "choice" and len(element):
             first, *others = self._choices(element)
-            self._say(f"{first} ({', '.join(others)})" if others else first, form)
+            self._say_whole(f"{first} ({', '.join(others)})" if others else first, element, walk, form)
         elif kind == "menu":
-            self._say(" > ".join(map(self._flat, children(element))), form)
+            self._say_whole(" > ".join(map(self._flat, children(element))), element, walk, form)
         elif kind == "quote":
             self._say(f"“{self._flat(element)}”", form)
         elif kind in ("gap", "lost"):
@@ -149,16 +177,9 @@ class LineWriter:
                 self._flush()
 
     def _choices(self, element: etree._Element) -> list[str]:
-        """Return the alternative texts of a place, the corrected or full form first.
-
-        Of equations in two forms, only one is returned.
-        """
-        named = {tag(child): self._flat(child) for child in children(element)}
-        if tag(element) == "alternatives":
-            maths = [child for child in children(element) if self._kind(child) == "math"]
-            return [equation(maths[0])] if maths else list(named.values())[:1]
-        order = sorted(named, key=lambda name: name not in ("corr", "reg"))
-        return list(filter(None, (named[name] for name in order))) or [""]
+        """Return the alternative texts of a place, the corrected or full form first."""
+        inside = sorted(children(element), key=lambda child: tag(child) not in ("corr", "reg"))
+        return list(dict.fromkeys(filter(None, map(self._flat, inside)))) or [""]
 
     def _refers(self, element: etree._Element, kind: str, form: Piece) -> bool:
         """Write a note's mark, or the title of the target of an empty reference.
@@ -184,7 +205,8 @@ class LineWriter:
             if target not in self._placed:
                 self._placed.add(target)
                 self._notes.append((mark, target))
-            self._say(f"[{mark}]", form)
+            words = self._flat(element) if kind != "note" else ""
+            self._say(f"[{mark}]" if words.strip("[]() ") in mark else f"{words} [{mark}]", form)
             return True
         if not words_of(element).strip():
             titles = [child for child in target.iter() if self._kind(child) in ("title", "label")]
@@ -207,6 +229,16 @@ class LineWriter:
                 if isinstance(element.tag, str) and (name := element.get("id") or element.get(_ID)):
                     self._targets.setdefault(name, element)
         return self._targets
+
+
+def _is_equation(element: etree._Element) -> bool:
+    """Return whether the alternatives of a place are forms of one equation, one of them MathML."""
+    names = [tag(child) for child in children(element)]
+    return (
+        names.count("math") == 1
+        and set(names) <= {"math", "tex-math", "graphic", "inline-graphic"}
+        and not is_mixed(element)
+    )
 
 
 def _one_line(text: str | None) -> str:

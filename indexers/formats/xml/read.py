@@ -17,6 +17,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.web.html import declared_label
 from indexers.formats.xml.documents import DocumentWriter
 from indexers.formats.xml.feeds import feed_blocks, outline_blocks
+from indexers.formats.xml.invoices import InvoiceReader
 from indexers.formats.xml.trees import TreeReader
 from indexers.formats.xml.vocabularies import KINDS, tag, vocabulary_of
 
@@ -37,9 +38,17 @@ def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
     root, warnings = read_root(path, limits)
     vocabulary, metadata = vocabulary_of(root), dict[str, str]()
     if vocabulary in KINDS:
-        blocks = DocumentWriter(vocabulary, root, metadata).blocks()
+        writer = DocumentWriter(vocabulary, root, metadata)
+        blocks = iter([*writer.blocks()])
+        if words := writer.words_left_out:
+            warnings.append(Note("read.entries-left-out", words=words))
     elif vocabulary == "feed":
         blocks = feed_blocks(root, metadata)
+    elif vocabulary == "invoice":
+        invoice = InvoiceReader(root, metadata)
+        blocks = iter([*invoice.blocks()])
+        if invoice.encoded:
+            warnings.append(Note("read.encoded-left-out", values=invoice.encoded))
     elif vocabulary == "outline":
         blocks = outline_blocks(root, metadata)
     elif vocabulary == "xliff":

@@ -20,12 +20,20 @@ def tables_of(element: etree._Element, is_row: Callable[[etree._Element], bool],
 
     A merged cell appears in each of its rows.
     """
-    groups = [child for child in children(element) if tag(child) == "tgroup"]
-    for group in groups or [element]:
+    for group in _groups(element):
         rows = list(_rows(group, is_row))
         if cells := _cells(rows, _columns(group), words):
             heads = sum(1 for _ in _leading_heads(rows))
             yield Table(cells, heads=max(1, heads))
+
+
+def rows_of(element: etree._Element, is_row: Callable[[etree._Element], bool]) -> set[etree._Element]:
+    """Return the rows that ``tables_of`` reads."""
+    return {row for group in _groups(element) for row in _rows(group, is_row)}
+
+
+def _groups(element: etree._Element) -> list[etree._Element]:
+    return [child for child in children(element) if tag(child) == "tgroup"] or [element]
 
 
 def _rows(group: etree._Element, is_row: Callable[[etree._Element], bool], deep: int = 0) -> Iterator[etree._Element]:

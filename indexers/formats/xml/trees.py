@@ -13,7 +13,7 @@ from lxml import etree
 
 from indexers.formats.flow.blocks import Block, Heading, Paragraph, Table
 from indexers.formats.flow.safety import words_of
-from indexers.formats.xml.vocabularies import children, tag
+from indexers.formats.xml.vocabularies import children, is_mixed, tag
 
 _DEEPEST = 100
 _TITLES = frozenset("title heading head header headline caption name subject h h1 h2 h3 h4 h5 h6 titel titre titolo "
@@ -89,11 +89,6 @@ class TreeReader:
             for child in run:
                 yield from self._element(child, level, deep + 1, titles.get(child))
                 yield from self._paragraph(child.tail or "")
-
-
-def is_mixed(element: etree._Element) -> bool:
-    """Return whether an element contains both text and elements."""
-    return any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
 
 
 def inline(element: etree._Element, deep: int = 0) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
 from lxml import etree
 
@@ -44,7 +46,7 @@ KINDS: dict[str, dict[str, str]] = {
         item="listitem step callout", figure="figure informalfigure example informalexample sidebar note warning tip "
         "caution important danger mediaobject inlinemediaobject task", table="table informaltable", row="row tr",
         code="programlisting screen literallayout synopsis", note="footnote", person="personname",
-        fields="author editor othercredit", dropped="indexterm index toc lot refmiscinfo anchor manvolnum",
+        fields="author editor othercredit", dropped="indexterm index toc lot refmiscinfo manvolnum",
         alternative="phrase-of-picture", menu="menuchoice", quote="quote", cross="xref footnoteref link",
     ),
     "tei": _kinds(
@@ -54,7 +56,7 @@ KINDS: dict[str, dict[str, str]] = {
         "dateline byline docTitle titlePart docAuthor docImprint epigraph trailer quote-block figDesc postscript "
         "castItem titlePage argument entry sense def form cit",
         line="l", list="list", item="item", figure="figure", table="table", row="row", note="note", code="eg",
-        person="persName", fields="analytic monogr imprint", dropped="pb cb fw milestone index graphic",
+        person="persName", fields="analytic monogr imprint", dropped="fw index",
         choice="choice", gap="lb", lost="gap", variant="rdg", cross="ref ptr",
     ),
     "dita": _kinds(
@@ -75,6 +77,7 @@ KINDS: dict[str, dict[str, str]] = {
 BLOCKS = frozenset("section transparent front abstract references reference title para list item figure table code "
                    "line".split())  # fmt: skip
 
+_UBL = "{urn:oasis:names:specification:ubl:schema:xsd:"
 _DOCBOOK, _TEI = "{http://docbook.org/ns/docbook", "{http://www.tei-c.org/ns/1.0"
 _JATS_PARTS = frozenset("front body back book-meta book-body front-stub collection-meta floats-group".split())
 _DITA_TITLES = frozenset(("title", "glossterm", "booktitle", "mainbooktitle"))
@@ -89,12 +92,45 @@ def children(element: etree._Element) -> Iterator[etree._Element]:
     return (child for child in element if isinstance(child.tag, str))
 
 
+def is_mixed(element: etree._Element) -> bool:
+    """Return whether an element contains both text and elements."""
+    return any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
+
+
+def texts_of(element: etree._Element, skip: Callable[[etree._Element], bool]) -> Iterator[str]:
+    """Yield the texts inside an element in order, without those of the elements that ``skip`` returns true for."""
+    outside: etree._Element | None = None
+    for event, node in etree.iterwalk(element, events=("start", "end")):
+        if event == "start":
+            if outside is None and node is not element and skip(node):
+                outside = node
+            elif outside is None and node.text:
+                yield str(node.text)
+        else:
+            if node is outside:
+                outside = None
+            if outside is None and node is not element and node.tail:
+                yield str(node.tail)
+
+
+def lacks(text: str, parts: Iterable[str]) -> bool:
+    """Return whether a text lacks one of several texts. Only letters and digits count, raised ones like others."""
+    letters, inside = _letters(text), [*map(_letters, parts)]
+    return any(part not in letters for part in inside) or bool(Counter("".join(inside)) - Counter(letters))
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text)))
+
+
 def vocabulary_of(root: etree._Element) -> str:
-    """Return the vocabulary of a file: a name in ``KINDS``, "feed", "outline" or "xliff"; "" for any other."""
+    """Return the vocabulary of a file: a name in ``KINDS``, "feed", "invoice", "outline" or "xliff", else ""."""
     name, space = tag(root), str(root.tag).rpartition("}")[0]
     inside = {tag(child) for child in children(root)}
     if name in ("rss", "channel") or (name == "feed" and "Atom" in space) or (name == "RDF" and "channel" in inside):
         return "feed"
+    if name.startswith("CrossIndustry") or space.startswith(_UBL):
+        return "invoice"
     if name in ("opml", "xliff"):
         return {"opml": "outline"}.get(name, name)
     if space == _DOCBOOK:

@@ -245,10 +245,10 @@ def test_front_matter_is_metadata_and_no_heading(tmp_path: Path) -> None:
     assert pages[0].label == "lines 1-11"
     toml, _ = read(tmp_path / "b.md", '+++\ntitle = "Tides"\n+++\nText.\n')
     assert toml.metadata == {"title": "Tides"}
-    broken, _ = read(tmp_path / "c.md", "---\ntitle: [unclosed\n---\nText.\n")
+    broken, text = read(tmp_path / "c.md", "---\ntitle: [unclosed\n---\nText.\n")
     assert broken.metadata == {}
-    assert broken.headings == ()
-    assert broken.warnings == ("the front matter of the file is damaged, so its metadata were not read",)
+    assert broken.warnings == ("the front matter of the file is damaged, so it was read as text",)
+    assert "unclosed" in text[0].text
     rules, _ = read(tmp_path / "d.md", "---\n\nA rule above.\n\n---\n\nAnd below.\n")
     assert (rules.metadata, rules.warnings) == ({}, ())
 

@@ -62,7 +62,7 @@ def test_embedded_files_are_members(tmp_path: Path) -> None:
     assert PDF.may_hold(tmp_path / "a.pdf") and not PDF.may_hold(tmp_path / "b.pdf")
     found = {member.name: b"".join(member.read()) for member in pdf_members(tmp_path / "a.pdf", ParseLimits())}
     assert found == {
-        "terms.txt": b"Payment in 30 days", "factur-x.xml.txt": b"<Invoice>FX 17</Invoice>", "notes.md": b"# Notes",
+        "terms.txt": b"Payment in 30 days", "factur-x.xml": b"<Invoice>FX 17</Invoice>", "notes.md": b"# Notes",
     }  # fmt: skip
 
 
