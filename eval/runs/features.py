@@ -170,7 +170,7 @@ def labelled(id: str, group: str, candidates: CandidateFeatures, gold: set[tuple
 def plans_for(sets: Sequence[str], settings: Sequence[str], experts: Sequence[str], usual: Plan) -> list[Plan]:
     """Return a plan for each set, setting and expert knowledge, with the other options of ``usual``.
 
-    Only "custom" gets its files.
+    The files of the user's own set are passed only to the plans of the set "custom".
     """
     return [
         replace(usual, dataset=name, setting=setting, expert=expert, **({} if name == "custom" else _NO_FILES))

@@ -351,7 +351,7 @@ def _show_sources(sources: Sequence[Source]) -> None:
             f"watched: {words[source.watch]}"
         )
     if not sources:
-        console.print("No files or folders were indexed yet. Start with: hybrid-pageindex index PATH")
+        console.print("No library is updated from a file or folder yet. Add one with: hybrid-pageindex index PATH")
 
 
 def _show_recovery(report: RecoveryReport) -> None:

@@ -96,7 +96,7 @@ def test_the_engines_own_files_are_no_source(engine: Engine, tmp_path: Path) -> 
 
 
 def test_a_home_without_sources_says_what_to_do(engine: Engine) -> None:
-    with pytest.raises(NotFoundError, match="no files or folders were indexed yet"):
+    with pytest.raises(NotFoundError, match="is not updated from any file or folder yet"):
         run(engine.update())
 
 
@@ -114,7 +114,7 @@ def test_folders_are_watched_listed_and_let_go(cli: Cli, tmp_path: Path) -> None
     assert [(one["library"], one["path"], one["watch"]) for one in listed] == [("notes", str(file.parent), "poll")]
     assert "watched: no" in cli("watch", "remove", file.parent, "-L", "notes").stdout
     cli("watch", "remove", file.parent, "-L", "notes", "--forget")
-    assert "has a source" in cli("watch", "list").stdout
+    assert "No library is updated from" in cli("watch", "list").stdout
     assert cli("watch", "remove", file.parent, "-L", "notes").returncode == 1
     assert len(json.loads(cli("list", "-L", "notes", "--json").stdout)["documents"]) == 1, "documents stay"
 

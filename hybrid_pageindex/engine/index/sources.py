@@ -153,7 +153,7 @@ def update(
     if not done:
         where = f"Library '{library}'" if library else "This home"
         raise NotFoundError(
-            f"{where}: no files or folders were indexed yet, so there is nothing to update.",
+            f"{where} is not updated from any file or folder yet.",
             "Index a file or folder first: index PATH.",
         )
     return done

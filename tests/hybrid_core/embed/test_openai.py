@@ -247,7 +247,7 @@ def _vectors(*rows: Any, index: list[Any] | None = None) -> dict[str, Any]:
         ({"data": None}, "it contains no embeddings"),
         ({"data": [1, 2]}, "it contains no embeddings"),
         ({"models": []}, "it contains no embeddings"),
-        ([], "no usable answer|data that are not embeddings"),
+        ([], "no usable answer|it contains no embeddings"),
         ("{'not': json", "no usable answer"),
         ("", "no usable answer"),
     ],
@@ -275,7 +275,7 @@ def test_a_dimension_that_changes(server: EmbeddingServer) -> None:
     embedder = client(server)
     embedder.embed(["a"], "query")
     server.answer = lambda body: Reply(body=embeddings(body["input"], 16))
-    with pytest.raises(ModelError, match=r"shape \(16,\), not \(32,\)"):
+    with pytest.raises(ModelError, match=r"shape \(16,\) instead of \(32,\)"):
         embedder.embed(["a"], "query")
 
 
