@@ -136,7 +136,8 @@ def _limited(
     """Return for each page whether the covered terms limit its probability.
 
     They do if the question names a document, which may lack the answer, or a name that the page's document lacks, or if
-    it has at most two terms: a page without one of them lacks half of the question. Pages of a comparison match names together.
+    it has at most two terms: a page without one of them lacks half of the question. Pages of a comparison
+    match names together.
     """
     short = sum(not is_frame(term) for term in dict.fromkeys(question.terms)) <= _SHORT
     if short or max(routing.scores.values(), default=0.0) >= _SURE:
