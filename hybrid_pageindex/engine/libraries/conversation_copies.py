@@ -100,7 +100,8 @@ def _messages(
         yield ConversationMessage(
             id=id, conversation="", parent=parent, role=role, text=_text(item, "text"),
             status="interrupted" if is_running else status, created_at=_entry_number(item, "created_at"),
-            finished_at=_entry_number(item, "finished_at") or (1 if is_running else 0), searched=_text(item, "searched"),
+            finished_at=_entry_number(item, "finished_at") or (1 if is_running else 0),
+            searched=_text(item, "searched"),
             searched_from=_choice(item, "searched_from", QuestionFrom, "as asked"),
             cause=INTERRUPTED if is_running else _text(item, "cause"), result=_result(item.get("result")),
             citations=tuple(_citations(item, library, doc_id)),
