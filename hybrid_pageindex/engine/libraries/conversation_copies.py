@@ -69,14 +69,14 @@ def restore_conversations(
     writer = ConversationWriter(catalog)
     for entry in entries:
         messages = list(_messages(entry, library, doc_id))
-        documents = _entry_list(entry, "documents")
-        ids = [own_id for place in documents if (own_id := doc_id({"place": place}))]
+        documents = _items_of(entry, "documents")
+        ids = [id for place in documents if (id := doc_id({"place": place}))]
         scope = ConversationScope((library,), tuple(ids))
         title_from: TitleFrom = _choice(entry, "title_from", TitleFrom, "rule")
-        times = (_entry_number(entry, "created_at"), _entry_number(entry, "updated_at"))
+        times = (_natural_number(entry, "created_at"), _natural_number(entry, "updated_at"))
         owner = _text(entry, "owner")[:200]
         answers = [message.id for message in messages if message.role == "assistant"]
-        leaf = _entry_number(entry, "leaf")
+        leaf = _natural_number(entry, "leaf")
         leaf = leaf if leaf in answers else max(answers, default=0)
         writer.restore(Conversation("", owner, _text(entry, "title"), title_from, scope, leaf, *times), messages)
     return len(entries)
@@ -87,10 +87,10 @@ def _messages(
 ) -> Iterator[ConversationMessage]:
     """Yield the valid messages: answers follow questions, and questions follow answers or begin the conversation."""
     roles: dict[int, Role | None] = {0: None}
-    for item in _entry_list(entry, "messages")[:_MAX_MESSAGES]:
+    for item in _items_of(entry, "messages")[:_MAX_MESSAGES]:
         if not isinstance(item, dict):
             continue
-        id, parent = _entry_number(item, "id"), _entry_number(item, "parent")
+        id, parent = _natural_number(item, "id"), _natural_number(item, "parent")
         if id in roles or parent not in roles or item.get("role") != _AFTER[roles[parent]]:
             continue
         role = _AFTER[roles[parent]]
@@ -99,9 +99,8 @@ def _messages(
         is_running = status == "running"
         yield ConversationMessage(
             id=id, conversation="", parent=parent, role=role, text=_text(item, "text"),
-            status="interrupted" if is_running else status, created_at=_entry_number(item, "created_at"),
-            finished_at=_entry_number(item, "finished_at") or (1 if is_running else 0),
-            searched=_text(item, "searched"),
+            status="interrupted" if is_running else status, created_at=_natural_number(item, "created_at"),
+            finished_at=_natural_number(item, "finished_at") or int(is_running), searched=_text(item, "searched"),
             searched_from=_choice(item, "searched_from", QuestionFrom, "as asked"),
             cause=INTERRUPTED if is_running else _text(item, "cause"), result=_result(item.get("result")),
             citations=tuple(_citations(item, library, doc_id)),
@@ -110,15 +109,15 @@ def _messages(
 
 def _citations(item: Mapping[str, Any], library: str, doc_id: Callable[[Mapping[str, Any]], str]) -> Iterator[Citation]:
     numbers = set[int]()
-    for source in _entry_list(item, "citations")[:_MAX_CITATIONS]:
-        if not isinstance(source, dict) or (number := _entry_number(source, "number")) in numbers:
+    for source in _items_of(item, "citations")[:_MAX_CITATIONS]:
+        if not isinstance(source, dict) or (number := _natural_number(source, "number")) in numbers:
             continue
         numbers.add(number)
         content_id, sha256 = (text if _HEX.fullmatch(text := _text(source, name)) else "" for name in _HASHES)
         yield Citation(
             number, library, doc_id(source), _text(source, "doc_name"), content_id, sha256,
-            min(_entry_number(source, "page"), 10**6), _text(source, "label")[:200],
-            tuple(str(title)[:_LONGEST] for title in _entry_list(source, "section_path")[:100]), _text(source, "quote"),
+            min(_natural_number(source, "page"), 10**6), _text(source, "label")[:200],
+            tuple(str(title)[:_LONGEST] for title in _items_of(source, "section_path")[:100]), _text(source, "quote"),
             bool(source.get("cited")), _boxes(source.get("boxes")),
         )  # fmt: skip
 
@@ -149,7 +148,7 @@ def _choice(entry: Mapping[str, Any], name: str, kind: Any, usual: Any) -> Any:
     return value if value in get_args(kind) else usual
 
 
-def _entry_list(entry: Mapping[str, Any], name: str) -> list[Any]:
+def _items_of(entry: Mapping[str, Any], name: str) -> list[Any]:
     value = entry.get(name)
     return value if isinstance(value, list) else []
 
@@ -159,6 +158,6 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
     return value[:_LONGEST] if isinstance(value, str) else ""
 
 
-def _entry_number(entry: Mapping[str, Any], name: str) -> int:
+def _natural_number(entry: Mapping[str, Any], name: str) -> int:
     value = entry.get(name)
     return max(0, min(value, _LAST)) if isinstance(value, int) else 0

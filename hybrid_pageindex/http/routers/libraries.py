@@ -55,7 +55,7 @@ from hybrid_pageindex.http.uploads import received_files
 from hybrid_pageindex.sample import COMPANY, SAMPLE_QUESTIONS, write_sample_report
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])
-_UNTAGGED_FIELDS = ("used_at",)  # changes with each search
+_UNTAGGED_FIELDS = ("used_at", "vector_bytes")  # a search changes them
 bin_router = APIRouter(prefix="/bin", tags=["bin"])
 EntryId = Annotated[str, PathParam(max_length=200)]
 sample_router = APIRouter(prefix="/sample", tags=["libraries"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.interfaces.http.conftest import Serving, upload
+from tests.interfaces.http.conftest import MILL, Serving, upload
 
 
 def test_pages_are_counted_and_compared_only_where_a_token_may_read(served: Serving) -> None:
@@ -25,3 +25,13 @@ def test_pages_are_counted_and_compared_only_where_a_token_may_read(served: Serv
         assert other.post("/grep", json={"pattern": "quokka", "libraries": ["closed"]}).status_code == 404
         assert other.post("/compare", json=sides).status_code == 404
         assert other.post("/grep", json={"pattern": "(", "regex": True, "libraries": ["open"]}).status_code == 400
+
+
+def test_a_search_leaves_the_tag_of_a_library(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "tagged"})
+        upload(client, "tagged", mill=MILL)
+        tag = client.get("/libraries/tagged").headers["etag"]
+        for _ in range(2):  # the first one makes the index
+            assert client.post("/search", json={"question": "mill", "libraries": ["tagged"]}).status_code == 200
+            assert client.get("/libraries/tagged").headers["etag"] == tag
