@@ -45,6 +45,7 @@ class Server:
     """A server of this machine's programs, which can be killed and started again."""
 
     def __init__(self, folder: Path, initdb: Path, postgres: Path, user: str | None, slow: float = 0) -> None:
+        self.folder = folder
         self._quiet = {"user": user, "cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         data = folder / "data"
         made = [initdb, "-D", data, "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]

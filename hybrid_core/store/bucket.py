@@ -8,13 +8,14 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from sqlalchemy import insert, select
 
@@ -33,6 +34,7 @@ _PART = 8 * 2**20
 # age after which a file that was moved aside is left over from a dead process
 _ABANDONED_AFTER = datetime.timedelta(days=1)
 _RETRY_SECONDS = 20
+_HASH = re.compile(r"[0-9a-f]{64}")  # of a file, in the key of a derived value
 _PAUSE = 60.0  # seconds without requests for derived values after a failure of the bucket
 
 
@@ -182,6 +184,12 @@ class Bucket:
     def keep_derived(self, kind: DerivedKind, key: str, value: bytes) -> None:
         self._unless_unreachable(lambda: self._put_new(_derived_key(kind, key), value))
 
+    def drop_derived(self, hashes: Collection[str]) -> None:
+        with self._translated_errors():
+            for kind in get_args(DerivedKind):
+                for file in hashes:
+                    self._delete([entry["path"] for entry in self._entries(f"{kind}/{file}/")])
+
     def _put_aside(self, name: str) -> str | None:
         """Copy a file aside and return its new place, None if the file is not stored.
 
@@ -305,7 +313,9 @@ class Bucket:
 
 
 def _derived_key(kind: DerivedKind, key: str) -> str:
-    return f"{kind}/{hashlib.sha256(key.encode()).hexdigest()}"
+    """Return the place of a derived value. It begins with the hash of the file, so that it can be deleted with it."""
+    file = next((part for part in key.split("/") if _HASH.fullmatch(part)), "other")
+    return f"{kind}/{file}/{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> ObjectStore:

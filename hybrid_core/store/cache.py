@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sqlalchemy import (
@@ -30,11 +30,13 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from hybrid_core.errors import DiskFullError, ReadOnlyError, SchemaError, StoreError
+from hybrid_core.store.database import parts
 from hybrid_core.store.sqlite import SqliteFile
 
 _log = logging.getLogger(__name__)
 
 _VERSION = 1
+_REPLIES = ("reply/", "part/")  # the keys of replies of models begin with these
 _SECONDS_BETWEEN_USES = 60.0  # interval between two updates of the time of last use, so that reads rarely write
 
 _metadata = MetaData()
@@ -136,6 +138,19 @@ class Cache:
             connection.execute(delete(_entries).where(_entries.c.key.startswith(prefix, autoescape=True)))
         if not prefix:
             self._file().shrink()
+
+    def forget_files(self, hashes: Collection[str]) -> None:
+        """Delete what was derived from files with these hashes, and all replies of models, whose keys name no file."""
+        if not self.path.exists():
+            return
+        file = self._file()
+        with file.reading() as connection:
+            keys = connection.scalars(select(_entries.c.key)).all()
+        chosen = [key for key in keys if key.startswith(_REPLIES) or any(part in hashes for part in key.split("/"))]
+        for some in parts(chosen):
+            with file.writing() as connection:
+                connection.execute(delete(_entries).where(_entries.c.key.in_(some)))
+        file.wipe()
 
     def check(self) -> str:
         """Return a summary of the size. Raise StoreError if the file is damaged."""

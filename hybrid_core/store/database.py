@@ -76,6 +76,10 @@ class Database(Protocol):
         """Return the space of deleted rows to the disk. Do nothing while another process is writing."""
         ...
 
+    def wipe(self) -> None:
+        """Remove from the disk what deleted rows left there, as far as this process can."""
+        ...
+
     def check(self) -> None:
         """Raise StoreError if a quick check of the database finds damage."""
         ...

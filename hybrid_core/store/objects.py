@@ -100,6 +100,10 @@ class ObjectStore(Protocol):
         """Store a derived value for other machines. It may be deleted at any time."""
         ...
 
+    def drop_derived(self, hashes: Collection[str]) -> None:
+        """Delete all values that were derived from files with these hashes."""
+        ...
+
 
 class FolderStore:
     """Storage of original files in a folder of the home."""
@@ -146,6 +150,9 @@ class FolderStore:
 
     def keep_derived(self, kind: DerivedKind, key: str, value: bytes) -> None:
         """Do nothing: the value is in the cache of this home."""
+
+    def drop_derived(self, hashes: Collection[str]) -> None:
+        """Do nothing: the values are in the cache of this home."""
 
 
 _COPY_SECONDS = 600.0  # minimum time in seconds that a copy stays after its last use, even if the space is exceeded

@@ -162,6 +162,9 @@ class PostgresDatabase:
     def shrink(self) -> None:
         """Do nothing: the server reclaims space by itself."""
 
+    def wipe(self) -> None:
+        """Do nothing: only the server's own VACUUM removes rows from its files."""
+
     def check(self) -> None:
         """Check that the database answers. The server checks its data itself."""
         self.size_bytes()

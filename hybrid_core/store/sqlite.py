@@ -92,6 +92,17 @@ class SqliteFile:
             raw.execute("VACUUM")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def wipe(self) -> None:
+        """Write the log into the file and cut it off, since it holds the rows as they were before their deletion.
+
+        This waits for readers; while another process reads for long, its next call or the last process does it.
+        """
+        if self.read_only:
+            return
+        raised = (StoreError, sqlite3.OperationalError)
+        with contextlib.suppress(*raised), self._translated(), self.engine.connect() as connection:
+            connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def check(self) -> None:
         with self.reading() as connection:
             verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()

@@ -136,7 +136,8 @@ class _CheckedResults(SQLiteExecutionContext):
 
 
 def writable_engine(path: Path) -> Engine:
-    durable = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+    # secure_delete: a deleted row is overwritten, so that no word of a deleted document stays in a free page
+    durable = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
     return _engine(path, "mode=rwc", (*durable, f"mmap_size={_MAP_BYTES}"))
 
 

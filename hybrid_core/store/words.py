@@ -13,7 +13,7 @@ import re
 import threading
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -184,6 +184,18 @@ class Part(NamedTuple):
 
     segment: Segment
     contents: frozenset[str]
+
+
+def forget_words(home: Path, live: Collection[str]) -> None:
+    """Delete the files with words of contents that are not ``live``. Others are built again when they are needed."""
+    for path in (home / FOLDER).glob("*.words"):
+        try:
+            stale = not Segment.open(path).ids <= frozenset(live)
+        except (OSError, ValueError, KeyError, TypeError):
+            stale = True
+        if stale:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 class WordStore:

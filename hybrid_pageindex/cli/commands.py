@@ -24,6 +24,7 @@ from hybrid_pageindex.cli.indexing import (
     worker_command,
 )
 from hybrid_pageindex.cli.libraries import (
+    backup_command,
     bin_command,
     clear_command,
     doctor_command,
@@ -31,6 +32,7 @@ from hybrid_pageindex.cli.libraries import (
     jobs_command,
     libraries_command,
     migrate_command,
+    restore_command,
     usage_command,
 )
 from hybrid_pageindex.cli.search import ask_command, compare_command, grep_command, search_command
@@ -39,6 +41,7 @@ from hybrid_pageindex.engine.engine import Engine
 
 _COMMANDS = {
     "ask": ask_command,
+    "backup": backup_command,
     "bin": bin_command,
     "briefing": briefing_command,
     "chat": chat_command,
@@ -61,6 +64,7 @@ _COMMANDS = {
     "rebuild": rebuild_command,
     "recover": recover_command,
     "remove": remove_command,
+    "restore": restore_command,
     "search": search_command,
     "serve": serve_command,
     "token": token_command,

@@ -134,6 +134,42 @@ async def migrate_command(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
+async def backup_command(engine: Engine, options: argparse.Namespace) -> int:
+    report = await engine.admin.backup(Path(options.file))
+    if wants_json_output(options):
+        dump(asdict(report))
+    else:
+        console.print(
+            f"{escape(report.file)} holds {counted(report.documents, 'document')} of "
+            f"{counted(report.libraries, 'library', 'libraries')} and {counted(report.originals, 'original')}, "
+            f"{report.bytes / 1e6:.1f} MB"
+        )
+        show_missing_originals(report.missing)
+    return 1 if report.missing else 0
+
+
+async def restore_command(engine: Engine, options: argparse.Namespace) -> int:
+    report = await engine.admin.restore(Path(options.file), check=options.check)
+    if wants_json_output(options):
+        dump(asdict(report) | {"ok": report.ok})
+    else:
+        done = "The backup can be restored: it holds" if report.checked else "Restored:"
+        console.print(
+            f"{done} {counted(report.documents, 'document')} of "
+            f"{counted(report.libraries, 'library', 'libraries')}, {counted(report.originals, 'original')} and "
+            f"{counted(report.rows, 'row')}"
+        )
+        show_missing_originals(report.missing)
+        for name in report.differing:
+            console.print(escape(f"Differs from what was backed up: {name}"))
+    return 0 if report.ok else 1
+
+
+def show_missing_originals(names: Sequence[str]) -> None:
+    for name in names:
+        console.print(escape(f"The original {name} is missing"))
+
+
 async def doctor_command(engine: Engine, options: argparse.Namespace) -> int:
     with contents_progress() as on_progress:
         health = await engine.admin.doctor(deep=options.deep, mend=options.mend, on_progress=on_progress)

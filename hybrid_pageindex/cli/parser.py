@@ -404,6 +404,12 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     commands.add_parser("recover", parents=[common], help="rebuild a damaged or missing catalog from what can be read")
 
+    backup = commands.add_parser("backup", parents=[common], help="write the home to one file while it is in use")
+    backup.add_argument("file", metavar="FILE", help="the new file")
+    restore = commands.add_parser("restore", parents=[common], help="restore a backup into an empty home")
+    restore.add_argument("file", metavar="FILE", help="a file that 'backup' wrote")
+    restore.add_argument("--check", action="store_true", help="restore into a scratch home, compare, change nothing")
+
     if needs_plugins(typed, list(commands.choices)):
         for name, command in plugin_commands():
             other = commands.add_parser(name, help=command.help, description=command.help)

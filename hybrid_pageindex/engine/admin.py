@@ -17,6 +17,7 @@ from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.health import Health, health, missing
 from hybrid_pageindex.engine.health_checks import check_contents
 from hybrid_pageindex.engine.index.reindexing import RecoveryReport, recover
+from hybrid_pageindex.engine.libraries.backup import BackupReport, RestoreReport, back_up, restore
 from hybrid_pageindex.engine.libraries.migration import CatalogCopy, Migration, copied, migrate, upload_originals
 from hybrid_pageindex.engine.search.handles import Backend
 
@@ -119,6 +120,22 @@ class AdminEngine(SubEngine, subject="admin"):
         continued. Raise UsageError if the target is not empty, StoreError if the catalog is written meanwhile.
         """
         return await asyncio.to_thread(lambda: copied(self._context.catalog, to))
+
+    async def backup(self, file: Path) -> BackupReport:
+        """Write the catalog, the originals and the settings to a new file, as they are at one instant.
+
+        Searches and indexing go on. Raise UsageError if the file exists, StoreError if it cannot be written.
+        """
+        return await asyncio.to_thread(lambda: back_up(self._context.catalog, self._context.home, Path(file)))
+
+    async def restore(self, file: Path, *, check: bool = False) -> RestoreReport:
+        """Restore a backup into this home, which must hold no library. Running processes see the restored libraries.
+
+        With ``check``, restore it into a scratch home, compare rows and files with the backup, and delete that home.
+        Raise DocumentError if the file is no sound backup, UsageError if this home holds libraries.
+        """
+        context = self._context
+        return await asyncio.to_thread(lambda: restore(lambda: context.catalog, context.home, Path(file), check=check))
 
     async def upload_originals(self) -> int:
         """Copy the original files in this home to the bucket of ``objects_url``. Return the number of files in use.

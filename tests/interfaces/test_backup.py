@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from hybrid_pageindex import Engine, run
-from tests import pdfs, postgres, qdrant_real
+from tests import buckets, pdfs, postgres, qdrant_real
+from tests.conftest import Cli
 
 pytestmark = pytest.mark.slow
 PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
@@ -114,3 +119,101 @@ def qdrant() -> Iterator[str]:
     """The address of a node."""
     with qdrant_real.node() as url:
         yield url
+
+
+@contextmanager
+def place_of_data(kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Where homes keep their data. Yields what gives the next home a place of its own."""
+    if kind == "sqlite":
+        yield lambda: None
+        return
+    with postgres.server() as server, ExitStack() as stack:
+
+        def another() -> None:
+            monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", postgres.plain(postgres.new_database(server.url)))
+            for name, value in buckets.variables(stack.enter_context(buckets.bucket())).items():
+                monkeypatch.setenv(name, value)
+
+        another()
+        yield another
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql and a bucket"])
+def test_the_command_backs_up_a_home_in_use_and_restores_it(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    files = [pdfs.numbered(tmp_path / f"{word}.pdf", 3, word) for word in WORDS]
+    file, stop = tmp_path / "home.backup", threading.Event()
+    with place_of_data(kind, monkeypatch) as another_place:
+        with closing(Engine(tmp_path / "home")) as engine:
+            run(engine.index(files[0]))
+            run(engine.index(files[1].read_bytes(), name="curlew.pdf"))
+            engine.notes.add("default", "ann", "A title", "a note that stays", "", 0)
+            expected = results(engine)
+
+            def write_on() -> None:
+                while not stop.is_set():
+                    engine.notes.add("default", "ann", "Written meanwhile", "text", "", 0)
+
+            writer = threading.Thread(target=write_on)
+            writer.start()
+            try:
+                made = cli("backup", file, "--json")
+            finally:
+                stop.set()
+                writer.join()
+            assert made.returncode == 0, made.stderr
+            assert json.loads(made.stdout)["documents"] == 2 and file.stat().st_mode & 0o077 == 0
+            assert "exists already" in cli("backup", file).stderr
+            checked = cli("restore", file, "--check", "--json")
+            assert checked.returncode == 0 and json.loads(checked.stdout)["differing"] == [], checked.stderr
+            assert "already holds libraries" in cli("restore", file).stderr
+            assert results(engine) == expected, "a check changes nothing"
+        another_place()
+        empty = tmp_path / "restored"
+        with closing(Engine(empty)) as serving:  # open before, as a server's
+            assert run(serving.libraries.list()) == []
+            restored = cli("restore", file, "--json", home=empty)
+            assert restored.returncode == 0 and json.loads(restored.stdout)["ok"], restored.stderr
+            assert results(serving) == expected
+            assert run(serving.documents.original("curlew.pdf")).read_bytes() == files[1].read_bytes()
+            assert "a note that stays" in [note.text for note in serving.notes.all("default")]
+            assert run(serving.admin.doctor(deep=True)).ok
+            run(serving.index(files[2]))
+            assert results(serving)[2]
+
+
+@pytest.mark.parametrize("harm", ["cut", "an original", "a row", "another archive", "a newer one"])
+def test_a_damaged_backup_is_found_out(harm: str, tmp_path: Path, cli: Cli) -> None:
+    file, bad = tmp_path / "home.backup", tmp_path / "bad.backup"
+    with closing(Engine(tmp_path / "home")) as engine:
+        run(engine.index(b"# Heron\n\nA heron stands in the bay.\n", name="heron.md"))
+        run(engine.admin.backup(file))
+    if harm == "cut":
+        bad.write_bytes(file.read_bytes()[:-40])
+    else:
+        with zipfile.ZipFile(file) as sound, zipfile.ZipFile(bad, "w") as archive:
+            for name in sound.namelist():
+                content = sound.read(name)
+                if harm == "an original" and name.startswith("originals/"):
+                    content = content.replace(b"heron", b"crane")
+                elif harm == "a row" and name == "backup.json":
+                    manifest = json.loads(content)
+                    manifest["tables"]["documents"][1] = "0" * 64
+                    content = json.dumps(manifest).encode()
+                elif harm == "another archive" and name == "backup.json":
+                    continue
+                elif harm == "a newer one" and name == "catalog.sqlite":
+                    content = _newer(tmp_path / "newer.sqlite", content)
+                archive.writestr(name, content)
+    done = cli("restore", bad, "--check")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    said = {"cut": "not a backup", "another archive": "not a backup", "a newer one": "newer version"}
+    assert said.get(harm, "Differs from what was backed up") in done.stdout + done.stderr
+
+
+def _newer(place: Path, content: bytes) -> bytes:
+    place.write_bytes(content)
+    with closing(sqlite3.connect(place)) as catalog, catalog:
+        catalog.execute("UPDATE meta SET value = '9999' WHERE key = 'schema'")
+    return place.read_bytes()

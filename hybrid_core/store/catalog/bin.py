@@ -139,6 +139,12 @@ def entries_from(catalog: Catalog, library: str) -> list[str]:
         return [entry for entry, mark in _marks(connection).items() if mark["from"] == library]
 
 
+def origin_of(catalog: Catalog, entry: str) -> str:
+    """Return the id of the library that an entry's documents were removed from, "" for a library."""
+    with catalog.reading() as connection:
+        return _marks(connection).get(entry, {}).get("from", "")
+
+
 def _mark(connection: Connection, entry: str, origin: str) -> None:
     value = json.dumps({"at": now(), "from": origin})
     connection.execute(insert(schema.meta).values(key=BINNED + entry, value=value))

@@ -429,6 +429,10 @@ class Catalog:
         """Return the space of deleted rows to the disk. Do nothing while another process is writing."""
         self._database.shrink()
 
+    def wipe(self) -> None:
+        """Remove from the disk what deleted rows left there."""
+        self._database.wipe()
+
     def __str__(self) -> str:
         """Return the path of the file, or the address of the database without its password."""
         return str(self._database)

@@ -75,7 +75,9 @@ def _forget_names_of_usage(connection: Connection) -> None:
         connection.execute(insert(model_usage), [{**row, "library": "", "who": ""} for row in rows])
 
 
-def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str, int], None]) -> int:
+def copy_catalog(
+    source: Transactions, target: Transactions, done: Callable[[str, int], None], *, changing: bool = False
+) -> int:
     """Copy a catalog with its id and change log, so that existing search indexes fit the copy.
 
     Return the number of rows.
@@ -83,6 +85,7 @@ def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str
     ``done`` is called with each table and its number of rows. An interrupted copy continues after the last complete
     table; until the end no other process can open the target. Raise UsageError if the target contains other data. Raise
     StoreError if the copy differs at the end or the source was written meanwhile; repeat the call then.
+    With ``changing``, the source may be written; the copy is of the instant at which it began.
     """
     tables = [table for table in whole().sorted_tables if table is not meta]
     with source.reading() as read:
@@ -110,7 +113,7 @@ def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str
             rows += number
             done(table.name, number)
     with source.reading() as read:
-        for table in tables:
+        for table in tables if not changing else ():
             if _digest(read, table)[1] != hashes[table.name]:
                 advice = "Stop all processes that index there, and run the same command again. It copies only changes."
                 raise StoreError("The catalog changed while it was copied.", advice)
@@ -118,6 +121,15 @@ def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str
         write.execute(delete(meta))
         write.execute(insert(meta), [{"key": key, "value": value} for key, value in names.items()])
     return rows
+
+
+TableDigests = dict[str, tuple[int, str]]
+
+
+def table_digests(catalog: Transactions) -> TableDigests:
+    """Return the number of rows and a hash of the rows of every table but ``meta``."""
+    with catalog.reading() as read:
+        return {table.name: _digest(read, table) for table in whole().sorted_tables if table is not meta}
 
 
 def _claim(target: Transactions, catalog: str, tables: Sequence[Table]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    delete,
     insert,
     inspect,
     select,
@@ -38,6 +40,8 @@ from hybrid_core.store.tables import metadata, partial_index
 from hybrid_core.types.files import ContentVersion
 
 SCHEMA_VERSION = 30
+PROGRAM = "program"
+"""The key in ``meta`` of the oldest version of the program that surely reads the catalog."""
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 
@@ -294,18 +298,30 @@ def _prepare(connection: Connection, path: Path) -> None:
         whole().create_all(connection)
         connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
         connection.execute(insert(meta).values(key="catalog", value=uuid.uuid4().hex))
-    elif (version := _schema_version(connection, path)) < SCHEMA_VERSION:
-        upgrade(connection, path, version, SCHEMA_VERSION)
+        _note_program(connection)
+    elif (number := _schema_version(connection, path)) < SCHEMA_VERSION:
+        upgrade(connection, path, number, SCHEMA_VERSION)
         connection.execute(update(meta).where(meta.c.key == "schema").values(value=str(SCHEMA_VERSION)))
+        _note_program(connection)
+
+
+def _note_program(connection: Connection) -> None:
+    """Record the version of the program that a catalog of this schema needs, for older programs to name it."""
+    from importlib.metadata import PackageNotFoundError, version  # few starts need it
+
+    with suppress(PackageNotFoundError):
+        program = version("hybrid-pageindex")
+        connection.execute(delete(meta).where(meta.c.key == PROGRAM))
+        connection.execute(insert(meta).values(key=PROGRAM, value=program))
 
 
 def _schema_version(connection: Connection, path: Path) -> int:
-    version = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
-    if version > SCHEMA_VERSION:
+    number = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
+    if number > SCHEMA_VERSION:
+        program = connection.scalar(select(meta.c.value).where(meta.c.key == PROGRAM))
+        upgrade_to = f"Upgrade hybrid-pageindex to {program} or newer" if program else "Upgrade hybrid-pageindex"
         raise SchemaError(
-            f"{path}: a newer version wrote this catalog (schema {version}; this program knows {SCHEMA_VERSION}).",
-            Advice(
-                "Upgrade hybrid-pageindex, or use another home.", "Upgrade hybrid-pageindex, or use another --home."
-            ),
+            f"{path}: a newer version wrote this catalog (schema {number}; this program knows {SCHEMA_VERSION}).",
+            Advice(f"{upgrade_to}, or use another home.", f"{upgrade_to}, or use another --home."),
         )
-    return version
+    return number

@@ -193,6 +193,10 @@ class Snapshot(ContentSnapshot):
         query = select(contents.sha256).distinct()
         return frozenset(row.sha256 for row in self._where(query, contents.sha256, hashes))
 
+    def content_ids(self) -> frozenset[str]:
+        """Return the ids of all contents, including those of documents in the bin."""
+        return frozenset(self._connection.scalars(select(schema.contents.c.content_id)))
+
     def document_rows(self, library: str) -> list[DocumentRow]:
         """Return the documents of a library as rows of a list, ordered by path, including failed ones."""
         return rows.document_rows(self._connection, library)

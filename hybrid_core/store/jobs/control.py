@@ -113,13 +113,18 @@ class JobControl:
             log(connection, happened)
         return revived
 
-    def forget(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> int:
+    def forget(
+        self, ids: Sequence[int] | None = None, *, library: str | None = None, subjects: Sequence[str] | None = None
+    ) -> int:
         """Delete ended jobs with their events. Return their number. Waiting and running jobs stay."""
         with self._store.writing() as connection:
             query = select(jobs.c.id).where(IS_ENDED)
             if library is not None:
                 query = query.where(jobs.c.library == library)
-            found_ids = [row.id for row in _select_rows(connection, query, ids)]
+            queries = [query]
+            if subjects is not None:
+                queries = [query.where(jobs.c.subject.in_(batch)) for batch in parts(subjects)]
+            found_ids = [row.id for each in queries for row in _select_rows(connection, each, ids)]
             delete_jobs(connection, found_ids)
             if found_ids:
                 take(connection, FORGOTTEN, len(found_ids))

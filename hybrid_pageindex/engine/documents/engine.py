@@ -128,7 +128,12 @@ class DocumentsEngine(SubEngine, subject="documents"):
         self._context.parts.pages.forget()
         return await asyncio.to_thread(
             lambda: remove(
-                self._context.catalog, self._context.parts.cache, name, several(documents), for_good=for_good
+                self._context.catalog,
+                self._context.parts.cache,
+                self._context.home,
+                name,
+                several(documents),
+                for_good=for_good,
             )
         )
 

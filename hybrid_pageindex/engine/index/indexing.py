@@ -199,7 +199,7 @@ def index_paths(
     report = index(run, taken, last)
     if report.files:
         mark_used(home, library_id)
-    empty_bin(catalog, parts.indexes, home, expired=True)
+    empty_bin(catalog, parts.cache, parts.indexes, home, expired=True)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
     if settings.outline == "refined" and report.files and (lacks := missing()):
         unmet += (lacks,)

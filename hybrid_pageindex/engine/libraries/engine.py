@@ -152,16 +152,18 @@ class BinEngine(SubEngine, subject="bin"):
 
         Raise NotFoundError for an unknown entry.
         """
-        return await asyncio.to_thread(
-            lambda: empty_bin(self._context.catalog, self._context.parts.indexes, self._context.home, entry)
-        )
+        return await asyncio.to_thread(lambda: self._empty(entry))
 
     async def expire(self) -> int:
         """Delete entries of the bin after 30 days. Return the number of deleted entries, 0 in a read-only home."""
         if self._context.catalog.read_only:
             return 0
-        return await asyncio.to_thread(
-            lambda: empty_bin(self._context.catalog, self._context.parts.indexes, self._context.home, expired=True)
+        return await asyncio.to_thread(lambda: self._empty(expired=True))
+
+    def _empty(self, entry: str | None = None, *, expired: bool = False) -> int:
+        context = self._context
+        return empty_bin(
+            context.catalog, context.parts.cache, context.parts.indexes, context.home, entry, expired=expired
         )
 
     async def list(self) -> list[BinEntry]:

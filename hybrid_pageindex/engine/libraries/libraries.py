@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from sqlalchemy import text
 
-from hybrid_core.errors import PageIndexError, StoreError
+from hybrid_core.errors import PageIndexError, StoreError, UnreachableError
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
@@ -192,7 +192,9 @@ class Removal:
     entry: str
 
 
-def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *, for_good: bool = False) -> Removal:
+def remove(
+    catalog: Catalog, cache: Cache, home: Path, library: str, names: Sequence[str], *, for_good: bool = False
+) -> Removal:
     """Remove documents, and the members of removed archives and mails, and return them.
 
     They go to the bin, unless ``for_good`` deletes them. Updates and watching then skip their files. Cached refusals of
@@ -203,6 +205,7 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *
     from hybrid_core.store.jobs.control import JobControl
     from indexers.enrich.pages import forget_refusals
 
+    jobs = JobControl(catalog)
     with catalog.snapshot() as snapshot:
         documents = library_documents(snapshot, library)
         library_id = snapshot.library(library).id
@@ -210,14 +213,17 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *
     removed = dict.fromkeys(catalog.with_members(named))
     by_id = {document.doc_id: document for document in documents}
     paths = [by_id[doc_id].path for doc_id in removed if doc_id in by_id]
-    JobControl(catalog).revoke(library=library_id, subjects=paths, cause=Note("job.document-removed"))
+    jobs.revoke(library=library_id, subjects=paths, cause=Note("job.document-removed"))
     entry = ""
     if for_good:
         catalog.remove(list(removed))
+        jobs.forget(library=library_id, subjects=paths)
     elif removed:
         entry = put_documents(catalog, library_id, list(removed))
     exclude(catalog, library_id, [document.path for document in documents if document.doc_id in named])
     forget_refusals(cache)
+    if for_good:
+        _erase(catalog, cache, home, {by_id[doc_id].sha256 for doc_id in removed if doc_id in by_id})
     return Removal(tuple(by_id[doc_id] for doc_id in removed if doc_id in by_id), entry)
 
 
@@ -236,7 +242,7 @@ def bin_library(catalog: Catalog, name: str) -> Library:
 
 
 def empty_bin(
-    catalog: Catalog, indexes: Indexes, home: Path, entry: str | None = None, *, expired: bool = False
+    catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, entry: str | None = None, *, expired: bool = False
 ) -> int:
     """Delete one entry of the bin, all entries, or the ``expired`` ones for good. Return the number of deleted entries.
 
@@ -252,13 +258,15 @@ def empty_bin(
             if expired:
                 return 0  # the next call deletes them
             raise
+    hashes = set[str]()
     for each in doomed:
-        _remove_library(catalog, each)
+        hashes |= _remove_library(catalog, each)
         indexes.forget(each)
         forget_use(home, each)
     if doomed:
         catalog.sweep_originals()
         catalog.shrink()
+        _erase(catalog, cache, home, hashes)
     return len(doomed)
 
 
@@ -279,14 +287,18 @@ def clear(
     with catalog.writing():
         pass  # raises an error in a read-only home before anything is deleted
     indexes.check()  # check first: without a server that answers, its vectors would stay
+    hashes = set[str]()
     for library_row in cleared:
         if library is not None:
             for entry in entries_from(catalog, library_row.id):
-                _remove_library(catalog, entry)
-            _remove_library(catalog, library_row.id)
+                hashes |= _remove_library(catalog, entry)
+            hashes |= _remove_library(catalog, library_row.id)
+        else:
+            hashes |= _hashes(catalog, library_row.id)
         indexes.forget(library_row.id)
         forget_use(home, library_row.id)
     for entry in binned:
+        hashes |= _hashes(catalog, entry)
         indexes.forget(entry)
     if library is None:
         catalog.clear(session)
@@ -295,13 +307,42 @@ def clear(
     if library is None:
         forget_files(home)
     catalog.shrink()
+    _erase(catalog, cache, home, hashes)
     return [library_row.name for library_row in cleared]
 
 
-def _remove_library(catalog: Catalog, library: str) -> None:
+def _remove_library(catalog: Catalog, library: str) -> set[str]:
+    """Delete a library and its jobs. Return the hashes of its files."""
+    from hybrid_core.store.catalog.bin import origin_of
     from hybrid_core.store.jobs.control import JobControl
 
-    jobs = JobControl(catalog)
+    jobs, hashes = JobControl(catalog), _hashes(catalog, library)
     jobs.revoke(library=library, cause=Note("job.library-cleared"))
+    if origin := origin_of(catalog, library):  # documents in the bin: their jobs belong to the library they were in
+        with catalog.snapshot() as snapshot:
+            jobs.forget(library=origin, subjects=[*snapshot.paths(library).values()])
     catalog.remove_library(library)
     jobs.erase(library)
+    return hashes
+
+
+def _hashes(catalog: Catalog, library: str) -> set[str]:
+    with catalog.snapshot() as snapshot:
+        return {document.sha256 for document in snapshot.documents(library)}
+
+
+def _erase(catalog: Catalog, cache: Cache, home: Path, hashes: Collection[str]) -> None:
+    """Delete what was derived from files that were deleted for good, and what their rows left on the disk.
+
+    ``hashes`` are those of the deleted documents. What another document still uses stays.
+    """
+    from hybrid_core.store.words import forget_words
+
+    with catalog.snapshot() as snapshot:
+        gone = set(hashes) - snapshot.stored_hashes(hashes)
+        contents = snapshot.content_ids()
+    forget_words(home, contents)
+    cache.forget_files(gone)
+    with suppress(UnreachableError):
+        catalog.objects.drop_derived(gone)
+    catalog.wipe()

@@ -215,8 +215,9 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     Catalog(path).close()
     with sqlite3.connect(path) as direct:
         direct.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+        direct.execute("UPDATE meta SET value = '99.1' WHERE key = 'program'")
     before = path.read_bytes()
-    with pytest.raises(SchemaError, match=r"newer version wrote this catalog \(schema 99.*Upgrade"):
+    with pytest.raises(SchemaError, match=r"\(schema 99.*Upgrade hybrid-pageindex to 99.1"):
         Catalog(path)
     assert path.read_bytes() == before
 
