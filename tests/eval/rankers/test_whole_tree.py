@@ -44,7 +44,7 @@ def test_all_of_a_document_is_shown_and_named_sections_become_pages(library: Eng
     expected = [*range(third.start_page, third.end_page + 1), *range(first.start_page, first.end_page + 1)]
     assert [page.page for page in found.pages] == list(dict.fromkeys(expected))
     assert found.pages[0].section == "0003" and found.pages[0].node == (third.start_page, third.end_page)
-    assert found.notes == ("named 1 sections that do not exist: D1.9999",)
+    assert found.notes == ("The model named 1 sections that do not exist: D1.9999",)
     assert found.tokens > len(prompt) // 4
 
 

@@ -170,7 +170,7 @@ def test_a_judge_that_fails_has_not_judged(
     assert filled and filled.judgement and (filled.judgement.verdict, filled.judgement.usage.calls) == ("right", 3)
     assert again.questions[1:] == run.questions[1:] and again.head.measures["all"]["answers-judged"] == 1
     assert main(["rejudge", str(run.folder), "--judge-model", "another"]) == 2
-    assert "Use --all" in capsys.readouterr().err
+    assert "Add --all" in capsys.readouterr().err
     assert main(["rejudge", str(run.folder), "--judge-model", "another", "--all"]) == 0
     assert "another" in read_run(run.folder).head.judge["model"]
 

@@ -134,7 +134,7 @@ def test_other_options_are_not_mixed_into_a_run(tmp_path: Path) -> None:
     docs, questions = own_set(tmp_path)
     out = tmp_path / "runs" / "one"
     first = measure(plan(out, docs, questions, ranker="page-bm25"), QUIET)
-    with pytest.raises(UsageError, match=r"other options: depth was 20, not 5; seed was 0, not 3"):
+    with pytest.raises(UsageError, match=r"different options \(depth was 20, not 5; seed was 0, not 3\)"):
         measure(plan(out, docs, questions, ranker="page-bm25", depth=5, seed=3), QUIET)
     assert measure(plan(out, docs, questions, ranker="page-bm25"), QUIET) == first
     head = json.loads((out / RUN_FILE).read_text(encoding="utf-8")) | {"finished": ""}

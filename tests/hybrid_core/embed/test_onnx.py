@@ -118,7 +118,7 @@ def test_networks_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "onnx" / "model_qint8.onnx").touch()
     assert network_file(tmp_path) == tmp_path / "onnx" / "model_qint8.onnx"
     (tmp_path / "onnx" / "model_O4.onnx").touch()
-    with pytest.raises(ModelError, match=r"several networks: onnx/model_O4.onnx, onnx/model_qint8.onnx"):
+    with pytest.raises(ModelError, match=r"several ONNX files: onnx/model_O4.onnx, onnx/model_qint8.onnx"):
         network_file(tmp_path)
     (tmp_path / "model.onnx").touch()
     assert network_file(tmp_path) == tmp_path / "model.onnx"

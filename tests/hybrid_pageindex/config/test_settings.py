@@ -133,7 +133,7 @@ def test_numbers_that_rank_can_be_set_in_the_file_and_by_variables(tmp_path: Pat
     assert (asked.scoring, asked.mmr) == (settings.scoring, 0.5)
     for name, value in (("SCORING__PAGES__HEADINGS", "0.3"), ("SCORING", '{"pages.headings": 0.3}')):
         assert load_settings(tmp_path, {f"PAGEINDEX_{name}": value}).scoring.pages.headings == 0.3
-    with pytest.raises(UsageError, match=r"no 'pages\.neighbors'"):
+    with pytest.raises(UsageError, match=r"'pages\.neighbors' is not a ranking parameter"):
         load_settings(tmp_path, {"PAGEINDEX_SCORING__PAGES__NEIGHBORS": "0.3"})
     with pytest.raises(UsageError, match="not valid JSON"):
         load_settings(tmp_path, {"PAGEINDEX_SCORING": "{"})

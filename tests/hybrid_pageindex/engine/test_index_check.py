@@ -167,7 +167,7 @@ def test_both_are_read_in_the_order_of_ids(held: list[str], expected: list[tuple
 
 
 def test_ids_in_no_order_are_no_answer() -> None:
-    with pytest.raises(StoreError, match="order of their ids"):
+    with pytest.raises(StoreError, match="in the wrong order"):
         list(differences([*ids(TWO, 1), *ids(ONE, 1)], []))
 
 
