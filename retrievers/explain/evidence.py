@@ -135,12 +135,10 @@ def _limited(
 ) -> list[bool]:
     """Return for each page whether the covered terms limit its probability.
 
-    They do if the question names a document, which may lack the answer, or a name that the page's document lacks, or if
-    it has at most two terms: a page without one of them lacks half of the question. Pages of a comparison
-    match names together.
+    They do if its document does not match the names in the question, or if the question has at most two terms: a page
+    without one of them lacks half of the question. Pages of a comparison match names together.
     """
-    short = sum(not is_frame(term) for term in dict.fromkeys(question.terms)) <= _SHORT
-    if short or max(routing.scores.values(), default=0.0) >= _SURE:
+    if sum(not is_frame(term) for term in dict.fromkeys(question.terms)) <= _SHORT:
         return [True] * len(visits)
     of_visits = [pages[visit.doc] for visit in visits]
     if need.compares:
@@ -313,7 +311,7 @@ def _log_odds(share: float) -> float:
 def probability(weights: Mapping[str, float], signals: Mapping[str, float], limited: bool = False) -> float:
     """Return the probability from the signals by a logistic function: 0 to 1.
 
-    If it is ``limited``, it is at most 1.6 · ``covered``. The limit is for questions that name a document and for very
+    If it is ``limited``, it is at most 1.6 · ``covered``. The limit is for questions to the wrong document and for very
     short ones, because no training set contains them. Return 0 without signals.
     """
     if not signals:
