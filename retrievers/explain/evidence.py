@@ -33,8 +33,6 @@ JUDGED = 5  # pages that are judged, however many are shown
 _K1 = 0.5  # one mention on a page of average length counts 1 / (1 + 0.5)
 _BESIDE = 0.4  # value of a term that only the page before or after contains
 _ELSEWHERE = 0.4  # factor on a page whose document is not the one that the question names
-_SHORT = 2  # maximum terms of a question that a page without one of them does not answer
-_SAME = 0.9  # minimum factor of a document that is one of those named
 _SURE = 0.4  # minimum routing score of a named document
 _COMMON, _FEW = 0.5, 6  # a term on more than this share of the pages is common; added to the number of pages
 _TOGETHER = 3  # common words that together are a sufficient subject
@@ -103,10 +101,8 @@ def judged(
     term_weights: Mapping[str, float],
     question: Question,
     routing: CardScores,
-) -> tuple[Evidence, list[bool]]:
-    """Return the evidence in the visited pages, each judged with the expert terms for its document, and for which
-    pages the covered terms limit the probability.
-    """
+) -> Evidence:
+    """Return the evidence in the visited pages, each judged with the expert terms for its document."""
     need = information_need(question, routing)
 
     def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> Evidence:
@@ -123,31 +119,7 @@ def judged(
     verdicts = [coverage(best, terms) for best, terms in groups if terms or len(groups) == 1]
     if len(groups) != 1:
         verdicts.append(coverage(visits, {}))
-    return max(verdicts, key=lambda evidence: evidence.score), _limited(visits, pages, need, question, routing)
-
-
-def _limited(
-    visits: Sequence[PageVisit],
-    pages: Sequence[DocumentScores],
-    need: InformationNeed,
-    question: Question,
-    routing: CardScores,
-) -> list[bool]:
-    """Return for each page whether the covered terms limit its probability.
-
-    They do if its document does not match the names in the question, or if the question has at most two terms: a page
-    without one of them lacks half of the question. Pages of a comparison match names together.
-    """
-    if sum(not is_frame(term) for term in dict.fromkeys(question.terms)) <= _SHORT:
-        return [True] * len(visits)
-    of_visits = [pages[visit.doc] for visit in visits]
-    if need.compares:
-        contents = list({scores.content.content_id: scores.content for scores in of_visits}.values())
-        return [any(_holding(name, contents) == 0 for name in need.names)] * len(visits)
-    return [
-        _fit(routing, scores.candidate.document.doc_id) < _SAME or _says(scores.content, need.names) < 1.0
-        for scores in of_visits
-    ]
+    return max(verdicts, key=lambda evidence: evidence.score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,15 +228,11 @@ SIGNALS: Mapping[str, str] = {
     "pairs": "share of the question's neighbouring terms that are neighbours there",
     "named": "how surely the question names the first page's document",
     "cover_five": "the best cover of the first five pages",
-    "share": "log odds of the first page's share of the ranking model's softmax over all candidates",
-    "share_five": "the same of the first five pages together",
-    "agreed": "share of the five best pages by BM25 that are among the first five",
 }
 """The signals from which the evidence is computed."""
 _OF_FIRST = ("cover", "window", "written", "pairs", "named")
 _BEST_RESULTS = 5
 _MOST_OF_COVERED = 1.6
-_LEAST_SHARE, _MOST_SHARE = 1e-4, 0.999
 _MOST_SCORE, _MOST_LEAD, _MOST_LEAD_FIVE = 1.1, 0.3, 0.6
 """Scores above these limits carry no further information. Half of all first pages have 1, and a quotation alone
 adds 2.
@@ -286,10 +254,6 @@ def signals(
     own = [0.0 if row is None else float(scores[row]) for row in rows]
     first = rows[0]
     covers = table.column("cover")
-    softmax = np.exp((scores - scores.max(initial=0.0)) / model.scale)
-    softmax /= max(float(softmax.sum()), _LEAST_SHARE)
-    shares = [0.0 if row is None else float(softmax[row]) for row in rows]
-    by_words = np.argsort(-table.column("bm25"), kind="stable")[:_BEST_RESULTS].tolist()
     return {
         "covered": covered,
         "score": min(_MOST_SCORE, own[0]),
@@ -297,25 +261,16 @@ def signals(
         "lead_five": min(_MOST_LEAD_FIVE, own[0] - (own[4] if len(own) == _BEST_RESULTS else 0.0)),
         **{name: 0.0 if first is None else float(table.column(name)[first]) for name in _OF_FIRST},
         "cover_five": max((float(covers[row]) for row in rows if row is not None), default=0.0),
-        "share": _log_odds(shares[0]),
-        "share_five": _log_odds(math.fsum(shares)),
-        "agreed": len(set(by_words).intersection(rows)) / _BEST_RESULTS,
     }
 
 
-def _log_odds(share: float) -> float:
-    bounded = min(max(share, _LEAST_SHARE), _MOST_SHARE)
-    return math.log(bounded / (1 - bounded))
+def probability(weights: Mapping[str, float], signals: Mapping[str, float]) -> float:
+    """Return the probability from the signals by a logistic function: 0 to 1, and at most 1.6 · ``covered``.
 
-
-def probability(weights: Mapping[str, float], signals: Mapping[str, float], limited: bool = False) -> float:
-    """Return the probability from the signals by a logistic function: 0 to 1.
-
-    If it is ``limited``, it is at most 1.6 · ``covered``. The limit is for questions to the wrong document and for very
-    short ones, because no training set contains them. Return 0 without signals.
+    ``covered`` is lower for other documents than the named one, and if a document lacks a name. The limit is needed
+    because no training set contains questions to the wrong document. Return 0 without signals.
     """
     if not signals:
         return 0.0
     total = weights.get("base", 0.0) + math.fsum(weights.get(name, 0.0) * value for name, value in signals.items())
-    likely = float(1 / (1 + np.exp(-np.clip(total, -50, 50))))
-    return min(likely, _MOST_OF_COVERED * signals["covered"]) if limited else likely
+    return min(float(1 / (1 + np.exp(-np.clip(total, -50, 50)))), _MOST_OF_COVERED * signals["covered"])

@@ -130,13 +130,13 @@ def evidence_stage(
 ) -> Outcome:
     """Estimate the probabilities that one of the best pages answers the question, and that the first page does."""
     weights = resources.ranking.evidence
-    coverage, limited = judged(
+    coverage = judged(
         ranking.visits[:JUDGED], ranking.pages, ranking.expansions, ranking.term_weights, query.question,
         candidates.routing,
     )  # fmt: skip
     values = signals(ranking.visits, ranking.table, resources.ranking, coverage.score)
-    evidence = by_probability(probability(weights.get("five", {}), values, all(limited)))
-    first = probability(weights.get("first", {}), values, all(limited[:1]))
+    evidence = by_probability(probability(weights.get("five", {}), values))
+    first = probability(weights.get("first", {}), values)
     if coverage.level == "unclear":
         evidence = coverage
     if ranking.settled:

@@ -87,9 +87,9 @@ def test_a_place_of_no_document_in_particular_is_not_missed(shelf: Engine) -> No
 
 @pytest.mark.parametrize("question", ["zyxomma in table 9", "Quixotry, appendix Q?", "page 77: vexillum"])
 def test_a_missing_place_and_no_matching_word_give_no_results(shelf: Engine, question: str) -> None:
-    answer = ask(shelf, question, documents=["towage.md"])
-    assert answer.results == () and answer.evidence.level in ("none", "unclear")
-    assert any("towage.md has no place" in note for note in answer.notes)
+    found = ask(shelf, question, documents=["towage.md"])
+    assert found.results == () and found.evidence.level in ("none", "unclear")
+    assert any("towage.md has no place" in note for note in found.notes)
 
 
 def test_documents_are_listed_each_once(shelf: Engine) -> None:
