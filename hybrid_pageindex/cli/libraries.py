@@ -102,7 +102,7 @@ async def bin_command(engine: Engine, options: argparse.Namespace) -> int:
             )
         number = await engine.bin.empty(options.entry)
         dump({"deleted": number}) if wants_json_output(options) else console.print(
-            f"{number} entries of the bin were deleted for good"
+            f"{counted(number, 'entry', 'entries')} of the bin {'was' if number == 1 else 'were'} deleted for good"
         )
     else:
         entries = await engine.bin.list()

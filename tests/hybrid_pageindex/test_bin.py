@@ -240,7 +240,7 @@ def test_the_command_line_says_how_to_undo(cli: Cli, tmp_path: Path) -> None:
     unsure = cli("bin", "empty")
     assert unsure.returncode == 2 and "--yes" in unsure.stderr
     assert json.loads(cli("bin", "--json").stdout)["entries"][0]["kind"] == "library"
-    assert "1 deleted for good" in cli("bin", "empty", "--yes").stdout
+    assert "1 entry of the bin was deleted for good" in cli("bin", "empty", "--yes").stdout
     assert cli("bin", "restore", "default").returncode == 1
     cli("index", tmp_path / "a.pdf")
     gone = cli("remove", "a.pdf", "--for-good")

@@ -204,7 +204,7 @@ def test_what_is_no_data_gives_a_reason(tmp_path: Path) -> None:
             read(tmp_path / name)
         assert "Error" not in str(caught.value)
     (tmp_path / "b.json").write_text("kelp and gull\n")
-    with pytest.raises(DocumentError, match="not JSON"):
+    with pytest.raises(DocumentError, match="not valid JSON"):
         read(tmp_path / "b.json")
     with (tmp_path / "c.json").open("wb") as file:
         file.truncate(2**30)

@@ -113,7 +113,7 @@ def test_damaged_older_files_say_what_to_do(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / name).write_bytes(ole(stream))
-    with pytest.raises(DocumentError, match=r"damaged: .* Save it as (DOCX|PPTX)"):
+    with pytest.raises(DocumentError, match=r"damaged: .* save it as (DOCX|PPTX)"):
         read(tmp_path / name)
 
 

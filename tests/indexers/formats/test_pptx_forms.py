@@ -149,7 +149,7 @@ def test_circled_numbers_hidden_slides_and_words_of_the_layout(tmp_path: Path) -
     info, pages = read(changed(deck(tmp_path / "a.pptx", circled, hidden), add_words))
     assert pages[0].text == "① alpha\n② beta\n\n[layout] Confidential"
     assert pages[1].text == "hidden words"
-    assert "1 of its 2 slides are hidden; they were read, too" in info.warnings
+    assert "1 of its 2 slides is hidden, but was read" in info.warnings
 
 
 _CHARTS = "http://schemas.microsoft.com/office/drawing/2014/chartex"

@@ -111,7 +111,7 @@ def test_merged_blocks_dates_since_1904_and_what_is_hidden(tmp_path: Path) -> No
     path = workbook(tmp_path / "a.xlsb", rows, ("yyyy-mm-dd",), columns, merged, since_1904=True)
     assert "| Alpha | 2024-02-15 |\n| Alpha | 2024-02-16 |" in text_of(path)
     notes = " ".join(read(path)[0].warnings)
-    assert "1 rows are hidden" in notes and "1 columns are hidden" in notes
+    assert "1 row is hidden" in notes and "1 column is hidden" in notes
 
 
 @pytest.mark.parametrize("damage", [b"\x06\x80\x80\x80\x80", record(5, b"\0" * 9), b"\x06\x04\0\0"])

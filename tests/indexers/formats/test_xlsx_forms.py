@@ -112,7 +112,7 @@ def test_odd_names_of_parts_and_cells(tmp_path: Path, parts: dict[str, str | Non
 
 def test_hidden_columns_are_counted_where_they_hold_anything(tmp_path: Path) -> None:
     hidden = '<cols><col min="2" max="2" hidden="1"/><col min="3" max="16384" hidden="1"/></cols>'
-    note = "sheet 'S': 1 columns are hidden; they were read, too"
+    note = "sheet 'S': 1 column is hidden, but was read"
     assert note in read(workbook(tmp_path / "a.xlsx", _TWO, before=hidden))[0].warnings
     book = xlwt.Workbook()
     sheet = book.add_sheet("S")
