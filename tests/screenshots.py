@@ -1,4 +1,4 @@
-"""Pictures of the web page for the documentation: ``python -m tests.screenshots [FOLDER]`` writes twelve states at two
+"""Pictures of the web page for the documentation: ``python -m tests.screenshots [FOLDER]`` writes every view at two
 widths, by default into docs/images. All documents in them are invented.
 """
 
@@ -52,21 +52,41 @@ class State:
 
 
 def _states(doc: str, talk: str) -> tuple[State, ...]:
-    page = f"doc/annual-reports/{doc}/page/18"
+    """Return the states of every view. Those of everyday use are pictured in dark colours, too."""
+    page = f"doc/annual-reports/{doc}/page/18?hl=Purchases%20of%20property"
+    search = "search?in=annual-reports&q=" + quote(QUESTION)
+    shaded = f"map/annual-reports/{doc}?q=" + quote(QUESTION)
     return (
-        State("home", "", ".library-card"),
-        State("home-dark", "", ".library-card", "dark"),
-        State("library", "library/harbour", "[href*='#/doc/']"),
+        *_both("home", "", ".library-card"),
+        *_both("library", "library/harbour", "[href*='#/doc/']"),
         State("gallery", "library/harbour?view=gallery", ".cover-card img"),
+        State("folders", "library/harbour?view=folders", "[role=treeitem], [href*='#/doc/']"),
         State("document", f"library/annual-reports?doc={doc}", "[href*='#/doc/']"),
-        State("search", "search?in=annual-reports&q=" + quote(QUESTION), "[href*='#/doc/']"),
-        State("conversation", f"conversation/{talk}", ".answer", then=_open_citation),
-        State("page", page + "?hl=Purchases%20of%20property", ".sheet[data-ready]", then=_settle),
-        State("page-dark", page + "?hl=Purchases%20of%20property", ".sheet[data-ready]", "dark", then=_settle),
+        *_both("search", search, "[href*='#/doc/']"),
+        *_both("conversation", f"conversation/{talk}", ".answer", _open_citation),
+        *_both("page", page, ".sheet[data-ready]", _settle),
+        State("contents", page, ".sheet[data-ready]", then=_open_contents),
+        *_both("map", shaded, ".map-best a", _settle),
+        State("count", "count?library=annual-reports&q=inventory", "mark, [href*='#/doc/']"),
+        State("compare", f"compare?library=annual-reports&left={doc}&right={doc}", ".compare [role=status]"),
+        State("conversations", "conversations", "[href*='#/conversation/']"),
+        State("notes", "notes", ".note"),
         State("settings", "settings/models", ".field"),
+        State("bin", "settings/bin", ".bin li, main li"),
         State("packs", "settings/packs", ".field, .card input", then=_ask_packs),
         State("jobs", "jobs", "main li"),
     )
+
+
+def _both(name: str, place: str, ready: str, then: Callable[[Any], None] = lambda page: None) -> tuple[State, State]:
+    return State(name, place, ready, then=then), State(f"{name}-dark", place, ready, "dark", then)
+
+
+def _open_contents(page: Any) -> None:
+    page.get_by_role("button", name="Contents").click()
+    page.get_by_label("Show of this document").select_option("Tables and figures")
+    page.locator(".exhibits li").first.wait_for()
+    _settle(page)
 
 
 def _open_citation(page: Any) -> None:
@@ -100,6 +120,12 @@ def _fill(served: Serving, folder: Path) -> tuple[str, str]:
         [doc] = client.get("/libraries/annual-reports/documents").json()["documents"]
         talk = client.post("/conversations", json={"libraries": ["annual-reports"]}).json()["id"]
         client.post(f"/conversations/{talk}/messages", json={"question": QUESTION}).raise_for_status()
+        for title, page in (("Capital expenditure", 18), ("Employees", 5)):
+            note = {"title": title, "text": REPLY.replace(" [[source:2]]", ""), "document": doc["doc_id"], "page": page}
+            client.post("/libraries/annual-reports/notes", json=note).raise_for_status()
+        rows = client.get("/libraries/harbour/documents").json()["documents"]
+        [removed] = [one["doc_id"] for one in rows if one["name"] == "safety.md"]
+        client.delete(f"/libraries/harbour/documents/{removed}").raise_for_status()
         return doc["doc_id"], talk
 
 
