@@ -1,5 +1,5 @@
-"""Pictures of the web page for the documentation: ``python -m tests.screenshots [FOLDER]`` writes twelve states at two
-widths, by default into docs/images. All documents in them are invented.
+"""Pictures of the web page for the documentation: ``python -m tests.screenshots [FOLDER [STATE …]]`` writes every view,
+or the named ones, at two widths, by default into docs/images. All documents in them are invented.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ WIDTHS = {"wide": {"width": 1280, "height": 800}, "narrow": {"width": 360, "heig
 QUESTION = "What was the capital expenditure in fiscal 2025?"
 REPLY = (
     "Capital expenditure in fiscal 2025 was **$58.7 million**, compared with $46.3 million in fiscal 2024 "
-    "[[source:2]]. The statement of cash flows has it as purchases of property, plant and equipment [[source:1]]."
+    "[[source:1]]. The statement of cash flows has it as purchases of property, plant and equipment [[source:2]]."
 )
 TEXTS = {
     "survey/harbour-survey-2024.md": "# Harbour survey 2024\n\n## Quays\n\nIt stands on 312 oak piles. {}\n\n"
@@ -52,26 +52,47 @@ class State:
 
 
 def _states(doc: str, talk: str) -> tuple[State, ...]:
-    page = f"doc/annual-reports/{doc}/page/18"
+    """Return the states of every view. Those of everyday use are pictured in dark colours, too."""
+    page = f"doc/annual-reports/{doc}/page/18?hl=Purchases%20of%20property"
+    search = "search?in=annual-reports&q=" + quote(QUESTION)
+    shaded = f"map/annual-reports/{doc}?q=" + quote(QUESTION)
     return (
-        State("home", "", ".library-card"),
-        State("home-dark", "", ".library-card", "dark"),
-        State("library", "library/harbour", "[href*='#/doc/']"),
+        *_both("home", "", ".library-card"),
+        *_both("library", "library/harbour", "[href*='#/doc/']"),
         State("gallery", "library/harbour?view=gallery", ".cover-card img"),
+        State("folders", "library/harbour?view=folders", "[role=treeitem], [href*='#/doc/']"),
         State("document", f"library/annual-reports?doc={doc}", "[href*='#/doc/']"),
-        State("search", "search?in=annual-reports&q=" + quote(QUESTION), "[href*='#/doc/']"),
-        State("conversation", f"conversation/{talk}", ".answer", then=_open_citation),
-        State("page", page + "?hl=Purchases%20of%20property", ".sheet[data-ready]", then=_settle),
-        State("page-dark", page + "?hl=Purchases%20of%20property", ".sheet[data-ready]", "dark", then=_settle),
+        *_both("search", search, "[href*='#/doc/']"),
+        *_both("conversation", f"conversation/{talk}", ".answer", _open_citation),
+        *_both("page", page, ".sheet[data-ready]", _settle),
+        State("contents", page, ".sheet[data-ready]", then=_open_contents),
+        *_both("map", shaded, ".map-best a", _settle),
+        State("count", "count?library=annual-reports&q=capital", ".count-list li"),
+        State("compare", f"compare?library=annual-reports&left={doc}&right={doc}", ".compare [role=status]"),
+        State("conversations", "conversations", "[href*='#/conversation/']"),
+        State("notes", "notes", ".note"),
         State("settings", "settings/models", ".field"),
+        State("bin", "settings/bin", "main li"),
         State("packs", "settings/packs", ".field, .card input", then=_ask_packs),
         State("jobs", "jobs", "main li"),
     )
 
 
+def _both(name: str, place: str, ready: str, then: Callable[[Any], None] = lambda page: None) -> tuple[State, State]:
+    return State(name, place, ready, then=then), State(f"{name}-dark", place, ready, "dark", then)
+
+
+def _open_contents(page: Any) -> None:
+    page.get_by_role("button", name="Contents").click()
+    page.get_by_label("Show of this document").select_option("Tables and figures")
+    page.locator(".exhibits li").first.wait_for()
+    _settle(page)
+
+
 def _open_citation(page: Any) -> None:
     if page.viewport_size["width"] > 500:
         page.locator(".answer .chip").first.click()
+        page.mouse.move(2, 300)  # the lines of the citation are shown only below the pointer
         page.locator(".sheet[data-ready]").wait_for()
         _settle(page)
 
@@ -100,10 +121,21 @@ def _fill(served: Serving, folder: Path) -> tuple[str, str]:
         [doc] = client.get("/libraries/annual-reports/documents").json()["documents"]
         talk = client.post("/conversations", json={"libraries": ["annual-reports"]}).json()["id"]
         client.post(f"/conversations/{talk}/messages", json={"question": QUESTION}).raise_for_status()
+        for title, page in (("Capital expenditure", 18), ("Employees", 5)):
+            note = {
+                "title": title,
+                "text": REPLY.replace(" [[source:1]]", "").replace(" [[source:2]]", ""),
+                "document": doc["doc_id"],
+                "page": page,
+            }
+            client.post("/libraries/annual-reports/notes", json=note).raise_for_status()
+        rows = client.get("/libraries/harbour/documents").json()["documents"]
+        [removed] = [one["doc_id"] for one in rows if one["name"] == "safety.md"]
+        client.delete(f"/libraries/harbour/documents/{removed}").raise_for_status()
         return doc["doc_id"], talk
 
 
-def take(into: Path) -> list[Path]:
+def take(into: Path, names: Sequence[str] = ()) -> list[Path]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     into.mkdir(parents=True, exist_ok=True)
     written = []
@@ -118,7 +150,7 @@ def take(into: Path) -> list[Path]:
             states = _states(*_fill(served, Path(scratch)))
             browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             for width, viewport in WIDTHS.items():
-                for state in states:
+                for state in (state for state in states if not names or state.name in names):
                     context = browser.new_context(viewport=viewport, color_scheme=state.scheme, locale="en-GB")
                     page = context.new_page()
                     page.goto(f"{served.url}/#token={START}")
@@ -138,5 +170,5 @@ def take(into: Path) -> list[Path]:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "images"
-    for one in take(target):
+    for one in take(target, sys.argv[2:]):
         print(f"{one} {one.stat().st_size // 1000} kB")

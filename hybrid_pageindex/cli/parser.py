@@ -184,7 +184,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     read.add_argument("conversation", metavar="ID")
     export = chats.add_parser("export", parents=[common], help="write a conversation as Markdown or JSON")
     export.add_argument("conversation", metavar="ID")
-    export.add_argument("--format", choices=("markdown", "json"), default="markdown")
+    export.add_argument("--format", choices=("markdown", "json", "bibtex", "csl"), default="markdown")
     export.add_argument("--to", metavar="FILE", help="file to write (default: standard output)")
     drop = chats.add_parser("remove", parents=[common], help="delete conversations with all their messages")
     drop.add_argument("conversations", nargs="+", metavar="ID")

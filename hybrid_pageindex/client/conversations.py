@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from hybrid_core.errors import UnreachableError
 from hybrid_core.types.conversations import Conversation, ConversationMessage, MessageEvent
@@ -12,6 +12,7 @@ from hybrid_core.types.documents import Effort
 from hybrid_core.types.requests import several
 from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
 from hybrid_pageindex.conversations.conversations import CitedPlace
+from hybrid_pageindex.conversations.exports import Format
 
 _AGAIN = 1.0  # seconds before an interrupted stream is requested again
 _TRIES = 5
@@ -146,7 +147,7 @@ class ConversationsClient:
         await self._wire.json("DELETE", _path(id))
         return conversation
 
-    async def export(self, id: str, format: Literal["markdown", "json"] = "markdown", leaf: int | None = None) -> str:
+    async def export(self, id: str, format: Format = "markdown", leaf: int | None = None) -> str:
         return (await self._wire.sent("GET", f"{_path(id)}/export", {"format": format, "leaf": leaf})).text
 
     async def place(self, answer: int, number: int) -> CitedPlace:

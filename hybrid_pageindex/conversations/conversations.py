@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import re
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Literal, Unpack
+from typing import Unpack
 
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.store.conversations.conversations import ConversationReader, ConversationWriter, conversations_about
@@ -21,65 +18,13 @@ from hybrid_core.types.conversations import Citation, Conversation, Conversation
 from hybrid_core.types.requests import SearchFields, SearchRequest, several
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex.config.settings import Settings, usual_fields
+from hybrid_pageindex.conversations.exports import Format, exported
 from hybrid_pageindex.conversations.memory import Exchange, remember, request_in, scope_of
 from hybrid_pageindex.conversations.runner import News, TurnRunner
-from hybrid_pageindex.conversations.turns import TextListener, Turn, TurnMaker, escaped
+from hybrid_pageindex.conversations.turns import TextListener, Turn, TurnMaker
 from hybrid_pageindex.engine.concurrency import in_the_background
 from hybrid_pageindex.engine.documents.page_views import Layouts
 from hybrid_pageindex.engine.parts import Parts
-
-Format = Literal["markdown", "json"]
-_MARK = re.compile(r"\[\[source:(\d+)\]\]")
-_STATES = {"changed": "the document has changed since", "gone": "the document was removed"}
-
-
-def exported(conversation: Conversation, path: Sequence[ConversationMessage], format: Format) -> str:
-    if format == "json":
-        shape = {"conversation": conversation.to_dict(), "messages": [message.to_dict() for message in path]}
-        return json.dumps(shape, ensure_ascii=False, indent=2) + "\n"
-    parts = [f"# {escaped(conversation.title or 'Conversation')}", f"*{_at(conversation.created_at)}*"]
-    for message in path:
-        if message.role == "user":
-            parts.append(f"## {escaped(' '.join(message.text.split()))}")
-            continue
-        parts.append(_MARK.sub(r"[\1]", message.text) if message.text else "*No answer.*")
-        if message.cause:
-            parts.append(f"*{escaped(message.cause)}*")
-        parts += [f"*{escaped(remark)}*" for remark in _remarks(message)]
-        cited = [citation for citation in message.citations if citation.cited]
-        if cited:
-            parts.append("\n".join(map(_citation_line, cited)))
-    return "\n\n".join(parts) + "\n"
-
-
-def _remarks(message: ConversationMessage) -> list[str]:
-    """Return the warnings about an answer: whether it is incomplete, its evidence is weak, or
-    claims have no support.
-    """
-    result = message.result
-    ends = {
-        "cancelled": "The answer was stopped before it was complete.",
-        "interrupted": "The answer is incomplete, because the server ended.",
-    }
-    evidence = {"weak": "The evidence is weak.", "none": "The sources do not seem to contain the answer."}
-    remarks = [ends.get(message.status, ""), evidence.get(result.evidence, "") if message.status == "complete" else ""]
-    remarks += [f"Not supported by the sources: {text} ({why})" for text, why in result.unsupported]
-    return [remark for remark in remarks if remark]
-
-
-def _citation_line(citation: Citation) -> str:
-    label = f" ({citation.label})" if citation.label and citation.label != str(citation.page) else ""
-    where = " › ".join((f"page {citation.page}{label}", *citation.section_path))
-    state = f" *({_STATES[citation.state]})*" if citation.state in _STATES else ""
-    name = citation.doc_name
-    if citation.doc_title and citation.doc_title != name:
-        name = f"{citation.doc_title} ({name})"
-    return f"[{citation.number}] {escaped(name)}, {escaped(where)}{state}: {escaped(citation.quote)}  "
-
-
-def _at(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
 
 _LOOK = 0.25  # seconds between two checks of an answer that another process writes
 _SCOPE_FIELDS = ("libraries", "library", "all_libraries", "documents")
@@ -335,7 +280,10 @@ class Conversations:
         return conversation
 
     async def export(self, id: str, format: Format = "markdown", leaf: int | None = None) -> str:
-        """Return the questions, answers and sources up to the last message, or up to ``leaf``, as Markdown or JSON."""
+        """Return the questions, answers and sources up to the last message, or up to ``leaf``, as Markdown or JSON.
+
+        With "bibtex" or "csl" return the cited documents for a reference manager.
+        """
         conversation, path = await self.get(id), await self.messages(id, leaf)
         return exported(conversation, path, format)
 

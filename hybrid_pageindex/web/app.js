@@ -19,6 +19,7 @@ const Jobs = later(() => import("./components/Jobs.js").then((module) => module.
 const Library = later(() => import("./components/library/Library.js").then((module) => module.Library));
 const Count = later(() => import("./components/exhaustive/Count.js").then((module) => module.Count));
 const Compare = later(() => import("./components/exhaustive/Compare.js").then((module) => module.Compare));
+const DocumentMap = later(() => import("./components/map/Map.js").then((module) => module.DocumentMap));
 const Settings = later(() => import("./components/settings/Settings.js").then((module) => module.Settings));
 
 const REST = 1500; // ms in which the first view has the line for itself
@@ -36,6 +37,7 @@ function view({ name, parts, given }) {
     return html`<${Viewer} key=${library + "/" + doc} library=${library} doc=${doc} page=${Number(page) || 0}
       highlight=${given.get("hl") ?? undefined} visit=${given} />`;
   }
+  if (name === "map") return html`<${DocumentMap} key=${parts.join("/")} library=${parts[0]} doc=${parts[1]} given=${given} />`;
   if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;
   if (name === "conversations") return html`<${Conversations} />`;
   if (name === "notes") return html`<${Notes} />`;

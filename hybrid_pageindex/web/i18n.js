@@ -39,6 +39,13 @@ export function bytes(count) {
   return `${(count / 1000 ** power).toLocaleString(language, { maximumFractionDigits: power > 1 ? 1 : 0 })} ${UNITS[power]}`;
 }
 
+/** A day, or a month without one. @param {string} iso "2024-03-01" or "2024-03" */
+export function day(iso) {
+  const [year, month, date] = iso.split("-").map(Number);
+  const own = navigator.languages.find((one) => one.startsWith(language)); // "4 May" or "May 4"
+  return new Date(Date.UTC(year, month - 1, date || 1)).toLocaleDateString(own ?? language, { timeZone: "UTC", year: "numeric", month: "long", day: date ? "numeric" : undefined });
+}
+
 /** A span of time in whole minutes, or hours. @param {number} seconds */
 export function span(seconds) {
   const [unit, size] = seconds >= 5400 ? ["hour", 3600] : ["minute", 60];

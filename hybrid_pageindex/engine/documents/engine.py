@@ -32,6 +32,7 @@ from hybrid_pageindex.engine.documents.documents import (
     list_documents,
     versions,
 )
+from hybrid_pageindex.engine.documents.facts import DocumentFacts, document_facts
 from hybrid_pageindex.engine.documents.originals import distant_original, lent_original, original, signed_link
 from hybrid_pageindex.engine.documents.page_views import Layouts
 from hybrid_pageindex.engine.index.indexing import IndexCall
@@ -92,6 +93,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
         """Return the terms that a document defines itself (such as 'Affiliate means …'), in alphabetical order."""
         name = self._context.library(library)
         return await read_in_thread(lambda: glossary(self._context.catalog, name, document))
+
+    async def facts(self, document: str, *, library: str | None = None) -> DocumentFacts:
+        """Return the dates and amounts that a document states, and its tables and figures. No model is used."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: document_facts(self._context.catalog, name, document))
 
     async def edit(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi import Path as PathParam
@@ -17,6 +17,7 @@ from hybrid_core.types.conversations import Conversation, ConversationMessage
 from hybrid_core.types.documents import Effort
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex.conversations.conversations import CitedPlace
+from hybrid_pageindex.conversations.exports import Format as ExportFormat
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.models import QUESTION, Body, Names, Text
 from hybrid_pageindex.http.replies import (
@@ -47,6 +48,12 @@ from hybrid_pageindex.http.server import (
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 _EXPORT_RESPONSES = content_responses("text/markdown", text=True)
 _EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "object"}}
+_EXPORT_RESPONSES[200]["content"]["application/vnd.citationstyles.csl+json"] = {"schema": {"type": "array"}}
+_EXPORT_RESPONSES[200]["content"]["application/x-bibtex"] = {"schema": {"type": "string"}}
+_EXPORT_TYPES: dict[ExportFormat, tuple[str, str]] = {
+    "markdown": ("text/markdown", "md"), "json": ("application/json", "json"),
+    "bibtex": ("application/x-bibtex", "bib"), "csl": ("application/vnd.citationstyles.csl+json", "json"),
+}  # fmt: skip
 messages_router = APIRouter(tags=["conversations"])
 ConversationId = Annotated[str, PathParam(max_length=100)]
 MessageId = Annotated[int, PathParam(ge=1, lt=2**53)]
@@ -199,11 +206,12 @@ async def delete_conversation(server: ServerState, conversation: OwnConversation
 async def export_conversation(
     server: ServerState,
     conversation: OwnConversation,
-    format: Literal["markdown", "json"] = "markdown",
+    format: ExportFormat = "markdown",
     leaf: LeafId = None,
 ) -> Response:
+    """Return the conversation as Markdown or JSON, or the documents that it cites as BibTeX or CSL JSON."""
     text = await server.engine.conversations.export(conversation.id, format, leaf)
-    kind, ending = ("text/markdown", "md") if format == "markdown" else ("application/json", "json")
+    kind, ending = _EXPORT_TYPES[format]
     name = f'attachment; filename="conversation-{conversation.id[:8]}.{ending}"'
     return Response(text, headers={"Content-Disposition": name}, media_type=kind)
 

@@ -23,6 +23,7 @@ from hybrid_core.types.locators import PageLayout
 from hybrid_pageindex.engine.documents.briefing import Briefing
 from hybrid_pageindex.engine.documents.contents import DefinedTerm, Matches
 from hybrid_pageindex.engine.documents.documents import MOST, DocumentSort, DocumentState, DocumentVersion
+from hybrid_pageindex.engine.documents.facts import DocumentFacts
 from hybrid_pageindex.engine.documents.reading import PageRead, page_list
 from hybrid_pageindex.engine.index.uploads import Uploaded
 from hybrid_pageindex.http.models import QUESTION, Corrections, PasswordGiven
@@ -235,6 +236,15 @@ async def list_terms(
 ) -> Response:
     """List the terms that a document defines, each with its first definition and page."""
     work = server.engine.documents.glossary(document, library=library.name)
+    return tagged_response(request, await server.turn(server.reads, work))
+
+
+@router.get("/{document}/facts", response_model=DocumentFacts)
+async def list_facts(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
+) -> Response:
+    """List the dates and amounts that a document states, and its tables and figures, each with its page."""
+    work = server.engine.documents.facts(document, library=library.name)
     return tagged_response(request, await server.turn(server.reads, work))
 
 

@@ -328,7 +328,9 @@ def test_bad_lines_are_left_out_and_named(write: Write, tmp_path: Path, lines: s
 def test_a_file_with_nothing_usable_is_an_error(write: Write, tmp_path: Path) -> None:
     write("docs/a.pdf")
     source = write("q.jsonl", '{"question": \n[1]')
-    with pytest.raises(DocumentError, match=r"none of its 2 entries is valid\. The first problem: q\.jsonl, line 1: no valid JSON"):
+    with pytest.raises(
+        DocumentError, match=r"none of its 2 entries is valid\. The first problem: q\.jsonl, line 1: no valid JSON"
+    ):
         load("custom", docs=tmp_path / "docs", questions=source)
     with pytest.raises(DocumentError, match="custom: no questions"):
         load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", "\n"))
@@ -384,7 +386,9 @@ def test_half_a_set(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"f1 means Lumen_2018_10K\.pdf, which is not among the documents"):
         load("financebench", tmp_path)
     write("financebench/questions.jsonl", [plain(), plain(id="f2", evidence=[])])
-    with pytest.raises(DocumentError, match=r"none of its 2 entries is valid\. The first problem: .*line 2: no evidence"):
+    with pytest.raises(
+        DocumentError, match=r"none of its 2 entries is valid\. The first problem: .*line 2: no evidence"
+    ):
         load("financebench", tmp_path)
     write("financebench/pdfs/Lumen_2018_10K.pdf")
     assert [question.id for question in load("financebench", tmp_path).questions] == ["f1"]

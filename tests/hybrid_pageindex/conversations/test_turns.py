@@ -251,6 +251,9 @@ def test_what_was_cited_stays_readable(home: Path, tmp_path: Path) -> None:
         assert f"## {SALES}" in shown and "(corvane-optics-2023-10k.pdf), page 3" in shown
         whole = json.loads(run(conversations.export(id, "json")))
         assert [one["role"] for one in whole["messages"]] == ["user", "assistant"]
+        [work] = json.loads(run(conversations.export(id, "csl")))
+        assert work["page"] == "3" and work["note"] == "corvane-optics-2023-10k.pdf"
+        assert f"@misc{{{work['id']}," in run(conversations.export(id, "bibtex"))
         run(engine.documents.remove("corvane-optics-2023-10k.pdf"))
         gone = run(conversations.place(first.id, 1))
         assert "the document was removed" in gone.note and gone.citation.quote and gone.citation.page == 3
@@ -286,9 +289,32 @@ def test_an_answer_that_fails_unexpectedly_names_no_class(plain: Engine, monkeyp
     assert "KeyError" not in failed.cause
 
 
+def test_cited_documents_become_references() -> None:
+    from hybrid_core.types.conversations import Citation
+    from hybrid_pageindex.conversations.exports import cited_works, to_bibtex, to_csl
+
+    def cited(doc: str, name: str, page: int, title: str = "") -> Citation:
+        return Citation(1, "l", doc, name, "c", "s", page, "", (), "…", True, doc_title=title)
+
+    works = cited_works(
+        [
+            cited("a", "r&d_50%.pdf", 9, "R&D {costs} 50 %"), cited("a", "r&d_50%.pdf", 2, "R&D {costs} 50 %"),
+            cited("b", "same.pdf", 1, "R&D costs 50"), cited("c", "宪法.md", 3),
+        ]
+    )  # fmt: skip
+    assert [(work.key, work.pages) for work in works] == [
+        ("r-d-costs-50", (2, 9)), ("r-d-costs-50-2", (1,)), ("md", (3,)),
+    ]  # fmt: skip
+    written = to_bibtex(works)
+    assert r"title = {{R\&D \{costs\} 50 \%}}" in written and r"note = {r\&d\_50\%.pdf, p. 2, 9}" in written
+    assert written.count("@misc{") == 3 and "宪法.md" in written
+    assert [item["page"] for item in json.loads(to_csl(works))] == ["2, 9", "1", "3"]
+    assert to_bibtex([]) == "" and json.loads(to_csl([])) == []
+
+
 def test_an_export_says_what_the_page_warns_of() -> None:
     from hybrid_core.types.conversations import Conversation, ConversationScope, TurnResult
-    from hybrid_pageindex.conversations.conversations import exported
+    from hybrid_pageindex.conversations.exports import exported
 
     def told(status: Any, result: TurnResult) -> str:
         answer = ConversationMessage(2, "c", 1, "assistant", "It was 118.", status, 0, result=result)

@@ -34,8 +34,8 @@ def places(served: Serving, tmp_path_factory: pytest.TempPathFactory) -> list[st
     )
     return [
         "", "library/axe", f"library/axe?doc={doc}", "library/axe?view=gallery", f"doc/axe/{doc}/page/18?hl=58,700",
-        "search?q=capital%20expenditure&in=axe", f"conversation/{talk}", "conversations", "notes", "jobs",
-        "count?q=capital&library=axe",
+        f"map/axe/{doc}?q=capital", "search?q=capital%20expenditure&in=axe", f"conversation/{talk}",
+        "conversations", "notes", "jobs", "count?q=capital&library=axe",
         f"compare?library=axe&left={doc}&right={doc}", *settings,
     ]  # fmt: skip
 

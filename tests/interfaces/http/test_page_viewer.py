@@ -120,12 +120,85 @@ def test_terms_that_a_document_defines_lead_to_their_pages(served: Serving, at: 
     at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
     at.get_by_role("heading", name="Lease", level=1).wait_for()
     at.get_by_role("button", name="Contents").click()
-    at.get_by_role("button", name="Defined terms").click()
+    at.get_by_label("Show of this document").select_option("Defined terms")
     at.get_by_text("the landing of the harbour").first.wait_for()
     at.get_by_role("searchbox", name="Filter by words").fill("bar")
     at.get_by_text("1 term", exact=True).wait_for()
     at.get_by_role("button", name="Barge", exact=True).click()
     at.locator(".box.mark").first.wait_for()
+
+
+HISTORY = """# The harbour
+
+## Past
+
+The quay was built on 4 May 1931. It cost $1.2 million in 1932, and was opened on 1 June 1933.
+
+## Cranes
+
+Table 1: Cranes of the quay
+
+| Crane | Lifts | Year |
+| --- | --- | --- |
+| Ada | 90 | 1998 |
+| Bruno | 45 | 2011 |
+| Carla | 60 | 2014 |
+"""
+
+
+def test_dates_amounts_and_tables_lead_to_their_pages(served: Serving, at: Any) -> None:
+    with served.client() as client:
+        upload(client, "desk", history=HISTORY)
+        listed = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in listed if one["name"] == "history.md"]
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    at.get_by_role("heading", name="The harbour", level=1).wait_for()
+    at.get_by_role("button", name="Contents").click()
+    show = at.get_by_label("Show of this document")
+    show.select_option("Dates")
+    at.get_by_role("button", name="4 May 1931").click()
+    at.locator(".box.mark").first.wait_for()
+    show.select_option("Amounts")
+    at.get_by_role("button", name="It cost $1.2 million in 1932").wait_for()
+    show.select_option("Tables and figures")
+    at.get_by_role("button", name="Table 1: Cranes of the quay").locator("img").wait_for()
+
+
+def test_a_map_opens_is_shaded_and_leads_to_pages(served: Serving, at: Any) -> None:
+    at.get_by_role("link", name="Map of the sections").click()
+    tree = at.get_by_role("tree", name="Outline")
+    tree.get_by_role("treeitem").nth(1).wait_for()
+    shown = tree.get_by_role("treeitem").count()
+    at.get_by_role("searchbox", name="Shade the map by a question").fill("purchases of property")
+    at.keyboard.press("Enter")
+    best = at.locator(".map-best a").first
+    best.wait_for()
+    at.wait_for_function(
+        "document.querySelector('.map-node rect').parentNode && [...document.querySelectorAll("
+        "'.map-title > rect:first-child')].some((one) => one.style.getPropertyValue('--share') > 0)"
+    )
+    root = tree.get_by_role("treeitem").first
+    before = at.locator(".map-stage > g").get_attribute("transform")
+    box = at.locator("svg.map-stage").bounding_box()
+    at.mouse.move(box["x"] + box["width"] - 40, box["y"] + 30)
+    at.mouse.down()
+    at.mouse.move(box["x"] + box["width"] - 140, box["y"] + 60, steps=4)
+    at.mouse.up()
+    assert at.locator(".map-stage > g").get_attribute("transform") != before, "it is moved"
+    at.get_by_role("button", name="Zoom in").click()
+    at.get_by_role("button", name="Show all").click()
+    root.focus()
+    at.keyboard.press("ArrowLeft")
+    at.wait_for_function("document.querySelectorAll('[role=treeitem]').length === 1")
+    at.keyboard.press("ArrowRight")
+    at.wait_for_function("count => document.querySelectorAll('[role=treeitem]').length >= count", arg=shown)
+    at.keyboard.press("ArrowRight")
+    at.keyboard.press("ArrowDown")
+    at.keyboard.press("Enter")
+    at.locator(".sheet[data-ready]").first.wait_for()
+    at.go_back()
+    best.click()
+    at.locator(".sheet[data-ready]").first.wait_for()
 
 
 def test_words_are_copied_with_where_they_stand_and_a_table_as_one(at: Any) -> None:

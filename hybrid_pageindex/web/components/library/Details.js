@@ -2,7 +2,7 @@
 import { useAnswer } from "../../answers.js";
 import { change, post, send } from "../../api.js";
 import { ago, bytes, number, t } from "../../i18n.js";
-import { docLink } from "../../router.js";
+import { docLink, link } from "../../router.js";
 import { noteText, noteTexts } from "../../translation.js";
 import { html, useEffect, useRef, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
@@ -51,7 +51,8 @@ export function Details({ library, doc, row, may, jobs, close, changed }) {
       <div class="details-top">
         ${row && html`<${FirstPage} library=${library} row=${row} />`}
         <div class="details-acts">
-          ${one.published && html`<a class="button primary" href=${docLink(library, doc)}>${t("details.open")}</a>`}
+          ${one.published && html`<a class="button primary" href=${docLink(library, doc)}>${t("details.open")}</a>
+            <a class="button" href=${link(["map", library, doc])}>${t("map.title")}</a>`}
           <a class="button" href=${address(`${path}/original`)} download=${one.name}>${t("details.download")}</a>
           ${may && html`<button type="button" onClick=${rebuild}>${t("details.rebuild")}</button>
             <${Removal} one=${one} path=${path} done=${() => (changed(), close())} failed=${failed} />`}

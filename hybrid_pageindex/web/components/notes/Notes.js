@@ -37,6 +37,22 @@ async function notesOfAll(signal) {
   return all.filter(({ notes }) => notes.length);
 }
 
+/** Notes as Markdown, each with the address of its page. @param {{ library: any, notes: any[] }[]} libraries */
+function asMarkdown(libraries) {
+  const root = location.href.split("#")[0], one = (/** @type {any} */ library, /** @type {any} */ note) => {
+    const place = note.doc_id ? `\n\n[${t("notes.place", { page: note.page || 1 })}](${root}${pageLink(library.name, note.doc_id, note.page || 1)})` : "";
+    return `## ${note.title || note.text.slice(0, 60).split("\n")[0]}\n\n${note.text}${place}`;
+  };
+  return libraries.map(({ library, notes }) => [`# ${library.alias || library.name}`, ...notes.map((note) => one(library, note))].join("\n\n")).join("\n\n") + "\n";
+}
+
+/** Give the browser a text as a file. @param {string} name @param {string} text */
+function saveFile(name, text) {
+  const held = URL.createObjectURL(new Blob([text], { type: "text/markdown" })), made = document.createElement("a");
+  Object.assign(made, { href: held, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(held), 10_000);
+}
+
 export function Notes() {
   const [words, setWords] = useState(""), [failed, setFailed] = useState(/** @type {any} */ (null));
   const all = useAnswer(notesOfAll, []), problem = failed || all.wrong;
@@ -47,7 +63,8 @@ export function Notes() {
   const wished = words.trim().toLowerCase(), fits = (/** @type {any} */ note) => `${note.title}\n${note.text}`.toLowerCase().includes(wished);
   const shown = (found ?? []).map((one) => ({ ...one, notes: one.notes.filter(fits) })).filter((one) => one.notes.length);
   return html`<div class="view kept">
-    <h1>${t("frame.notes")}</h1>
+    <div class="row"><h1 class="grow">${t("frame.notes")}</h1>
+      ${shown.length > 0 && html`<button type="button" onClick=${() => saveFile("notes.md", asMarkdown(shown))}>${t("notes.export")}</button>`}</div>
     ${found && found.length > 0 && html`<input type="search" value=${words} placeholder=${t("conversation.filter")} aria-label=${t("conversation.filter")} onInput=${(/** @type {any} */ event) => setWords(event.target.value)} />`}
     ${problem && html`<p class="remark bad" role="alert">${problem.message} ${problem.advice} <button type="button" class="quiet-button" onClick=${look}>${t("viewer.again")}</button></p>`}
     ${!found && !problem && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}

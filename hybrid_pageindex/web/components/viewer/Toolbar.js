@@ -23,6 +23,7 @@ export function Toolbar({ info, page, view, tables, act, zoom, strip, contents, 
   return html`<div class="toolbar" role="toolbar" aria-label=${t("viewer.tools")}>
     <div class="group">
       <${IconButton} icon="sources" label=${t("viewer.contents")} keys="o" pressed=${contents} onClick=${act.contents} />
+      ${!embedded && html`<a class="icon-button" href=${act.map} title=${t("map.open")} aria-label=${t("map.open")}><${Icon} name="map" /></a>`}
       <${IconButton} icon="strip" label=${t("viewer.pages")} keys="s" pressed=${strip} onClick=${act.strip} />
     </div>
     <div class="group">

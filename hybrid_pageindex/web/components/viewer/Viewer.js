@@ -1,6 +1,6 @@
 import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
-import { go, isAtDoc, pageLink } from "../../router.js";
+import { go, isAtDoc, link, pageLink } from "../../router.js";
 import { remember, remembered } from "../../storage.js";
 import { noteText } from "../../translation.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../ui.js";
@@ -166,7 +166,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     copy(`${quote ? `“${quote.replace(/\s+/g, " ").trim()}”\n` : ""}${t("viewer.citation", { name: info.title || info.name, page: number })}${label}${path ? `, ${path}` : ""}\n${link}`);
   };
   const act = {
-    page: turnTo, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, original: address(`${base}/original`),
+    page: turnTo, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, original: address(`${base}/original`), map: link(["map", library, doc]),
     strip: () => setStrip(!strip),
     contents: () => {
       setContents(!contents);
