@@ -321,10 +321,13 @@ _READING: Mapping[str, str] = {
     "read.many-pictures": "page {page} shows {pictures:,} pictures; OCR reads the words of the first {limit}",
     "read.hidden-elements": "{elements:,} hidden {elements|element|elements} of the page {elements|was|were} left out",
     "read.hidden-words": "{words:,} {words|word|words} of hidden text, which is not printed, left out",
-    "read.hidden-sheets": "{hidden} of its {sheets} {sheets|sheet|sheets} {hidden|is|are} hidden, but {hidden|was|were} read",
+    "read.hidden-sheets": "{hidden} of its {sheets} {sheets|sheet|sheets} {hidden|is|are} hidden, but "
+    "{hidden|was|were} read",
     "read.hidden-rows": "sheet '{sheet}': {rows} {rows|row is|rows are} hidden, but {rows|was|were} read",
-    "read.hidden-columns": "sheet '{sheet}': {columns} {columns|column is|columns are} hidden, but {columns|was|were} read",
-    "read.hidden-slides": "{hidden} of its {slides} {slides|slide|slides} {hidden|is|are} hidden, but {hidden|was|were} read",
+    "read.hidden-columns": "sheet '{sheet}': {columns} {columns|column is|columns are} hidden, but "
+    "{columns|was|were} read",
+    "read.hidden-slides": "{hidden} of its {slides} {slides|slide|slides} {hidden|is|are} hidden, but "
+    "{hidden|was|were} read",
     "read.slides-missing": "{slides} of its slides are missing in it",
     "read.slide-unread": "slide {slide} could not be read ({reason})",
     "read.shape-unread": "a shape of slide {slide} could not be read ({reason})",

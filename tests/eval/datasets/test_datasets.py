@@ -310,7 +310,7 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
         (GOOD + '{"question": "Two?", "evidence": {"doc": "a"}}', "line 3: 'evidence' must be a list"),
         (GOOD + '{"question": "Two?", "evidence": ["a"]}', "line 3: each piece of evidence"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "b", "page": 1}]}', "line 3: the document 'b' is not in"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "twin", "page": 1}]}', "line 3: the document 'twin' is ambiguous"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "twin", "page": 1}]}', "the document 'twin' is ambiguous"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is not a page"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is not a page"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is not a page"),
@@ -328,9 +328,7 @@ def test_bad_lines_are_left_out_and_named(write: Write, tmp_path: Path, lines: s
 def test_a_file_with_nothing_usable_is_an_error(write: Write, tmp_path: Path) -> None:
     write("docs/a.pdf")
     source = write("q.jsonl", '{"question": \n[1]')
-    with pytest.raises(
-        DocumentError, match=r"none of its 2 entries is valid\. The first problem: q\.jsonl, line 1: no valid JSON"
-    ):
+    with pytest.raises(DocumentError, match=r"none of its 2 entries .* first problem: q\.jsonl, line 1: no valid JSON"):
         load("custom", docs=tmp_path / "docs", questions=source)
     with pytest.raises(DocumentError, match="custom: no questions"):
         load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", "\n"))
@@ -386,9 +384,7 @@ def test_half_a_set(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"f1 means Lumen_2018_10K\.pdf, which is not among the documents"):
         load("financebench", tmp_path)
     write("financebench/questions.jsonl", [plain(), plain(id="f2", evidence=[])])
-    with pytest.raises(
-        DocumentError, match=r"none of its 2 entries is valid\. The first problem: .*line 2: no evidence"
-    ):
+    with pytest.raises(DocumentError, match=r"none of its 2 entries .*line 2: no evidence"):
         load("financebench", tmp_path)
     write("financebench/pdfs/Lumen_2018_10K.pdf")
     assert [question.id for question in load("financebench", tmp_path).questions] == ["f1"]
