@@ -262,7 +262,8 @@ def test_a_library_goes_on_as_one_file(served: Serving) -> None:
         raw = {"Content-Type": "application/octet-stream"}
         done = client.post("/imports", params={"name": "arrived"}, content=packed.content, headers=raw)
         assert done.status_code == 202 and done.json() == {
-            "library": "arrived", "documents": 2, "notes": 1, "feedback": 0, "vectors": 0, "conversations": 0, "note": "",
+            "library": "arrived", "documents": 2, "notes": 1, "feedback": 0, "vectors": 0, "conversations": 0,
+            "note": "",
         }  # fmt: skip
         wait_for_jobs(client, [one["id"] for one in client.get("/jobs?library=arrived").json()["jobs"]])
         listed = client.get("/libraries/arrived/documents").json()["documents"]
