@@ -79,7 +79,7 @@ def back_up(catalog: Catalog, home: Path, file: Path) -> BackupReport:
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         make_file(part)
-        with scratch_folder(home / "tmp") as folder, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        with scratch_folder(home / "tmp") as folder, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as packed:
             with closing(Catalog(folder / CATALOG)) as copy:
                 rows = copy_catalog(catalog, copy, _ignore, changing=True)
                 digests = table_digests(copy)
@@ -87,12 +87,12 @@ def back_up(catalog: Catalog, home: Path, file: Path) -> BackupReport:
                 with copy.reading() as connection:
                     names = sorted(kept_files(connection))
                 copy.wipe()
-            archive.write(folder / CATALOG, CATALOG, compresslevel=1)
-            missing = [name for name in names if not _add_original(catalog, archive, name)]
+            packed.write(folder / CATALOG, CATALOG, compresslevel=1)
+            missing = [name for name in names if not _add_original(catalog, packed, name)]
             if (home / _SETTINGS).is_file():
-                archive.write(home / _SETTINGS, _SETTINGS)
+                packed.write(home / _SETTINGS, _SETTINGS)
             manifest = {"kind": _KIND, "schema": SCHEMA_VERSION, "tables": digests, "missing": missing}
-            archive.writestr(_MANIFEST, json.dumps(manifest))
+            packed.writestr(_MANIFEST, json.dumps(manifest))
         with part.open("rb") as stream:
             os.fsync(stream.fileno())
         part.rename(file)
@@ -111,9 +111,9 @@ def restore(catalog: Callable[[], Catalog], home: Path, file: Path, *, check: bo
 
     Raise DocumentError if the file is no sound backup, UsageError if the home holds libraries.
     """
-    with _opened(file) as archive, scratch_folder(home / "tmp") as folder:
-        manifest = _manifest(file, archive)
-        _extract(archive, CATALOG, folder / "backup" / CATALOG)
+    with _opened(file) as packed, scratch_folder(home / "tmp") as folder:
+        manifest = _manifest(file, packed)
+        _extract(packed, CATALOG, folder / "backup" / CATALOG)
         try:
             source = Catalog(folder / "backup" / CATALOG)
         except StoreError as error:
@@ -123,16 +123,16 @@ def restore(catalog: Callable[[], Catalog], home: Path, file: Path, *, check: bo
         with closing(source):
             if check:
                 with closing(Catalog(folder / "scratch" / CATALOG)) as scratch:
-                    return _restored(file, archive, manifest, source, scratch, folder, checked=True)
-            report = _restored(file, archive, manifest, source, catalog(), folder, checked=False)
-        if _SETTINGS in archive.namelist() and not (home / _SETTINGS).exists():
+                    return _restored(file, packed, manifest, source, scratch, folder, checked=True)
+            report = _restored(file, packed, manifest, source, catalog(), folder, checked=False)
+        if _SETTINGS in packed.namelist() and not (home / _SETTINGS).exists():
             make_file(home / _SETTINGS)
-            _extract(archive, _SETTINGS, home / _SETTINGS)
+            _extract(packed, _SETTINGS, home / _SETTINGS)
     return report
 
 
 def _restored(
-    file: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], source: Catalog, target: Catalog, folder: Path, *,
+    file: Path, packed: zipfile.ZipFile, manifest: dict[str, Any], source: Catalog, target: Catalog, folder: Path, *,
     checked: bool,
 ) -> RestoreReport:  # fmt: skip
     with target.snapshot() as snapshot:
@@ -152,7 +152,7 @@ def _restored(
     differing, missing = list[str](), list[str]()
     for name in names:
         place = folder / name
-        if not _extract(archive, f"{ORIGINALS}/{name}", place):
+        if not _extract(packed, f"{ORIGINALS}/{name}", place):
             missing.append(name)
         elif not name.startswith(_digest_of(place)):
             differing.append(name)
@@ -190,10 +190,10 @@ def _counts(catalog: Catalog) -> tuple[int, int]:
         return sum(len(snapshot.document_rows(library)) for library in libraries), len(libraries)
 
 
-def _add_original(catalog: Catalog, archive: zipfile.ZipFile, name: str) -> bool:
+def _add_original(catalog: Catalog, packed: zipfile.ZipFile, name: str) -> bool:
     """Add an original file. Return False if it was removed meanwhile, or is lost."""
     with suppress(FileNotFoundError):
-        archive.write(catalog.objects.fetch(name), f"{ORIGINALS}/{name}", compresslevel=1)
+        packed.write(catalog.objects.fetch(name), f"{ORIGINALS}/{name}", compresslevel=1)
         return True
     return False
 
@@ -207,30 +207,30 @@ def _opened(file: Path) -> zipfile.ZipFile:
         raise DocumentError(_NO_BACKUP, _ADVICE, file=file) from error
 
 
-def _manifest(file: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+def _manifest(file: Path, packed: zipfile.ZipFile) -> dict[str, Any]:
     try:
-        if archive.getinfo(_MANIFEST).file_size > _MOST_MANIFEST:
+        if packed.getinfo(_MANIFEST).file_size > _MOST_MANIFEST:
             raise ValueError("too large")
-        manifest: dict[str, Any] = json.loads(archive.read(_MANIFEST))
+        manifest: dict[str, Any] = json.loads(packed.read(_MANIFEST))
         if manifest["kind"] != _KIND or not isinstance(manifest["tables"], dict):
             raise ValueError("another kind of file")
-        if {"schema", "missing"} - manifest.keys() or CATALOG not in archive.namelist():
+        if {"schema", "missing"} - manifest.keys() or CATALOG not in packed.namelist():
             raise ValueError("incomplete")
     except (*_DAMAGE, TypeError, RecursionError) as error:
         raise DocumentError(_NO_BACKUP, _ADVICE, file=file) from error
     return manifest
 
 
-def _extract(archive: zipfile.ZipFile, name: str, target: Path) -> bool:
+def _extract(packed: zipfile.ZipFile, name: str, target: Path) -> bool:
     """Write a file of the archive to ``target``. Return False if there is none; damaged bytes are written as far as
     they can be read.
     """
     target.parent.mkdir(mode=0o700, exist_ok=True, parents=True)
     try:
-        entry = archive.getinfo(name)
+        entry = packed.getinfo(name)
     except KeyError:
         return False
-    with target.open("wb") as stream, suppress(*_DAMAGE), archive.open(entry) as content:
+    with target.open("wb") as stream, suppress(*_DAMAGE), packed.open(entry) as content:
         shutil.copyfileobj(content, stream, _PART)
     return True
 
