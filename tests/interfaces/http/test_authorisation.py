@@ -66,8 +66,8 @@ NEEDS: dict[str, Need] = {
     **dict.fromkeys(
         ("showLibrary", "briefLibrary", "listRows", "listDocuments", "showDocument", "listVersions", "original",
          "briefDocument", "listTerms", "listFacts", "outline", "readPages", "findWords", "readPage", "layout", "boxes",
-         "picture", "thumbnail", "contactSheet", "listNotes", "listFeedback", "exportFeedback", "listSources", "showJob",
-         "followJob", "search", "grep", "compare", "ask", "beginConversation", "showModel", "completeChat",
+         "picture", "thumbnail", "contactSheet", "listNotes", "listFeedback", "exportFeedback", "listSources",
+         "showJob", "followJob", "search", "grep", "compare", "ask", "beginConversation", "showModel", "completeChat",
          "createResponse", "showVectorStore", "searchVectorStore", "listStoreFiles", "showStoreFile", "readStoreFile",
          "showFile", "readFileContent"), READ,
     ),
