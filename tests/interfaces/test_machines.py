@@ -152,7 +152,7 @@ def test_a_file_of_one_machine_is_read_there_and_nowhere_else(machines: Machines
     for path in (folder, file, tmp_path):
         with pytest.raises(UsageError, match="was indexed on the machine 'alpha'"):
             run(beta.index(path))
-    with pytest.raises(PageIndexError, match="has no source"):
+    with pytest.raises(PageIndexError, match="is not updated from any file or folder"):
         run(beta.update())
     assert [(one.path, one.machine) for one in run(beta.sources.list())] == [(str(folder), "alpha")]
     # the same bytes elsewhere on it have not moved there: alpha has its file
