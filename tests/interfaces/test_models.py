@@ -79,9 +79,9 @@ def test_none_without_a_name(cache: Cache) -> None:
 
 
 def test_a_model_without_a_key_is_named(cache: Cache) -> None:
-    with pytest.raises(UsageError, match=r"llm_model is 'gpt-4o': .*need an API key"):
+    with pytest.raises(UsageError, match=r"'gpt-4o' .setting llm_model..*need an API key"):
         Models(Settings(llm_model="gpt-4o"), cache).get("llm")
-    with pytest.raises(UsageError, match=r"vlm_model is 'claude': .*need an API key"):
+    with pytest.raises(UsageError, match=r"'claude' .setting vlm_model.*need an API key"):
         Models(Settings(vlm_model="claude", vlm_provider="anthropic", llm_api_key=KEY), cache).get("vlm")
 
 
