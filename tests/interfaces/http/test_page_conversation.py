@@ -155,7 +155,7 @@ def test_chosen_documents_alone_are_searched_and_the_talk_is_exported(at: Any, t
     for form in ("Markdown", "JSON"):
         at.locator(".menu summary").click()
         with at.expect_download() as coming:
-            at.get_by_role("link", name=form).click()
+            at.get_by_role("link", name=form, exact=True).click()
         coming.value.save_as(tmp_path / form)
         assert "What was built in 1702?" in (tmp_path / form).read_text("utf-8")
         assert not at.get_by_role("link", name=form).is_visible()  # a choice closes the menu
