@@ -8,7 +8,7 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, TypedDict
 
 from hybrid_core.errors import UsageError
-from hybrid_core.types.requests import check_options, one_of, several
+from hybrid_core.types.requests import check_options, one_of, option_values, several
 
 Listed = Literal["pages", "documents"]
 MAX_LIMIT, MAX_CONTEXT = 1000, 10
@@ -134,10 +134,7 @@ def grep_request(pattern: str | GrepRequest, options: GrepFields) -> GrepRequest
 
     Raise UsageError for an unknown argument; the message suggests similar names.
     """
-    check_options(options, GrepFields.__annotations__, "grep")
-    values: dict[str, Any] = {**options}
-    if (library := values.pop("library", None)) is not None:
-        values["libraries"] = several(library)
+    values = option_values(options, GrepFields.__annotations__, "grep")
     if isinstance(pattern, GrepRequest):
         return replace(pattern, **values) if values else pattern
     return GrepRequest(pattern, **values)

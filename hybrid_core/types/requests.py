@@ -163,13 +163,19 @@ def search_request(question: str | SearchRequest, fields_given: SearchFields) ->
 
     Raise UsageError for an unknown argument; the message suggests similar names.
     """
-    check_options(fields_given, SearchFields.__annotations__, "search")
-    values: dict[str, Any] = {**fields_given}
-    if (library := values.pop("library", None)) is not None:
-        values["libraries"] = several(library)
+    values = option_values(fields_given, SearchFields.__annotations__, "search")
     if isinstance(question, SearchRequest):
         return replace(question, **values) if values else question
     return SearchRequest(question, **values)
+
+
+def option_values(options: Mapping[str, Any], names: Mapping[str, Any], call: str) -> dict[str, Any]:
+    """Return the options of a call, with ``library`` as ``libraries``. Raise UsageError like ``check_options``."""
+    check_options(options, names, call)
+    values = {**options}
+    if (library := values.pop("library", None)) is not None:
+        values["libraries"] = several(library)
+    return values
 
 
 def check_options(values: Mapping[str, Any], names: Mapping[str, Any], call: str) -> None:

@@ -76,14 +76,16 @@ def _run(typed: Sequence[str]) -> int:
 
 def _searched_by_server(options: argparse.Namespace) -> bool:
     """Search by a running server, without the imports of the engine. Return False if there is none."""
+    from hybrid_pageindex.config.running import find_running
     from hybrid_pageindex.config.settings import load_settings
 
     settings = load_settings(getattr(options, "home", None))
-    if not (settings.storage_path / "server.json").is_file():
+    server = find_running(settings)
+    if server is None:
         return False
     from hybrid_pageindex.cli.search import search_by_server
 
-    return search_by_server(settings, options)
+    return search_by_server(server, settings, options)
 
 
 def _report_failure(why: str) -> int:

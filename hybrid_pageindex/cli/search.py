@@ -60,19 +60,16 @@ async def search_command(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
-def search_by_server(settings: Settings, options: argparse.Namespace) -> bool:
+def search_by_server(server: RunningServer, settings: Settings, options: argparse.Namespace) -> bool:
     """Search by the server that runs on the home, and print its result.
 
-    Return False if there is none, or if it cannot answer as this process would. A model's steps are shown as they
+    Return False if it cannot answer as this process would. A model's steps are shown as they
     happen, so this process asks the model itself.
     """
-    from hybrid_pageindex.config.running import find_running
-
     request = _read_request(options)
     if settings.llm_model and (options.effort or settings.effort) != "fast":
         return False
-    server = find_running(settings)
-    body = server and _answer_of(server, {name: getattr(request, name) for name in ("question", *OPTIONS)})
+    body = _answer_of(server, {name: getattr(request, name) for name in ("question", *OPTIONS)})
     if not body:
         return False
     if wants_json_output(options):

@@ -287,10 +287,10 @@ def test_a_document_that_is_replaced_while_a_search_opens_is_found(
         return opened
 
     monkeypatch.setattr(owner, name, replaced_after)
-    found = search(reading)
-    assert replaced and names(found)[0] == "lamps.md"
-    assert found.results[0].score > 0.5, found
-    assert not [note for note in found.notes if note.code == "search.gone"]
+    result = search(reading)
+    assert replaced and names(result)[0] == "lamps.md"
+    assert result.results[0].score > 0.5, result
+    assert not [note for note in result.notes if note.code == "search.gone"]
 
 
 def test_publications_that_update_the_index_at_once_do_not_disturb_each_other(
