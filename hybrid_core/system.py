@@ -38,6 +38,14 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
+def memory_limit() -> int | None:
+    """Return the bytes that this process may allocate (RLIMIT_AS, RLIMIT_DATA), or None if no limit is set."""
+    if resource is None:
+        return None
+    limits = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA))
+    return min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
+
+
 def content_digest(data: bytes | Path) -> str:
     """Return the SHA-256 of bytes, or of the content of a file, in hexadecimal digits."""
     if isinstance(data, bytes):
@@ -81,6 +89,7 @@ def optional_module(name: str) -> Any:
 
 
 fcntl = optional_module("fcntl")  # missing on Windows
+resource = optional_module("resource")  # missing on Windows
 POSIX = fcntl is not None
 CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
 _HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 
 from hybrid_core.errors import PageIndexError, UsageError
-from hybrid_core.system import out_of_memory
+from hybrid_core.system import memory_limit, out_of_memory
 from hybrid_pageindex.cli import output
 from hybrid_pageindex.cli.parser import PROGRAM, build_parser, wants_json
 
 DONE, FAILED, USAGE = 0, 1, 2
+_LEAST_MEMORY = 1_000_000_000  # bytes; with less, imports fail anywhere, and the interpreter may crash
 _KEPT_AFTER_STOP = {
     "index": " Files that were reported as indexed stay indexed; run the command again to index the rest.",
     "embed": " The vectors made so far stay; run the command again to make the rest.",
@@ -58,6 +59,7 @@ def _run(typed: Sequence[str]) -> int:
             return int(options.run_command(options))
         if options.command == "search" and options.daemon and _searched_by_server(options):
             return DONE
+        _check_memory()
         gc.disable()  # imported objects stay, and collecting garbage among them takes a tenth of the start
         from hybrid_pageindex.cli.commands import run_command  # imports the engine
 
@@ -72,6 +74,15 @@ def _run(typed: Sequence[str]) -> int:
             output.dump({"error": body})
         code = _report_failure(f"{error.message} {error.command_advice}".strip())
         return USAGE if isinstance(error, UsageError) else code
+
+
+def _check_memory() -> None:
+    limit = memory_limit()
+    if limit is not None and limit < _LEAST_MEMORY:
+        raise PageIndexError(
+            f"The memory limit of this process is {limit // 1_000_000:,} MB, and the engine needs 1,000 MB.",
+            "Raise the limit (ulimit -v).",
+        )
 
 
 def _searched_by_server(options: argparse.Namespace) -> bool:

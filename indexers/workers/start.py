@@ -11,9 +11,7 @@ import gc
 import os
 import sys
 
-from hybrid_core.system import end_with_parent, optional_module
-
-resource = optional_module("resource")  # missing on Windows
+from hybrid_core.system import end_with_parent, resource
 
 
 def limit_memory(max_bytes: int) -> None:

@@ -109,12 +109,34 @@ def test_the_doctor_lays_a_damaged_catalog_to_nothing_else(tmp_path: Path, capsy
     ]
 
 
-@pytest.mark.parametrize("megabytes", [250, 600])
-def test_too_little_memory_gives_a_line_and_no_traceback(tmp_path: Path, megabytes: int) -> None:
+@pytest.mark.parametrize("limit", ["-v 60", "-v 150", "-v 250", "-v 600", "-v 950", "-d 200"])
+def test_too_little_memory_gives_a_line_and_no_traceback(tmp_path: Path, limit: str) -> None:
     (tmp_path / "a.md").write_text("# Mill\n\nIt was sold in 1987.\n")
-    command = f"ulimit -v {megabytes * 1000}; exec {sys.executable} -m hybrid_pageindex --home home index a.md"
+    command = f"ulimit {limit}000; exec {sys.executable} -m hybrid_pageindex --home home index a.md"
     ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=600)
-    assert "Traceback" not in ended.stderr and "memory" in ended.stderr + ended.stdout
+    assert ended.returncode == 1 and not ended.stdout
+    assert ended.stderr.startswith("hybrid-pageindex: ") and ended.stderr.count("\n") == 1
+    assert "needs 1,000 MB. Raise the limit (ulimit -v)." in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        ImportError("libblas.so: failed to map segment from shared object"),
+        SystemError("initialization of umath raised: error return without exception set"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_memory_that_runs_out_is_one_line(
+    error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("hybrid_pageindex.cli.commands.run_command", fail)
+    assert main(["list"]) == 1
+    assert capsys.readouterr().err.startswith("hybrid-pageindex: the memory limit of this process is reached.")
 
 
 def test_an_unclear_question_is_told_how_to_ask(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
