@@ -13,6 +13,9 @@ import pytest
 from hybrid_pageindex.sample import write_sample_report
 from tests.interfaces.http.conftest import START, Serving, serving, upload, wait_for_held, wait_for_jobs
 
+# presses keys so that none is drawn before the next one comes
+PRESS = "keys => keys.forEach(key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })))"
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
@@ -384,6 +387,39 @@ def test_keys_and_the_scrolled_place_agree(at: Any, keys: list[str]) -> None:
     assert at.locator(".go-to").input_value() == str(page), "no scrolling leads to another page afterwards"
     sheet, stage = (at.locator(one).bounding_box() for one in (".sheet[data-ready]", ".stage"))
     assert sheet["y"] < stage["y"] + stage["height"] and sheet["y"] + sheet["height"] > stage["y"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "number"),
+    [(["ArrowRight"] * 3, 21), (["ArrowLeft"] * 2, 16), (["End", "ArrowLeft"], 23), (["ArrowRight", "ArrowLeft"], 18)],
+)
+def test_keys_that_come_before_the_page_is_drawn_again_all_count(at: Any, keys: list[str], number: int) -> None:
+    at.evaluate(PRESS, keys)
+    at.locator(f".sheet[data-ready][data-page='{number}']").wait_for()
+    assert at.locator(".go-to").input_value() == str(number)
+
+
+@pytest.mark.parametrize(("name", "times", "number"), [("Next page", 2, 20), ("Previous page", 3, 15)])
+def test_a_double_click_turns_two_pages(at: Any, name: str, times: int, number: int) -> None:
+    at.get_by_role("button", name=name).evaluate("(button, times) => { for (; times; times--) button.click() }", times)
+    at.locator(f".sheet[data-ready][data-page='{number}']").wait_for()
+
+
+@pytest.mark.parametrize("keys", ["++", "--", "+++-", "tt", "tbb", "ss"])
+def test_keys_at_once_do_what_keys_one_by_one_do(at: Any, keys: str) -> None:
+    parts = "document.querySelectorAll('.strip, .stage.text, .stage.tables').length"
+    state = f"() => document.querySelector('.percent').textContent + {parts}"
+    at.keyboard.press("w")
+    for key in keys:
+        at.keyboard.press(key)
+        at.wait_for_timeout(300)
+    one_by_one = at.evaluate(state)
+    at.reload()
+    at.locator(".sheet[data-ready]").wait_for()
+    at.keyboard.press("w")
+    at.wait_for_timeout(300)
+    at.evaluate(PRESS, list(keys))
+    at.wait_for_function(f"before => ({state})() === before", arg=one_by_one)
 
 
 def test_who_scrolls_away_from_a_mark_is_not_taken_back(at: Any) -> None:

@@ -7,7 +7,7 @@ const MORE = 3; // thumbnails beyond each edge
 
 /** The pages small, of which only those in sight are made, with a rail that shows where in the document the hits are.
  * `wait`: the page itself is still drawn, which comes first. */
-export function Thumbnails({ base, info, page, counts, wait, onPage }) {
+export function Thumbnails({ base, info, page, counts, wait, onPage, onStep }) {
   const list = useRef(null), held = useRef(false);
   const [top, setTop] = useState(Math.max((page - 1) * HIGH - 200, 0)), [high, setHigh] = useState(600);
   const begun = useRef(/** @type {Set<number>} */ (new Set()));
@@ -30,7 +30,7 @@ export function Thumbnails({ base, info, page, counts, wait, onPage }) {
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();
-    onPage(page + step);
+    onStep(step);
   };
   return html`<nav class="strip" aria-label=${t("viewer.pages")}>
     <div class="thumbnails" ref=${list} onScroll=${(event) => setTop(event.target.scrollTop)} onKeyDown=${keys}

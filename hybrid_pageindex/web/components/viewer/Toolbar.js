@@ -27,9 +27,9 @@ export function Toolbar({ info, page, view, tables, act, zoom, strip, contents, 
       <${IconButton} icon="strip" label=${t("viewer.pages")} keys="s" pressed=${strip} onClick=${act.strip} />
     </div>
     <div class="group">
-      <${IconButton} icon="back" label=${t("viewer.previous")} keys="←" disabled=${page <= 1} onClick=${() => act.page(page - 1)} />
+      <${IconButton} icon="back" label=${t("viewer.previous")} keys="←" disabled=${page <= 1} onClick=${() => act.turnBy(-1)} />
       <${PageNumber} page=${page} pages=${info.pages} onPage=${act.page} />
-      <${IconButton} icon="next" label=${t("viewer.next")} keys="→" disabled=${page >= info.pages} onClick=${() => act.page(page + 1)} />
+      <${IconButton} icon="next" label=${t("viewer.next")} keys="→" disabled=${page >= info.pages} onClick=${() => act.turnBy(1)} />
     </div>
     <div class="group zoom">
       <${IconButton} icon="minus" label=${t("viewer.smaller")} keys="-" onClick=${() => act.zoom(-1)} />

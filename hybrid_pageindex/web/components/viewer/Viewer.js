@@ -50,22 +50,26 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
   }, [base, asked, highlight, visit]);
   const last = info?.pages || 1e6, number = Math.min(Math.max(page, 1), last);
   const shown = view === "page" && blind.has(number) ? "text" : view;
+  const aim = useRef(number); // two keys may come before the page is drawn again: the second goes on from the first
+  aim.current = number;
   const turnTo = (/** @type {number} */ wanted) => {
     const to = Math.min(Math.max(wanted, 1), last);
+    aim.current = to;
     marked.current = "";
     setPage(to);
     moveTo({ page: to, share: 0 });
   };
+  const turnBy = (/** @type {number} */ pages) => turnTo(aim.current + pages);
   const typical = sizes.get(opened) ?? sizes.values().next().value ?? A4, sizeOf = (/** @type {number} */ one) => sizes.get(one) ?? typical;
   const sized = (/** @type {number} */ one, /** @type {typeof A4} */ now) => setSizes((before) => {
     const old = before.get(one);
     return old && Math.abs(old.width - now.width) + Math.abs(old.height - now.height) < 2 ? before : new Map(before).set(one, now);
   });
   const sideways = turn % 180 !== 0, wide = Math.max(room.width - ROOM, 120), high = Math.max(room.height - ROOM, 120);
-  const widthOf = (/** @type {typeof A4} */ size) => {
+  const widthOf = (/** @type {typeof A4} */ size, how = fit) => {
     const natural = (size.width * 96) / 72, ratio = size.height / size.width;
     const fits = { calm: Math.min(sideways ? wide / ratio : wide, natural * 1.3), width: sideways ? wide / ratio : wide, page: sideways ? Math.min(high, wide / ratio) : Math.min(wide, high / ratio) };
-    return typeof fit === "number" ? natural * fit : Math.min(fits[fit], natural * 2.5);
+    return typeof how === "number" ? natural * how : Math.min(fits[how], natural * 2.5);
   };
   const roomOf = (/** @type {number} */ one) => {
     const size = sizeOf(one), width = widthOf(size), height = (width * size.height) / size.width;
@@ -142,8 +146,12 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     return made;
   }, [found.matches, highlight, opened]);
 
-  const scale = widthOf(sizeOf(number)) / ((sizeOf(number).width * 96) / 72);
-  const zoom = (by) => setFit(by > 0 ? STEPS.find((one) => one > scale + 0.01) || 4 : [...STEPS].reverse().find((one) => one < scale - 0.01) || 0.25);
+  const scaleOf = (how = fit) => widthOf(sizeOf(number), how) / ((sizeOf(number).width * 96) / 72), scale = scaleOf();
+  const zoom = (by) => setFit((before) => {
+    const scale = scaleOf(before);
+    return by > 0 ? STEPS.find((one) => one > scale + 0.01) || 4 : [...STEPS].reverse().find((one) => one < scale - 0.01) || 0.25;
+  });
+  const toggleView = (/** @type {string} */ other) => setView((before) => (before === other ? "page" : other));
   const say = (text) => {
     setTold(text);
     setTimeout(() => setTold((before) => (before === text ? "" : before)), 2500);
@@ -166,21 +174,21 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     copy(`${quote ? `“${quote.replace(/\s+/g, " ").trim()}”\n` : ""}${t("viewer.citation", { name: info.title || info.name, page: number })}${label}${path ? `, ${path}` : ""}\n${link}`);
   };
   const act = {
-    page: turnTo, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, original: address(`${base}/original`), map: link(["map", library, doc]),
-    strip: () => setStrip(!strip),
-    contents: () => {
-      setContents(!contents);
-      if (!embedded) remember("contents", contents ? "" : "1");
-    }, find: () => setFinding(true), keys: () => setHelp(true),
+    page: turnTo, turnBy, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, original: address(`${base}/original`), map: link(["map", library, doc]),
+    strip: () => setStrip((before) => !before),
+    contents: () => setContents((before) => {
+      if (!embedded) remember("contents", before ? "" : "1");
+      return !before;
+    }), find: () => setFinding(true), keys: () => setHelp(true),
   };
   useEffect(() => {
     const keys = (event) => {
       if (embedded && !root.current?.contains(event.target)) return;
       const action = state === "ready" && actionOf(event);
       const does = action && {
-        next: () => turnTo(number + 1), previous: () => turnTo(number - 1), first: () => turnTo(1), last: () => turnTo(last), larger: () => zoom(1),
+        next: () => turnBy(1), previous: () => turnBy(-1), first: () => turnTo(1), last: () => turnTo(last), larger: () => zoom(1),
         smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, contents: act.contents, cite, keep: act.keep,
-        view_text: () => setView(view === "text" ? "page" : "text"), view_tables: () => setView(view === "tables" ? "page" : "tables"),
+        view_text: () => toggleView("text"), view_tables: () => toggleView("tables"),
         hit_after: () => found.step(1), hit_before: () => found.step(-1), go_to: () => root.current.querySelector(".go-to").focus(), keys: act.keys,
         find: () => { setFinding(true); root.current.querySelector(".find-bar input")?.focus(); },
         leave: () => (finding ? leaveFind() : onClose?.()),
@@ -219,7 +227,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     if (Math.abs(pushed.current.by) < PUSH || number + (down ? 1 : -1) > last || number + (down ? 1 : -1) < 1) return;
     pushed.current = { by: 0, at: event.timeStamp };
     fromBelow.current = !down;
-    turnTo(number + (down ? 1 : -1));
+    turnBy(down ? 1 : -1);
   };
   const leaveFind = () => {
     setFinding(false);
@@ -244,7 +252,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     ${note && html`<p class="notice" role="status">${note}</p>`}
     <div class="body">
       ${contents && html`<${Contents} base=${base} library=${library} doc=${doc} info=${info} page=${number} onPage=${leafTo} />`}
-      ${strip && html`<${Thumbnails} base=${base} info=${info} page=${number} counts=${counts} wait=${shown === "page" && !drawn.has(number)} onPage=${turnTo} />`}
+      ${strip && html`<${Thumbnails} base=${base} info=${info} page=${number} counts=${counts} wait=${shown === "page" && !drawn.has(number)} onPage=${turnTo} onStep=${turnBy} />`}
       <div class="reading" ref=${reading}>
       <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })} onWheel=${wheel}>
         ${shown === "page" && html`<div class="sheets" ref=${sheets}
