@@ -85,14 +85,17 @@ _log = logging.getLogger(__name__)
 
 
 def plain_reason(error: BaseException, what: str = "") -> str:
-    """Return a plain message for an error, and log the error. ``what`` names the file in the log."""
-    steps = traceback.extract_tb(error.__traceback__)
-    at = f" ({steps[-1].filename}:{steps[-1].lineno})" if steps else ""
-    _log.warning("%s%s: %s%s", f"{what}: " if what else "", type(error).__name__, error, at)
+    """Return a plain message for an error. Log an error that the message does not explain, with its place in the code.
+
+    ``what`` names the file in the log.
+    """
     if isinstance(error, OSError) and error.strerror:
         return f"the system says: {error.strerror}"
     if out_of_memory(error):
         return "there is not enough memory for it"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
+    steps = traceback.extract_tb(error.__traceback__)
+    at = f" ({steps[-1].filename}:{steps[-1].lineno})" if steps else ""
+    _log.warning("%s%s: %s%s", f"{what}: " if what else "", type(error).__name__, error, at)
     return "an unexpected error occurred while reading it, so it may be damaged; the log has the details"

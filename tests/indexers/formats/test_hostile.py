@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import random
@@ -14,7 +15,7 @@ from PIL import Image
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from hybrid_pageindex import Engine, run
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, plain_reason
 from tests.indexers.formats.packages import W, docx, packed, paragraph, read, text_of
 
 DATA = os.environ.get("PAGEINDEX_EVAL_DATA")
@@ -196,3 +197,19 @@ def test_books_and_broken_copies_of_them(tmp_path: Path) -> None:
                 read(made)
             except DocumentError as error:
                 assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "logged"),
+    [
+        (OSError(errno.EIO, "Input/output error"), "the system says: Input/output error", False),
+        (MemoryError(), "there is not enough memory for it", False),
+        (RecursionError("maximum recursion depth exceeded"), "it is nested too deeply", False),
+        (KeyError("xref"), "an unexpected error occurred while reading it, so it may be damaged", True),
+    ],
+)
+def test_only_an_unexplained_error_is_logged(
+    error: Exception, reason: str, logged: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert plain_reason(error, "a.pdf").startswith(reason)
+    assert [record.getMessage() for record in caplog.records] == (["a.pdf: KeyError: 'xref'"] if logged else [])
