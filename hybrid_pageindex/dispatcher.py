@@ -21,6 +21,7 @@ from typing import Any
 from hybrid_core.errors import UsageError
 from hybrid_core.system import require
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.config.logs import start_logs
 from hybrid_pageindex.config.settings import load_settings
 
 celery: Any = require("celery", "celery")
@@ -144,6 +145,11 @@ def _work(job: int) -> None:
     _leaving.work(lambda: _engine().jobs.work_on(job))
 
 
+def _start_logs(**_: Any) -> None:
+    """Write JSON lines instead of Celery's own log. Text stays as Celery is told to write it."""
+    start_logs(_settings, serves=True)
+
+
 def _begin(sender: Any, **_: Any) -> None:
     _workers.append(sender)
 
@@ -164,6 +170,8 @@ def _leave(**_: Any) -> None:
 
 
 work = app.task(name="pageindex.work")(_work)
+if _settings.log_format == "json":
+    _signals.setup_logging.connect(_start_logs, weak=False)
 _signals.worker_init.connect(_begin, weak=False)
 _signals.worker_process_init.connect(_listen, weak=False)
 _signals.worker_shutting_down.connect(_leave, weak=False)

@@ -30,7 +30,7 @@ TOOLS = FOLDER.parent.parent / "tests" / "interfaces" / "mcp_tools.json"
 MADE = "<!-- Made by docs/reference/generate.py: change the code that it describes, not this page. -->\n"
 _GROUPS = {
     "Storage": "Storage", "Index": "Indexing", "Embedding": "Embedding", "Model": "Models", "Search": "Search",
-    "Answer": "Answers", "Mcp": "Agents (MCP)", "Http": "HTTP API",
+    "Answer": "Answers", "Mcp": "Agents (MCP)", "Http": "HTTP API", "Log": "Logs",
 }  # fmt: skip
 
 

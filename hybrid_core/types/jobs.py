@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from hybrid_core.logs import current_request
 from hybrid_core.types.notes import Note
 
 WATCHED, WANTED, ASKED = 0, 10, 20
@@ -33,7 +34,8 @@ class JobRequest:
     ``library`` is an id; ``options`` are JSON values, never a password or a key. ``needs`` are the abilities that a
     worker must have, such as "ocr:eng": words without spaces. Only one job per ``key`` waits or runs at a time; the
     default key consists of kind, library and subject. ``version`` is the version of the subject at the time of the
-    request. If the job already runs, the version decides whether the job has to run again.
+    request. If the job already runs, the version decides whether the job has to run again. ``request_id`` names the
+    request that asked for the job, by default the one that is being answered.
     """
 
     library: str
@@ -46,6 +48,7 @@ class JobRequest:
     owner: str = ""  # the caller who requested it; "" is the local user
     version: str = ""
     key: str = ""
+    request_id: str = field(default_factory=current_request)
 
     @property
     def dedupe_key(self) -> str:
@@ -114,6 +117,7 @@ class Job:
     finished_at: int
     read_at: int
     paused: bool = False
+    request_id: str = ""  # the request that asked for it, for logs
 
     @property
     def fence(self) -> Fence:

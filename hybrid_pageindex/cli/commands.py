@@ -37,6 +37,7 @@ from hybrid_pageindex.cli.libraries import (
 )
 from hybrid_pageindex.cli.search import ask_command, compare_command, grep_command, search_command
 from hybrid_pageindex.cli.servers import mcp_command, serve_command, token_command
+from hybrid_pageindex.config.logs import start_logs
 from hybrid_pageindex.engine.engine import Engine
 
 _COMMANDS = {
@@ -73,10 +74,13 @@ _COMMANDS = {
     "worker": worker_command,
 }
 
+_SERVERS = ("mcp", "serve", "watch", "worker")
+
 
 def run_command(options: argparse.Namespace) -> int:
     """Run the parsed command and return its exit code."""
     engine = Engine(getattr(options, "home", None))
+    start_logs(engine.settings, serves=options.command in _SERVERS)
     try:
         return asyncio.run(_COMMANDS[options.command](engine, options))
     finally:

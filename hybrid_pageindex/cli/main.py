@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import logging
 import sys
 from collections.abc import Sequence
 
 from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.logs import written_as_json
 from hybrid_core.system import memory_limit, out_of_memory
 from hybrid_pageindex.cli import output
 from hybrid_pageindex.cli.parser import PROGRAM, build_parser, wants_json
@@ -100,5 +102,8 @@ def _searched_by_server(options: argparse.Namespace) -> bool:
 
 
 def _report_failure(why: str) -> int:
+    if written_as_json():
+        logging.getLogger(__name__).error("%s", output.visible(why))
+        return FAILED
     sys.stderr.write(f"{PROGRAM}: {output.visible(why)}\n")
     return FAILED

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from hybrid_core.logs import LogFormat, LogLevel
 from hybrid_core.types.documents import Effort, Fusion, Route, Strategy
 from hybrid_core.types.requests import OPTIONS
 from hybrid_core.types.scoring import ScoringConfig
@@ -399,9 +400,20 @@ class HttpSettings:
 
 
 @dataclass(frozen=True)
+class LogSettings:
+    log_format: LogFormat = setting(
+        "text", "Format of the log on stderr. json: one JSON object a line", advice="Choose text or json."
+    )
+    log_level: LogLevel = setting(
+        "warning", "Least level of the messages that are logged", advice="Choose debug, info, warning or error."
+    )
+    log_questions: bool = setting(False, "Whether log lines may contain the text of questions")
+
+
+@dataclass(frozen=True)
 class AllSettings(
-    HttpSettings, McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings, IndexSettings,
-    StorageSettings,
+    LogSettings, HttpSettings, McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings,
+    IndexSettings, StorageSettings,
 ):  # fmt: skip
     """All settings in one class. The variable of a setting is ``PREFIX`` and its name in capitals."""
 

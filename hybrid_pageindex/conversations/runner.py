@@ -17,6 +17,7 @@ from hybrid_core.errors import BusyError, Cancelled, LeaseLostError, PageIndexEr
 from hybrid_core.llm.budget import charged, cut
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.prompts import prompt
+from hybrid_core.logs import hide_question
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.conversations.conversations import ConversationReader, ConversationWriter
 from hybrid_core.store.conversations.tables import INTERRUPTED
@@ -236,6 +237,7 @@ class TurnRunner:
             conversation = self._reader.conversation(fence.conversation)
             path = self._reader.path(fence.conversation, fence.message)
             question = path[-2]
+            hide_question(question.text)
             self._name(conversation, path, keeper, fence)
             memory = self._memory(path[:-2])
             request, note = request_in(self._catalog, conversation.scope, question.text, fields)

@@ -81,7 +81,7 @@ async def read_in_the_background(work: Callable[[], T]) -> T:
 
 def in_a_thread(work: Callable[[], None]) -> None:
     """Run work in a background thread to its end, even if the caller is cancelled."""
-    _background.start(work)
+    _background.start(partial(contextvars.copy_context().run, work))
 
 
 class _Background:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Unpack
 
+from hybrid_core.logs import hide_question
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.exhaustive import (
@@ -286,6 +287,7 @@ class Engine:
         document.
         """
         request = self._context.request(question, **fields)
+        hide_question(request.question)
         work = partial(self._context.parts.searcher.search, request, on_step)
         return await (asyncio.to_thread(work) if request.effort == "fast" else in_the_background(work))
 
@@ -297,7 +299,9 @@ class Engine:
         **fields: Unpack[SearchFields],
     ) -> SearchResult:
         """Run ``search`` in the calling thread, and return its result."""
-        return self._context.parts.searcher.search(self.request(question, **fields), on_step)
+        request = self.request(question, **fields)
+        hide_question(request.question)
+        return self._context.parts.searcher.search(request, on_step)
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
         """Return the search request for these arguments, with missing fields taken from the settings."""
@@ -326,6 +330,7 @@ class Engine:
         so. Raise the errors of ``search``.
         """
         request = self._context.request(question, **fields)
+        hide_question(request.question)
         return await in_the_background(lambda: self._answer_request(request, force, vision, on_text, on_step))
 
     def _answer_request(
@@ -457,6 +462,7 @@ class Engine:
         Raise UsageError for an invalid pattern or cursor, NotFoundError for an unknown library, document or section.
         """
         request = grep_request(pattern, fields)
+        hide_question(request.pattern)
         scope = self._context.request("words", libraries=request.libraries, all_libraries=request.all_libraries)
         return await stoppable(
             lambda stop: self._context.parts.grep.search(libraries_of(self._context.catalog, scope), request, stop)

@@ -51,7 +51,7 @@ class JobView:
             "paused": job.paused, "stalled": job.stalled, "cause": job.cause, "priority": job.priority,
             "reason": job.result.get("reason", ""),
             "worker": job.worker, "created_at": at(job.created_at), "started_at": at(job.started_at),
-            "finished_at": at(job.finished_at),
+            "finished_at": at(job.finished_at), "request_id": job.request_id,
         }  # fmt: skip
 
 

@@ -17,9 +17,11 @@ from hybrid_pageindex.engine.index.worker import Feed, Standby, keep_up
 from hybrid_pageindex.http.api import ROUTES, build_api
 from hybrid_pageindex.http.guard import Guard, Hosts
 from hybrid_pageindex.http.identity import Callers, Identity, Proxy, Rates, Slots, Start
+from hybrid_pageindex.http.metrics import Metrics
 from hybrid_pageindex.http.middleware import Conventions, Idempotency, McpMount, RequestRecorder
-from hybrid_pageindex.http.server import Metrics, Server
+from hybrid_pageindex.http.server import Server
 from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.request_ids import RequestIds
 
 _JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
 
@@ -72,7 +74,7 @@ def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
     identity = Identity(recorded, server.callers, server.cookie, listening.proxy, rates)
     room = partial(_body_limit, limits.max_upload_size)
     hosts = Hosts(listening.host, listening.hosts)
-    return Guard(identity, hosts, listening.origins, room, ROUTES.allowed), server
+    return RequestIds(Guard(identity, hosts, listening.origins, room, ROUTES.allowed)), server
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from types import FrameType
 import uvicorn
 
 from hybrid_core.errors import PageIndexError, StoreError, UsageError
+from hybrid_core.logs import written_as_json
 from hybrid_pageindex.config.running import RunningServer, remove_record, write_record
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.http.app import Listening, build_app
@@ -27,6 +28,7 @@ from hybrid_pageindex.http.server import Server
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import Impatient, loopback, not_cut_off, web_origin
 
+_log = logging.getLogger(__name__)
 _TOKEN_LENGTH = 16  # minimum characters of a token that a user chooses
 _CONNECTIONS = 1024  # maximum concurrent connections; a further one gets status 503
 _GRACE = 6  # seconds in which requests may finish at the end
@@ -47,8 +49,9 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
     address = f"http://{_bracket_ipv6(listening.host)}:{listening.port}/"
     logging.getLogger("uvicorn.error").addFilter(not_cut_off)
     config = uvicorn.Config(
-        app, access_log=False, log_level="warning", http=Impatient, ws="none", limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=_GRACE, server_header=False, proxy_headers=False, lifespan="on",
+        app, access_log=False, log_level="warning", log_config=None, http=Impatient, ws="none",
+        limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=_GRACE, server_header=False, proxy_headers=False,
+        lifespan="on",
     )  # fmt: skip
     running = _Uvicorn(config, server, address, listening.start, options)
     await running.serve(sockets=[bound])
@@ -82,6 +85,7 @@ class _Uvicorn(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self._server, self._options = server, options
+        self._address = address
         self._signing_in = f"{address}#token={start.token}"
         self._printed = address if start.chosen else self._signing_in  # a token that was set is no matter of a log
         self._record = RunningServer(_local(address), start.commands)
@@ -91,12 +95,21 @@ class _Uvicorn(uvicorn.Server):
         if self.started:
             with suppress(OSError):  # a home that cannot be written: commands open it themselves
                 write_record(self._server.engine.settings, self._record)
-            sys.stderr.write(f"Serving {self._server.engine.home} at {self._printed}\n")
-            sys.stderr.flush()
+            self._print_address()
             if self._options.open:
                 await asyncio.to_thread(webbrowser.open, self._signing_in)
                 with suppress(PageIndexError):  # the first page image reports the error
                     await self._server.engine.pictures.prepare()
+
+    def _print_address(self) -> None:
+        """Print the address. A log has no token, since logs are kept and read by others."""
+        if written_as_json():
+            _log.warning("Serving %s at %s", self._server.engine.home, self._address)
+            if self._printed != self._address:
+                _log.warning("No token is set, and logs show none. Set PAGEINDEX_HTTP_TOKEN to sign in.")
+            return
+        sys.stderr.write(f"Serving {self._server.engine.home} at {self._printed}\n")
+        sys.stderr.flush()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         remove_record(self._server.engine.settings, self._record)

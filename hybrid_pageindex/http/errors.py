@@ -24,6 +24,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hybrid_core import errors
+from hybrid_core.logs import current_request
 
 _BRANCH = re.compile(r"str|int|float|bool|constrained-\w+|(list|dict|tuple|function)[\[-].*")
 _NAME_LENGTH = 100  # maximum characters of a name in a message
@@ -194,7 +195,7 @@ class Problem:
     """An error as RFC 9457 describes it. ``code`` and ``type`` are stable, ``detail`` says what happened, ``advice``
     what to do.
 
-    ``errors`` lists the invalid parameters and fields.
+    ``errors`` lists the invalid parameters and fields. ``request_id`` names the request in the server's log.
     """
 
     type: str
@@ -205,6 +206,7 @@ class Problem:
     advice: str
     error: ErrorTold
     errors: list[Fault] = field(default_factory=list)
+    request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +265,7 @@ class ProblemResponse(Response):
         problem = {
             "type": f"{_TYPES}#{self._code}", "title": title_of(self._code), "status": status,
             "detail": self._message, "code": self._code, "advice": self._advice, "error": error,
+            "request_id": current_request(),
         }  # fmt: skip
         faults = [asdict(fault) for fault in self._faults]
         return problem | ({"errors": faults} if faults else {})

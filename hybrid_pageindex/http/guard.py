@@ -43,9 +43,17 @@ _HEADERS = {
 }
 _ALLOWED_HEADERS = (  # request headers that an allowed page may send
     "Accept", "Authorization", "Content-Type", "If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID",
-    "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id", "Range",
+    "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id", "Range", "Traceparent", "X-Request-Id",
 )  # fmt: skip
-_EXPOSED_HEADERS = ("ETag", "Location", "Mcp-Session-Id", "Retry-After", "Content-Disposition", "Content-Range")
+_EXPOSED_HEADERS = (
+    "ETag",
+    "Location",
+    "Mcp-Session-Id",
+    "Retry-After",
+    "Content-Disposition",
+    "Content-Range",
+    "X-Request-Id",
+)
 
 
 class Hosts:

@@ -34,7 +34,7 @@ from hybrid_pageindex.http.errors import (
     refusal_of,
     unknown_name_fault,
 )
-from hybrid_pageindex.http.server import Metrics
+from hybrid_pageindex.http.metrics import Metrics
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import HeadRequest
 
@@ -248,6 +248,7 @@ class RequestRecorder:
         async def passed_on(message: Message) -> None:
             if message["type"] == "http.response.start":
                 route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"] == "/mcp" else "other")
+                scope["state"]["route"] = route
                 self._metrics.add(scope["method"], route, message["status"], time.perf_counter() - began)
                 await self._audit(scope, message["status"])  # before the caller hears of it
             await send(message)

@@ -161,6 +161,7 @@ class ShownJob(BaseModel):
     created_at: str | None
     started_at: str | None
     finished_at: str | None
+    request_id: str = ""
 
 
 class JobDetail(ShownJob):

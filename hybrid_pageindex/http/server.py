@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
@@ -22,55 +21,13 @@ from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.guard import SLASH
 from hybrid_pageindex.http.identity import Callers, Slots
+from hybrid_pageindex.http.metrics import Metrics
 from hybrid_pageindex.mcp.access import Access
 
-_BUCKET_BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)  # seconds
-_METRIC_HELP = {
-    "requests_total": "Requests answered, by method, route and status.",
-    "request_seconds": "Seconds until an answer began, by route.",
-    "jobs": "Jobs of the queue, by status.",
-    "workers": "Processes that work on the queue.",
-    "searches_held": "Searches that run or wait for their turn.",
-    "answers_held": "Answers that are made or wait for their turn.",
-}
 T = TypeVar("T")
 _UPLOADS = 100  # maximum bodies received at once; each uses a connection and two files
 _CHECK_SECONDS = 2.0  # seconds for which the missing components are cached, because each check calls the search server
 DocumentName = Annotated[str, Path(max_length=2000), AfterValidator(lambda name: name.replace(SLASH, "/"))]
-
-
-class Metrics:
-    """Counts and durations of requests by ``route``, the path pattern. There are few patterns, unlike paths."""
-
-    def __init__(self) -> None:
-        self._answered: dict[tuple[str, str, int], int] = defaultdict(int)
-        self._within: dict[str, list[int]] = defaultdict(lambda: [0] * (len(_BUCKET_BOUNDS) + 1))
-        self._seconds: dict[str, float] = defaultdict(float)
-
-    def add(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._answered[method, route, status] += 1
-        within = self._within[route]
-        within[next((at for at, bound in enumerate(_BUCKET_BOUNDS) if seconds <= bound), len(_BUCKET_BOUNDS))] += 1
-        self._seconds[route] += seconds
-
-    def text(self, gauges: Mapping[str, float]) -> str:
-        """Return the counts and ``gauges`` in the text format of Prometheus."""
-        lines = [*_metric_head("requests_total", "counter")]
-        for (method, route, status), count in sorted(self._answered.items()):
-            lines.append(
-                f'pageindex_requests_total{{method="{method}",route="{_quote_label(route)}",status="{status}"}} {count}'
-            )
-        lines += _metric_head("request_seconds", "histogram")
-        for route, within in sorted(self._within.items()):
-            total, named = 0, f'route="{_quote_label(route)}"'
-            for bound, count in zip((*map(str, _BUCKET_BOUNDS), "+Inf"), within, strict=True):
-                total += count
-                lines.append(f'pageindex_request_seconds_bucket{{{named},le="{bound}"}} {total}')
-            lines.append(f"pageindex_request_seconds_sum{{{named}}} {self._seconds[route]:.6f}")
-            lines.append(f"pageindex_request_seconds_count{{{named}}} {total}")
-        for name, value in sorted(gauges.items()):
-            lines += [*_metric_head(name.partition("{")[0], "gauge"), f"pageindex_{name} {value:g}"]
-        return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
 @dataclass
@@ -134,15 +91,6 @@ def server_of(request: Request) -> Server:
     return server
 
 
-def _metric_head(name: str, kind: str) -> list[str]:
-    """Return the HELP and TYPE lines of a metric."""
-    return [f"# HELP pageindex_{name} {_METRIC_HELP.get(name, name)}", f"# TYPE pageindex_{name} {kind}"]
-
-
-def _quote_label(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
 def caller_of(request: Request) -> Caller:
     """Return the caller of a request. Raise Refusal if there is none."""
     caller: Caller | None = request.scope.get("state", {}).get("caller")
@@ -167,6 +115,7 @@ async def find_library(request: Request, name: str, role: Role) -> Library:
     if library is None:
         raise no_library(name[:200], seen)
     require_role(request, role, library.id)
+    request.scope["state"]["library"] = library.id
     return library
 
 

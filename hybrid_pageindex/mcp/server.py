@@ -14,6 +14,7 @@ from fastmcp import FastMCP
 from fastmcp.exceptions import DisabledError, NotFoundError, ResourceError, ToolError, ValidationError
 from fastmcp.prompts import Prompt, PromptResult
 from fastmcp.resources import ResourceResult, ResourceTemplate
+from fastmcp.server.dependencies import get_http_request
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import Tool, ToolResult
 from fastmcp.utilities.components import FastMCPComponent
@@ -23,6 +24,7 @@ from pydantic import ValidationError as PydanticValidationError
 from hybrid_core.errors import NotFoundError as NothingFoundError
 from hybrid_core.errors import PageIndexError, ReadOnlyError, UsageError
 from hybrid_core.llm.budget import charged
+from hybrid_core.logs import about
 from hybrid_core.types.libraries import library_called
 from hybrid_pageindex import __version__
 from hybrid_pageindex.engine.engine import Engine
@@ -37,6 +39,7 @@ from hybrid_pageindex.mcp.resources import register_prompts, register_resources
 from hybrid_pageindex.mcp.search import register_conversation_tools, register_search_tools
 from hybrid_pageindex.mcp.state import Heartbeat, ToolState
 from hybrid_pageindex.mcp.subscriptions import Subscriptions, missing_resource, register_document_list
+from hybrid_pageindex.request_ids import new_id
 
 INSTRUCTIONS = """\
 Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \
@@ -110,6 +113,17 @@ def build_server(
     return server
 
 
+def _request_id() -> str:
+    """Return the id of the HTTP request that carries the call, a new one over stdio.
+
+    The tasks of a session begin in its first request, so the context of the caller may have the id of that request.
+    """
+    try:
+        return str(get_http_request().scope.get("state", {}).get("request_id") or new_id())
+    except RuntimeError:  # called over stdio
+        return new_id()
+
+
 class _Calls(Middleware):
     """Middleware that limits concurrent tool calls, names invalid arguments, and gives errors the protocol's codes.
 
@@ -130,7 +144,7 @@ class _Calls(Middleware):
         async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
             outcome = 400
             try:
-                with charged(who=tool_caller().name):
+                with charged(who=tool_caller().name), about(request_id=_request_id(), tool=context.message.name[:200]):
                     result = await call_next(context)
                 outcome = 200
             except ValidationError as error:

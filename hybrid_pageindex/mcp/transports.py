@@ -30,11 +30,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.logs import written_as_json
 from hybrid_core.system import POSIX, on_signals
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import SECONDS, HeadRequest, Impatient, loopback, not_cut_off, split, web_origin
 from hybrid_pageindex.mcp.server import build_server
+from hybrid_pageindex.request_ids import RequestIds
 
 SESSION_HEADER = "mcp-session-id"
 MCP_PATH = "/mcp"
@@ -62,7 +64,8 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
     access = Access.of(options.root, read_only=options.read_only)
     engine.admin.confine(access.roots)
     fastmcp.settings.enable_rich_logging = False  # plain lines on stderr
-    configure_logging("WARNING")
+    if not written_as_json():
+        configure_logging("WARNING")
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
     server = build_server(engine, access, options.max_tokens)
     if options.http:
@@ -165,12 +168,13 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
     logging.getLogger("uvicorn.error").addFilter(not_cut_off)
     try:
         app = server.http_app(
-            path=MCP_PATH, middleware=[guard, bound], host_origin_protection=False,  # HttpGuard's work
+            path=MCP_PATH, middleware=[Middleware(RequestIds), guard, bound],
+            host_origin_protection=False,  # HttpGuard's work
             event_store=event_store(), retry_interval=RETRY_MS,
         )  # fmt: skip
         config = uvicorn.Config(
             app, host=host, port=port, lifespan="on", ws="none", timeout_graceful_shutdown=2, access_log=False,
-            limit_concurrency=_CONNECTIONS, log_level="warning", http=Impatient,
+            limit_concurrency=_CONNECTIONS, log_level="warning", log_config=None, http=Impatient,
         )  # fmt: skip
         await uvicorn.Server(config).serve()
     except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why

@@ -6,19 +6,21 @@ A separate thread renews the leases and checks for requests to stop, so that lon
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import platform
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError, StoreError
+from hybrid_core.logs import about
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import disk_full, living, scratch_folder
 from hybrid_core.store.jobs.claims import JobLimits
@@ -31,6 +33,7 @@ from indexers.formats.limits import plain_reason
 from indexers.jobs.turn import Turn
 from indexers.workers.pool import WorkerLimits, WorkerPool
 
+_log = logging.getLogger(__name__)
 _LISTEN = 0.5  # seconds between two checks for requests to stop
 _TELL = 1.0  # seconds between two writes of the jobs' progress
 _RENEW = 10.0
@@ -350,7 +353,8 @@ class Runner:
         self._leases.end(turn)
         (self._brief.add if turn.seconds < _BRIEF else self._brief.discard)(lane)
         try:
-            self._write(turn, future)
+            with _about(turn.job):
+                self._write(turn, future)
         except LeaseLostError:
             return
         except StoreError:  # the lease thread returns the job when the store is writable again
@@ -387,14 +391,33 @@ class Runner:
                 return
             advance = JobUpdate("failed", cause=Note("job.failed", reason=plain_reason(error, turn.job.subject)))
             self._queue.advance(fence, advance)
+        _log_outcome(turn, advance)
         self._over(turn, advance)
+
+
+def _log_outcome(turn: Turn, advance: JobUpdate) -> None:
+    """Log how a stage of a job ended. Its interface shows failures too, so they are no warnings."""
+    extra = {"seconds": round(turn.seconds, 3)}
+    if advance.status == "failed":
+        _log.info("Job %d failed: %s", turn.job.id, Note.of(advance.cause), extra=extra)
+    else:
+        _log.info("Job %d: the stage %s ended, %s.", turn.job.id, turn.job.stage, advance.status, extra=extra)
 
 
 def _done(lane: Lane, turn: Turn) -> JobUpdate:
     turn.begin()
     if turn.stop.asked.is_set():
         raise Cancelled("Indexing was stopped.")
-    return lane.work(turn)
+    with _about(turn.job):
+        return lane.work(turn)
+
+
+def _about(job: Job) -> AbstractContextManager[None]:
+    """Return the context of the log lines of a job."""
+    document = job.subject if job.kind == "index" else ""
+    return about(
+        request_id=job.request_id, job=job.id, library=job.library, document=document, kind=job.kind, stage=job.stage
+    )
 
 
 class _Batch:
@@ -415,7 +438,10 @@ class _Batch:
         if batching is not None:
             for turn in self.futures:
                 turn.begin()
-            batching.run(list(self.futures), self._end, self._run_alone)
+            jobs = [turn.job for turn in self.futures]
+            same = {"request_id": {job.request_id for job in jobs}, "library": {job.library for job in jobs}}
+            with about(**{name: values.pop() for name, values in same.items() if len(values) == 1}):
+                batching.run(list(self.futures), self._end, self._run_alone)
 
     def _end(self, turn: Turn, advance: JobUpdate) -> None:
         self._left.discard(turn)

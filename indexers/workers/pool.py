@@ -5,6 +5,7 @@ Processes start from a module of this package, so callers need no ``__main__`` g
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ from time import monotonic
 from typing import BinaryIO, Literal, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
+from hybrid_core.logs import log_here
 from hybrid_core.system import child_options, kill_tree
 from indexers.formats.limits import MAX_SLOW_PAGES
 from indexers.workers.protocol import (
@@ -356,6 +358,8 @@ def _converse(
                 on_page(cast(int, reply.value))
             elif reply.kind == "part":
                 on_part(*cast(tuple[int, SmallContent | PageIndexError], reply.value))
+            elif reply.kind == "log":
+                log_here(cast(logging.LogRecord, reply.value))
             else:
                 return reply
     except OSError:  # a broken pipe; Windows calls it otherwise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import pickle
 import select
@@ -15,6 +16,7 @@ from typing import BinaryIO, cast
 
 from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
+from hybrid_core.logs import Forwarder
 from hybrid_core.system import POSIX, out_of_memory
 from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import page_orders
@@ -227,6 +229,7 @@ def work(idle: float | None = None) -> None:
     os.dup2(2, 1)  # whatever a library prints must not get among the replies
     tasks = sys.stdin.buffer
     worker = _Worker(replies)
+    logging.getLogger().addHandler(Forwarder(lambda record: send(replies, Reply("log", record))))
     send(replies, Reply("ready"))
     while _wait_for_task(tasks, idle) and isinstance(task := receive(tasks), Task):
         try:

@@ -256,10 +256,11 @@ class Reply:
     """A reply of a worker.
 
     "ready" means that it accepts tasks. "page" means that one more page is parsed, with the file's page count. "part"
-    means that a file of a batch is finished. "done" carries the result of the task, "failed" its error.
+    means that a file of a batch is finished. "log" carries a log record. "done" carries the result of the task,
+    "failed" its error.
     """
 
-    kind: Literal["ready", "page", "part", "done", "failed"]
+    kind: Literal["ready", "page", "part", "log", "done", "failed"]
     value: object = None
 
 

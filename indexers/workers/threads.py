@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass, replace
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -43,10 +45,11 @@ class TaskThreads:
     def submit(self, urgency: int, work: Callable[[], object]) -> Future[object]:
         """Add a task. Raise RuntimeError if the threads are closed."""
         future: Future[object] = Future()
+        within: Callable[[], object] = partial(copy_context().run, work)  # its log lines name the job
         with self._changed:
             if self._closed:
                 raise RuntimeError("no more work is accepted, because the threads are being closed")
-            heappush(self._waiting, (urgency, next(self._numbers), future, work))
+            heappush(self._waiting, (urgency, next(self._numbers), future, within))
             if self._free < len(self._waiting) and len(self._threads) < self._most:
                 thread = threading.Thread(target=self._run, name=f"{self._name}-{len(self._threads)}", daemon=True)
                 thread.start()

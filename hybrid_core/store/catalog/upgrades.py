@@ -415,4 +415,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     27: (_order_terms,),
     28: (lambda connection, _: fill_orders(connection),),  # stop words are in the order too
     29: (_code_warnings,),
+    30: (add_column("jobs", "request_id", CleanString, ""),),
 }

@@ -120,7 +120,7 @@ def _dedupe_key(request: JobRequest) -> str:
 def _request_values(request: JobRequest) -> dict[str, Any]:
     return {
         "stage": request.stage, "options": to_json(request.options), "needs": tables.joined(request.needs),
-        "version": request.version, "priority": request.priority,
+        "version": request.version, "priority": request.priority, "request_id": clean(request.request_id),
     }  # fmt: skip
 
 

@@ -66,6 +66,7 @@ jobs = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("started_at", BigInteger, nullable=False, server_default="0"),
     Column("finished_at", BigInteger, nullable=False, server_default="0"),
+    Column("request_id", String, nullable=False, server_default=""),
     sqlite_autoincrement=True,  # ids are never reused
 )  # fmt: skip
 
@@ -178,7 +179,7 @@ def to_job(row: Row[Any], paused: Paused) -> Job:
         heartbeat_at=row.heartbeat_at, cancel_requested=bool(row.cancel_requested), again=bool(row.again),
         version=row.version, cause=Note.read(row.cause), result=json.loads(row.result), created_at=row.created_at,
         started_at=row.started_at, finished_at=row.finished_at, read_at=row.read_at,
-        paused=not row.finished_at and paused.holds(row),
+        paused=not row.finished_at and paused.holds(row), request_id=row.request_id,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from hybrid_pageindex.engine.libraries.libraries import HomeSize
 from hybrid_pageindex.engine.models.models import LocalServer, find_local_servers
 from hybrid_pageindex.http.errors import Refusal, error_payload
 from hybrid_pageindex.http.identity import COMMANDS
+from hybrid_pageindex.http.metrics import disk_figures, part_figures, process_figures, quote_label
 from hybrid_pageindex.http.models import (
     EXPERT_PATTERN,
     QUESTION,
@@ -89,9 +90,12 @@ async def checks(server: ServerState, _: Admin) -> Response:
 async def metrics(server: ServerState, _: Reader) -> Response:
     """Return metrics in the text format of Prometheus."""
     jobs = await server.engine.jobs.list(limit=1)
-    gauges = {f'jobs{{status="{name}"}}': float(getattr(jobs.counts, name)) for name in _COUNTED_STATES}
-    gauges |= {"workers": len(jobs.workers), "searches_held": server.searches.held, "answers_held": server.answers.held}
-    return Response(server.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
+    figures = {f'jobs{{status="{name}"}}': float(getattr(jobs.counts, name)) for name in _COUNTED_STATES}
+    figures |= {"workers": len(jobs.workers), "searches_held": server.searches.held}
+    figures |= {"answers_held": server.answers.held, f'build_info{{version="{quote_label(__version__)}"}}': 1.0}
+    figures |= dict(part_figures(await server.missing()))
+    figures |= process_figures() | await asyncio.to_thread(disk_figures, server.engine.home)
+    return Response(server.metrics.text(figures), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @router.post("/clear", response_model=ClearedHome)

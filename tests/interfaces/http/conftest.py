@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,9 @@ class Serving:
         return httpx.Client(base_url=self.api, headers=headers, timeout=600, verify=False)
 
 
+_SERVING = re.compile(r"\bServing .* at (http[^\s\"]+)")
+
+
 @contextmanager
 def serving(
     home: Path, *arguments: str, token: str = START, before: Sequence[str] = (), **environment: str
@@ -56,12 +60,12 @@ def serving(
     process = subprocess.Popen(command, env=os.environ | settings, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     said: list[str] = []
-    while not (printed := process.stderr.readline()).startswith("Serving "):
+    while not (address := _SERVING.search(printed := process.stderr.readline())):
         if not printed:
             with process:
                 pytest.fail("".join(said))
         said.append(printed)
-    parts = urlsplit(printed.rsplit(" ", 1)[1].strip())
+    parts = urlsplit(address[1])
     made = Serving(f"http://{parts.netloc}", process, printed, home, said)
     reader = threading.Thread(target=lambda: made.said.extend(process.stderr or ()), daemon=True)
     reader.start()
