@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
-import yaml
 
 from eval.datasets.custom import read_custom as read_set
 from tests.doubles.scripted_server import scripted_server
@@ -316,24 +314,6 @@ def test_what_packs_make_of_a_question(served: Serving) -> None:
         )
         assert client.post("/models/llm/test").json() == {"ok": False, "configured": False, "detail": ""}
         assert client.get("/metrics").text.startswith("# HELP pageindex_requests_total ")
-
-
-def test_what_the_alerts_of_the_manual_watch_is_told(served: Serving) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "operating.md").read_text(encoding="utf-8")
-    rules = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])["groups"][0]["rules"]
-    watched = " ".join(rule["expr"] for rule in rules)
-    with served.client() as client:
-        client.post("/search", json={"question": "anything"})
-        told = client.get("/metrics").text
-    kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", told, re.MULTILINE))
-    assert {name.removesuffix("_bucket") for name in re.findall(r"pageindex_\w+", watched)} <= set(kinds)
-    for status in re.findall(r'pageindex_jobs{status="(\w+)"}', watched):
-        assert f'pageindex_jobs{{status="{status}"}} ' in told
-    for route in re.findall(r'route=~"([^"]+)"', watched):
-        assert re.search(f'_seconds_bucket{{route="{route}"', told)
-    for function, name in re.findall(r"(\w+)\((pageindex_\w+)[^()]*\[", watched):
-        # what may fall is no counter: rate and increase would take each fall for a restart
-        assert (function == "delta") == (kinds[name.removesuffix("_bucket")] == "gauge"), name
 
 
 def test_vectors_are_a_job(served: Serving) -> None:
