@@ -12,6 +12,7 @@ import pytest
 
 import hybrid_pageindex
 from hybrid_pageindex.http.api import UNVERSIONED, build_api
+from scripts import licences
 from scripts.release import LOCK, check_lock, check_versions
 
 ROOT = Path(__file__).parent.parent
@@ -114,3 +115,15 @@ def test_a_tag_needs_its_version_and_its_date(tree: Path) -> None:
     text = (tree / "CHANGELOG.md").read_text()
     (tree / "CHANGELOG.md").write_text(text.replace("(not released yet)", "(2027-01-04)"))
     assert list(check_versions(tree, "v0.1.0")) == []
+
+
+@pytest.mark.parametrize(
+    ("licence", "fits"),
+    [
+        ("MIT", True), ("Apache-2.0 WITH LLVM-exception", True), ("GPL-2.0-only", False),
+        ("GPL-2.0-only OR MIT", True), ("MIT AND GPL-2.0-only", False), ("MIT AND (SSPL-1.0 OR BSD-3-Clause)", True),
+        ("(MIT OR ISC) AND SSPL-1.0", False), ("Proprietary", False), ("", False),
+    ],
+)  # fmt: skip
+def test_licences_that_do_not_fit_are_refused(licence: str, fits: bool) -> None:
+    assert licences.compatible(licence) is fits
