@@ -1,7 +1,7 @@
-"""List the licences of all packages that the product requires: ``python scripts/licences.py``.
+"""List the licences of all packages that the product requires: ``python scripts/licences.py [--problems]``.
 
-It reads what is installed beside the Python that runs it. It exits with 1 if a licence does not fit AGPL-3.0-or-later,
-or if a package states none and nobody has looked at it (``REVIEWED``).
+It reads what is installed beside the Python that runs it. With ``--problems`` it lists problems only. It exits with 1
+if a licence does not fit AGPL-3.0-or-later, or if a package states none and nobody has looked at it (``REVIEWED``).
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ def main() -> int:
         licence = licence_of(package)
         fits = compatible(licence)
         wrong += not fits
+        if fits and "--problems" in sys.argv[1:]:
+            continue
         sys.stdout.write(f"{name} {package.version}: {licence or 'no licence'}{'' if fits else ' - NOT COMPATIBLE'}\n")
     sys.stdout.write(f"{len(installed)} packages, {wrong} with a licence that does not fit or is not known.\n")
     if absent:
