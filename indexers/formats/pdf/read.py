@@ -166,8 +166,10 @@ def _read_page(
         texts = [piece.line.text for piece in pieces if piece.line.role != "hidden"]
         known = frozenset(texts)
         pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in known]
-        shown_words = _spaced(" ".join(texts))
-        pieces = [_unhidden(piece) if _spaced(piece.line.text) in shown_words else piece for piece in said_once(pieces)]
+        shown_words = _words_of(" ".join(texts))
+        pieces = [
+            _unhidden(piece) if _words_of(piece.line.text) in shown_words else piece for piece in said_once(pieces)
+        ]
     else:
         pieces = said_once(pieces)
     if shown is None and document.is_form_pdf:
@@ -407,7 +409,7 @@ def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) ->
         yield replace(piece, line=replace(piece.line, role="hidden"))
 
 
-def _spaced(text: str) -> str:
+def _words_of(text: str) -> str:
     """Return the words of a text with one space around each."""
     return f" {' '.join(text.split())} "
 
