@@ -418,14 +418,14 @@ def _behind_note(index: SearchableIndex) -> Note:
     return Note("search.index-behind", pages=index.pages)
 
 
-def unread_advice(settings: Settings) -> Note:
-    """Return advice on how to make pages without text readable."""
+def unread_advice(ocr: str, languages: str, vision: bool) -> Note:
+    """Return advice on how to make pages without text readable. ``vision``: a vision model is configured."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
     try:
-        engine = find_ocr(settings.ocr, settings.ocr_languages)
+        engine = find_ocr(ocr, languages)
     except PageIndexError as error:
         return Note("ocr.cannot-read", error=error.note)
     if isinstance(engine, NoOcr):
         return engine.reason
-    return Note("ocr.index-again-vision") if settings.vlm_model else Note("ocr.index-again")
+    return Note("ocr.index-again-vision") if vision else Note("ocr.index-again")
