@@ -18,6 +18,7 @@ _FLOW_LIMITS = frozenset(
 )  # fmt: skip
 
 
+# formats whose pages may have pictures; small plain texts, of which many are indexed together; what LibreOffice prints
 _ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
 _PLAIN = frozenset("html txt csv subtitles ipynb rtf fb2".split())
 _PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())

@@ -164,8 +164,8 @@ def _read_page(
         pieces = list(_text_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility))
     if outside or any(piece.line.role for piece in pieces):
         texts = [piece.line.text for piece in pieces if piece.line.role != "hidden"]
-        known = frozenset(texts)
-        pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in known]
+        shown_texts = frozenset(texts)
+        pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in shown_texts]
         shown_words = _words_of(" ".join(texts))
         pieces = [
             _unhidden(piece) if _words_of(piece.line.text) in shown_words else piece for piece in said_once(pieces)
