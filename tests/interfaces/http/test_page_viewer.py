@@ -557,3 +557,15 @@ def test_words_selected_in_the_text_are_highlighted_where_they_stand(served: Ser
         assert not [one for one in client.get("/libraries/desk/notes").json() if one["quote"]]
     at.keyboard.press("h")
     at.get_by_text("Select words of the page first.").wait_for()
+
+
+def test_highlights_of_other_formats_and_without_a_page_are_refused(served: Serving) -> None:
+    with served.client() as client:
+        upload(client, "desk", ferry="# Ferry\n\nIt crosses twice.\n")
+        refused = client.get("/libraries/desk/documents/ferry.md/original", params={"highlights": True})
+        assert refused.status_code == 400 and "PDF files only" in refused.json()["detail"]
+        body = {"text": "", "document": "ferry.md", "quote": "crosses"}
+        assert client.post("/libraries/desk/notes", json=body).status_code == 400
+        added = client.post("/libraries/desk/notes", json={**body, "page": 1})
+        assert added.status_code == 201, "any format may be highlighted"
+        client.delete(f"/libraries/desk/notes/{added.json()['id']}")
