@@ -221,7 +221,7 @@ def test_a_file_of_an_older_version_gives_places_as_well(packed: tuple[Engine, P
     new = by_name(after, "arrived")
     notes = {one.title: (one.doc_id, one.page) for one in after.notes.all(library_id(after, "arrived"))}
     assert notes == {
-        "Library": ("", 0), "Page": (new["mill.md"].doc_id, 1), "Upload": (new["field.md"].doc_id, 0), "Member": ("", 0),
-        "Marked": (new["mill.md"].doc_id, 1),
+        "Library": ("", 0), "Page": (new["mill.md"].doc_id, 1), "Upload": (new["field.md"].doc_id, 0),
+        "Member": ("", 0), "Marked": (new["mill.md"].doc_id, 1),
     }  # fmt: skip
     after.close()
