@@ -13,6 +13,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.document import drawing, open_pdf
 
 _MARGIN = 20.0  # points between the corner of a page and the sign of a note on the page
+_KEEP = 0  # PyMuPDF's PDF_ENCRYPT_KEEP, which its types lack
 _STEP = 24.0  # points from one sign to the next
 
 
@@ -41,10 +42,11 @@ def annotate(path: Path, password: str | None, result: Path, notes: Sequence[Pag
             document.saveIncr()
             return
         mended = result.with_name(f"{result.name}.mended")
-        document.save(mended, encryption=pymupdf.PDF_ENCRYPT_KEEP)
+        document.save(mended, encryption=_KEEP)
     mended.replace(result)
 
 
 def _quad(page: pymupdf.Page, box: tuple[float, float, float, float]) -> pymupdf.Quad:
     """Return the place of a box of the page image on the page, which may be rotated."""
-    return pymupdf.Rect(box).quad * page.derotation_matrix
+    quad: pymupdf.Quad = pymupdf.Rect(box).quad * page.derotation_matrix
+    return quad
