@@ -210,7 +210,7 @@ async def original(
         async with AsyncExitStack() as stack:
             copy = server.engine.documents.annotated_original(info.doc_id, library=library.name)
             file = await server.turn(server.answers, stack.enter_async_context(copy))
-            headers = attachment_headers(info.name) | {"Cache-Control": "private, no-store"}
+            headers = {**attachment_headers(info.name), "Cache-Control": "private, no-store"}
             return _OriginalResponse(file, stack.pop_all(), headers)
     if link := await server.engine.documents.original_link(info.doc_id, library=library.name):
         return RedirectResponse(link)
