@@ -67,6 +67,7 @@ PDF = Format(
     show=_late("pdf.picture:draw_picture"),
     layout=_late("pdf.page_layout:pdf_layout"),
     regions=_late("pdf.page_layout:page_regions"),
+    annotate=_late("pdf.annotations:annotate"),
     members=_late("pdf.document:pdf_members"),
     embeds=_embeds,
 )
