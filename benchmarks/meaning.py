@@ -20,7 +20,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -52,7 +52,8 @@ SETS = (
 )  # fmt: skip
 OWN = ("paraphrases", "cross_language")
 ADDED = ("sparse", "sparse_size", "dense", "dense_spread")
-VARIANTS = {"none": (), "sparse": ADDED[:2], "dense": ADDED[2:], "both": ADDED}
+Variants = Mapping[str, Sequence[str]]
+VARIANTS: Variants = {"none": (), "sparse": ADDED[:2], "dense": ADDED[2:], "both": ADDED}
 _WORDS, _STEP, _WINDOWS, _TOKENS, _BATCH = 160, 150, 4, 256, 8
 
 
@@ -195,9 +196,10 @@ def windows_of(text: str) -> list[str]:
     return [" ".join(words[start : start + _WORDS]) or " " for start in starts][:_WINDOWS]
 
 
-def own_set(name: str, data: Path | None) -> Dataset:
-    """Return the questions of ``benchmarks/data`` with the documents of their sets."""
+def own_set(name: str, data: Path | None, of: Sequence[str] | None) -> Dataset:
+    """Return the questions of ``benchmarks/data`` (only those of the sets ``of``) with the documents of their sets."""
     rows = [json.loads(line) for line in (Path(__file__).parent / "data" / f"{name}.jsonl").open(encoding="utf-8")]
+    rows = [row for row in rows if of is None or row["set"] in of]
     sets = dict.fromkeys("bookmarks" if row["set"] == "bookmarks" else f"sets/{row['set']}" for row in rows)
     files = {path.name: path for other in sets for path in load(other, data).files}
 
@@ -390,23 +392,23 @@ def figures(ranks: Sequence[int]) -> tuple[float, float, float]:
     return float(reciprocal.mean()), float((values == 1).mean()), float(((values > 0) & (values <= 5)).mean())
 
 
-def table(sets: Sequence[FeatureSet], own: Sequence[FeatureSet], *, on_score: bool) -> list[str]:
+def table(sets: Sequence[FeatureSet], own: Sequence[FeatureSet], variants: Variants, *, on_score: bool) -> list[str]:
     """Return the lines of the table in Markdown: MRR / hit@1 / hit@5 by set and variant."""
     ranks = {
         name: held_out_on_score(sets, own, added)
         if on_score
         else held_out([with_columns(f, added) for f in sets], [with_columns(f, added) for f in own])
-        for name, added in VARIANTS.items()
+        for name, added in variants.items()
     }
-    lines = [f"| set | questions | {' | '.join(VARIANTS)} |", f"|---|---|{'---|' * len(VARIANTS)}"]
+    lines = [f"| set | questions | {' | '.join(variants)} |", f"|---|---|{'---|' * len(variants)}"]
     for features in (*sets, *own):
-        cells = [" / ".join(f"{x:.3f}" for x in figures(ranks[name][features.dataset])) for name in VARIANTS]
+        cells = [" / ".join(f"{x:.3f}" for x in figures(ranks[name][features.dataset])) for name in variants]
         lines.append(f"| {features.dataset} | {len(features.questions)} | {' | '.join(cells)} |")
-    means = {name: np.mean([figures(ranks[name][f.dataset]) for f in sets], axis=0) for name in VARIANTS}
-    cells = [" / ".join(f"{x:.3f}" for x in means[name]) for name in VARIANTS]
+    means = {name: np.mean([figures(ranks[name][f.dataset]) for f in sets], axis=0) for name in variants}
+    cells = [" / ".join(f"{x:.3f}" for x in means[name]) for name in variants]
     lines.append(f"| **mean of the sets** | {sum(len(f.questions) for f in sets)} | {' | '.join(cells)} |")
     lines.append("")
-    for name in VARIANTS:
+    for name in variants:
         differences = [
             (1 / new if new else 0.0) - (1 / old if old else 0.0)
             for features in sets
@@ -428,6 +430,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for the features of each set")
     parser.add_argument("--data", type=Path, help="folder of the sets (PAGEINDEX_EVAL_DATA)")
     parser.add_argument("--set", action="append", help=f"default: the ten of sets/, and {', '.join(OWN)}")
+    parser.add_argument("--of", action="append", help="only the paraphrases on this set, such as covidqa")
     parser.add_argument("--pages", type=int, default=300, help="indexed pages of a set")
     parser.add_argument("--questions", type=int, default=60, help="questions of a set")
     options = parser.parse_args()
@@ -435,14 +438,15 @@ def main() -> int:
     models = (sparse, DenseModel(options.dense, sparse.tokenizer) if options.dense else None)
     collected = []
     for name in options.set or (*SETS, *OWN):
-        dataset = own_set(name, options.data) if name in OWN else load(name, options.data)
+        dataset = own_set(name, options.data, options.of) if name in OWN else load(name, options.data)
         collected.append(collect(dataset, options, models))
     sets = [features for features in collected if features.dataset not in OWN]
     own = [features for features in collected if features.dataset in OWN]
-    print("All weights learned:\n")
-    print("\n".join(table(sets, own, on_score=False)))
-    print("\nThe score by the shipped weights, which know these sets, as one feature:\n")
-    print("\n".join(table(sets, own, on_score=True)) + "\n")
+    variants = VARIANTS if options.dense else {name: VARIANTS[name] for name in ("none", "sparse")}
+    print("The score by the shipped weights, which know these sets, as one feature:\n")
+    print("\n".join(table(sets, own, variants, on_score=True)), flush=True)
+    print("\nAll weights learned:\n")
+    print("\n".join(table(sets, own, variants, on_score=False)) + "\n")
     costs = [json.loads(features.notes[0]) for features in collected]
     windows, questions = (sum(cost[name] for cost in costs) for name in ("windows", "questions"))
     print(
