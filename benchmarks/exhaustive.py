@@ -44,7 +44,7 @@ def vocabulary() -> list[str]:
 
 
 def page_texts(words: list[str], document: int, pages: int) -> list[str]:
-    """Return the texts of the pages of a document, the same at each call. A page has a contract number."""
+    """Return the texts of the pages of a document, the same at each call. Each page begins with a contract number."""
     rng = np.random.default_rng(document)
     ranks = np.minimum(rng.zipf(1.2, (pages, _PER_PAGE)), _WORDS) - 1
     return [

@@ -82,7 +82,7 @@ def main() -> int:
 
 
 class Fuzz:
-    """A home with published documents, of which each round changes a copy."""
+    """A home with published documents. Each round copies the home and damages or changes the copy."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.base, self.home = folder, folder / "base", folder / "home"

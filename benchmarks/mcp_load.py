@@ -34,7 +34,7 @@ from hybrid_pageindex import Engine, run
 
 
 async def load(url: str, questions: Sequence[str], clients: int, seconds: float) -> dict[str, Any]:
-    """Calls, errors (as text) and milliseconds of calls (p50, p95) of that many clients."""
+    """Run clients at once for some seconds. Return the calls, the errors (as text), and p50 and p95 in milliseconds."""
     times: list[float] = []
     errors: list[str] = []
     end = time.monotonic() + seconds

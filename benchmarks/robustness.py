@@ -109,7 +109,7 @@ def _notes(note: str) -> list[str]:
 
 
 def faults(report: dict[str, Any]) -> list[str]:
-    """Return what must not be so."""
+    """Return the faults of a run: slow files, large processes, refusals without a reason, an unsound home."""
     messages = [f"{name} took {seconds} s" for name, seconds in report["slowest"].items() if seconds > _MOST_SECONDS]
     if report["largest_process_mb"] * 1e6 > _MOST_BYTES:
         messages.append(f"a process held {report['largest_process_mb']} MB")

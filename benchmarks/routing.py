@@ -213,7 +213,7 @@ def _show_errors(name: str, questions: Sequence[Asked], mixed: Sequence[Scores],
 
 
 def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], errors: bool) -> None:
-    """Templated questions: right where the expected documents, and only they, are the best."""
+    """Print how many questions made from templates are right: only the expected documents have the best score."""
     begun = time.perf_counter()
     router = Router(cards)
     built = time.perf_counter() - begun

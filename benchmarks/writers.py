@@ -41,7 +41,7 @@ _MINUTES = 10  # that writers wait for each other to be ready
 
 
 def varied(read: Sequence[Read], library: str, numbers: range) -> list[Publication]:
-    """Return the publications of these copies."""
+    """Return publications of copies of the read documents, one for each number, with varied terms."""
     publications = []
     for number in numbers:
         document, version, content, counts = read[number % len(read)]

@@ -31,6 +31,7 @@ _INTERNAL = frozenset(  # for servers and the command line, which have a loop of
         "watches",
         "work_on",
         "search_now",
+        "annotated_original",
         "lent_original",
         "close",
     }

@@ -76,7 +76,7 @@ def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: P
 
 
 def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> Iterator[FeatureSet]:
-    """Yield the features of plans of one set. Its home is opened once, and only if a question must be asked."""
+    """Yield the features of a question set for each plan. Open the home of the set only if a search has to run."""
     first = plans[0]
     dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
     if not any(map(has_pages, dataset.questions)):

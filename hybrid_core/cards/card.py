@@ -127,9 +127,9 @@ def _type(spaced: str, title: str, first: str) -> str:
 
 
 def _is_type(mention: TypeMention, spaced: str) -> bool:
-    """Return whether a type word in a file name says what the document is, and is not merely its subject.
+    """Return whether a word such as "policy" in a file name is the document's type, and not merely its subject.
 
-    In a long file name, which is a title, a word such as "policy" must end its part. In Chinese it always must: a law
+    In a long file name, which is a title, the word must end its part. In Chinese it always must: a law
     on standards is not a standard.
     """
     if _CJK_AFTER.match(spaced, mention.end):

@@ -120,7 +120,7 @@ class OpenAIEmbedder:
         if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
             raise self._unusable("it contains no embeddings")
         if len(data) != count:
-            raise self._unusable(f"it has {len(data)} vectors for {count} texts")
+            raise self._unusable(f"it contains {len(data)} vectors, but {count} texts were sent")
         numbered = {str(getattr(item, "index", "")): item.embedding for item in data}
         if len(numbered) == 1:  # some servers number none, or all alike, and preserve the order
             return [item.embedding for item in data]

@@ -140,7 +140,10 @@ class Cache:
             self._file().shrink()
 
     def forget_files(self, hashes: Collection[str]) -> None:
-        """Delete what was derived from files with these hashes, and all replies of models, whose keys name no file."""
+        """Delete the entries that were derived from files with these hashes, and all replies of models.
+
+        The keys of replies name no file, so no reply can be kept.
+        """
         if not self.path.exists():
             return
         file = self._file()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, delete, insert, select, update
 
@@ -26,6 +27,9 @@ notes = Table(
     Column("page", Integer, nullable=False),  # 0: the document
     Column("created_at", BigInteger, nullable=False),  # ms since 1970
     Column("changed_at", BigInteger, nullable=False),
+    Column("quote", Text, nullable=False, server_default=""),  # highlighted words of the page, "" for a plain note
+    Column("occurrence", Integer, nullable=False, server_default="0"),  # which of their places on the page, from 0
+    Column("content_id", String, nullable=False, server_default=""),  # the content of the document at that time
     Index("notes_by_library", "library", "changed_at"),
 )  # fmt: skip
 
@@ -44,13 +48,25 @@ feedback = Table(
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """The words of a page that a note highlights, with the meanings that they have in UserNote."""
+
+    quote: str = ""
+    occurrence: int = 0
+    content_id: str = ""
+
+
 class NoteStore:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def add(self, library: str, author: str, title: str, text: str, doc_id: str = "", page: int = 0) -> UserNote:
-        now = now_ms()
-        note = UserNote(secrets.token_hex(8), library, author, title, text, doc_id, page, now, now)
+    def add(
+        self, library: str, author: str, title: str, text: str, doc_id: str = "", page: int = 0,
+        highlight: Highlight = Highlight(),
+    ) -> UserNote:  # fmt: skip
+        now, id = now_ms(), secrets.token_hex(8)
+        note = UserNote(id, library, author, title, text, doc_id, page, now, now, **asdict(highlight))
         with self._store.writing() as connection:
             values = {name: getattr(note, name) for name in UserNote.__slots__}
             connection.execute(insert(notes).values(**values))

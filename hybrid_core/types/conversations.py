@@ -174,7 +174,11 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class UserNote:
-    """A user's note on a library, a document, or a page (``page`` 0: the whole document). Times are ms since 1970."""
+    """A user's note on a library, a document, or a page (``page`` 0: the whole document). Times are ms since 1970.
+
+    With a ``quote`` it highlights these words of the page: their occurrence of this number, from 0, in the document as
+    it was with ``content_id``.
+    """
 
     id: str
     library: str
@@ -185,6 +189,9 @@ class UserNote:
     page: int
     created_at: int
     changed_at: int
+    quote: str = ""
+    occurrence: int = 0
+    content_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ CANCELLED = Note("job.cancelled")
 
 JobStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
 WorkKind = Literal["index", "embed"]  # the kinds of work that a worker may be started for
-JobStage = Literal["scan", "parse", "ocr", "refine", "enrich", "embed"]
+JobStage = Literal["parse", "ocr", "refine", "enrich", "embed"]
 ACTIVE: tuple[JobStatus, ...] = ("waiting", "running")
 ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
 
@@ -39,7 +39,7 @@ class JobRequest:
     """
 
     library: str
-    kind: str  # "index" a file, "scan" a folder, "embed" a library
+    kind: str  # "index" a file, "embed" a library
     subject: str
     stage: JobStage
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -35,8 +35,8 @@ class SearchRequest:
     filter that is derived from the question, and ``description`` by a model that reads their descriptions.
 
     With the effort ``deep`` a language model locates the answer in the section trees. With ``auto`` it does so only if
-    the scores of the first pages are close. ``strategy`` is the algorithm. Without a model, or if it fails, the search
-    uses ``fast`` and says so. ``scoring`` are the ranking parameters; a mapping changes only some of them.
+    the first page is not likely enough to answer. ``strategy`` is the algorithm. Without a model, or if it fails, the
+    search uses ``fast`` and says so. ``scoring`` are the ranking parameters; a mapping changes only some of them.
 
     Raises UsageError for an empty question, an empty list of documents, and a value of a wrong type or range.
 

@@ -52,8 +52,9 @@ class PageScoring:
 
     k1: float = 2.0  # k1 of BM25 within the document
     b: float = 1.0
-    headings: float = 0.5  # weight in a receipt of the BM25 of headings that begin on the page
-    titles: float = 0.1  # weight in a receipt of a section title that the question covers
+    # weights where pages are chosen without the learned model (candidates, remaining pages) and in receipts
+    headings: float = 0.5  # of the BM25 of headings that begin on the page
+    titles: float = 0.1  # of a section title that the question covers
     title_power: float = 3.0  # exponent of the covered share: a half-covered title counts an eighth
 
 
@@ -73,7 +74,7 @@ class RerankScoring:
 
     multi_vector_pages: int = 20  # number of pages compared token by token, if this is enabled
     multi_vector: float = 0.15  # bonus of the page with the best token-by-token score
-    # number of pages that a model's verdict can move up: two of the first five stay those of the walk
+    # number of pages that a model's verdict can move up: two of the first five stay those of the ranking
     model_pages: int = 3
 
 

@@ -122,6 +122,31 @@ async def open_command(engine: Engine, options: argparse.Namespace) -> int:
     return 0
 
 
+async def original_command(engine: Engine, options: argparse.Namespace) -> int:
+    library, target = library_option(options), Path(options.file)
+    if options.password and not options.highlights:
+        raise UsageError("--password is only needed to write highlights.", "Add --highlights, or leave it out.")
+    document = (await engine.documents.get(options.document, library=library)).doc_id
+    lent = (
+        engine.documents.annotated_original(document, library=library, password=options.password)
+        if options.highlights
+        else engine.documents.lent_original(document, library=library)
+    )
+    async with lent as file:
+        try:
+            with target.open("xb") as copy, file.open("rb") as source:
+                shutil.copyfileobj(source, copy)
+        except FileExistsError as error:
+            raise UsageError(f"{target} exists already.", "Name a new file.") from error
+        except OSError as error:
+            raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Choose another file.") from error
+    if wants_json_output(options):
+        dump({"file": str(target), "highlights": options.highlights})
+    else:
+        console.print(f"file written: {escape(str(target))}")
+    return 0
+
+
 async def list_command(engine: Engine, options: argparse.Namespace) -> int:
     documents = await engine.documents.list(library=library_option(options), where=options.where)
     dump({"documents": [document_dict(d) for d in documents]}) if wants_json_output(options) else show_documents(

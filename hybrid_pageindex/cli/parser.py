@@ -227,6 +227,14 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     viewed.add_argument("document", metavar="DOC")
     viewed.add_argument("--page", type=count, metavar="N", help="open the file at this page, if the viewer supports it")
 
+    original = commands.add_parser("original", parents=[scoped], help="write a copy of the original file to FILE")
+    original.add_argument("document", metavar="DOC")
+    original.add_argument("file", metavar="FILE", help="a new file; an existing one is not overwritten")
+    original.add_argument(
+        "--highlights", action="store_true", help="write the highlights and notes into the copy as PDF annotations"
+    )
+    original.add_argument("--password", metavar="P", help="password of an encrypted file, for --highlights")
+
     listing = commands.add_parser("list", parents=[scoped], help="list the documents of a library")
     listing.add_argument("--where", action="append", default=[], metavar="KEY=VALUE")
 

@@ -36,10 +36,15 @@ class DocumentsClient(SubClient):
         params = {"q": words, "first": first, "limit": limit}
         return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), params))
 
-    async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
-        """Download the original file of a document to a local path, and return that path."""
-        target = Path(to)
-        async with self._wire.opened("GET", self._of(library, document, "original")) as answered:
+    async def original(
+        self, document: str, to: str | Path, *, library: str | None = None, highlights: bool = False
+    ) -> Path:
+        """Download the original file of a document to a local path, and return that path.
+
+        With ``highlights`` it is a copy of a PDF with the highlights and notes of the document as annotations.
+        """
+        target, path = Path(to), self._of(library, document, "original")
+        async with self._wire.opened("GET", f"{path}?highlights=true" if highlights else path) as answered:
             with target.open("wb") as file:
                 async for piece in answered.aiter_bytes():
                     await asyncio.to_thread(file.write, piece)

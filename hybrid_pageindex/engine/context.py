@@ -92,10 +92,7 @@ class Context:
     def change(self, settings: Settings) -> None:
         """Use other settings from this call on, also in components that are already open."""
         self.settings = settings
-        parts = self.parts
-        parts.spending.settings = settings
-        parts.chat.use(settings)
-        parts.embedders.use(settings)
+        self.parts.use(settings)
         with self._lock:
             conversations = self._conversations
         if conversations is not None:

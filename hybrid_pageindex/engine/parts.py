@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CACHE, CATALOG
 from hybrid_core.system import Reach
+from hybrid_core.types.notes import Note
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.documents.originals import PageWork
 from hybrid_pageindex.engine.models.embedders import Embedders
@@ -68,8 +69,21 @@ class Parts:
         self._spending: Spending | None = None
         self._grep: Grep | None = None
         self.chat = Chat(settings, self.cache, lambda: self.spending, chat)
-        reading = cache(partial(unread_advice, settings))
-        self.searcher = Searcher(self.catalog, settings, self.indexes, self.embedders, self.chat, reading, stages)
+        self._advice = cache(unread_advice)
+        self.searcher = Searcher(
+            self.catalog, settings, self.indexes, self.embedders, self.chat, self._advice_now, stages
+        )
+
+    def use(self, settings: Settings) -> None:
+        """Use other settings from this call on, also in components that are already open."""
+        self._settings = settings
+        self.spending.settings = settings
+        self.chat.use(settings)
+        self.embedders.use(settings)
+
+    def _advice_now(self) -> Note:
+        settings = self._settings
+        return self._advice(settings.ocr, settings.ocr_languages, bool(settings.vlm_model))
 
     @property
     def spending(self) -> Spending:

@@ -18,6 +18,7 @@ _FLOW_LIMITS = frozenset(
 )  # fmt: skip
 
 
+# formats whose pages may have pictures; small plain texts, of which many are indexed together; what LibreOffice prints
 _ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
 _PLAIN = frozenset("html txt csv subtitles ipynb rtf fb2".split())
 _PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())
@@ -57,7 +58,7 @@ PDF = Format(
     name="pdf",
     title="PDF",
     suffixes=(".pdf",),
-    version="pdf-4",
+    version="pdf-5",
     open=_late("pdf.read:PdfFile"),
     sniff=lambda head: b"%PDF-" in head,
     limits=frozenset(field.name for field in fields(ParseLimits)),
@@ -66,6 +67,7 @@ PDF = Format(
     show=_late("pdf.picture:draw_picture"),
     layout=_late("pdf.page_layout:pdf_layout"),
     regions=_late("pdf.page_layout:page_regions"),
+    annotate=_late("pdf.annotations:annotate"),
     members=_late("pdf.document:pdf_members"),
     embeds=_embeds,
 )

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import Bookmark, MarkedHeading, ParsedPage
-from hybrid_core.types.locators import PageLayout, PlacedLine, Region
+from hybrid_core.types.locators import Box, PageLayout, PlacedLine, Region
 from indexers.formats.limits import ParseLimits
 
 
@@ -205,11 +205,22 @@ class IllustratedFile(Protocol):
         """Yield the stored pictures of a page (1-based), each with the line (from 0) before which it is."""
 
 
+@dataclass(frozen=True, slots=True)
+class PageNote:
+    """A note to write into a copy of a file, on a page (1-based) or on words at ``boxes`` of its image."""
+
+    page: int
+    boxes: tuple[Box, ...]
+    text: str
+    author: str
+
+
 Open = Callable[[Path, str | None, ParseLimits], OpenFile]
 Look = Callable[[Path, str | None, int, int, ParseLimits], list[PageLook]]
 Draw = Callable[[Path, str | None, int, Drawing, ParseLimits], tuple[bytes, ...]]
 Layout = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], PageLayout]
 Regions = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], tuple[Region, ...]]
+Annotate = Callable[[Path, str | None, Path, Sequence[PageNote], ParseLimits], None]
 Show = Callable[[Path, str | None, Sequence[int], PictureOptions, ParseLimits], bytes]
 
 
@@ -229,7 +240,7 @@ class Format:
 
     The rest is None for formats without page images. ``look`` describes the drawings on pages, ``draw`` returns images
     of a page for a model, ``show`` one image of one or several pages, ``layout`` the positions of words. ``regions``
-    runs a layout model on a page.
+    runs a layout model on a page. ``annotate`` writes a copy with notes to a new path.
     """
 
     name: str
@@ -251,6 +262,7 @@ class Format:
     show: Show | None = None
     layout: Layout | None = None
     regions: Regions | None = None
+    annotate: Annotate | None = None
     embeds: Callable[[Path], bool] | None = None
 
     def may_hold(self, path: Path) -> bool:

@@ -129,9 +129,9 @@ NEED = "embedder:"
 
 
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:
-    """Return the job requests to embed the pages of a library, and with ``chunks`` its chunks later.
+    """Return the requests for jobs that embed the pages of a library and, if ``chunks`` is set, its chunks.
 
-    Chunks have low priority. Each job also embeds documents that are published after its request.
+    The job for chunks has a low priority. Each job also embeds documents that are published after its request.
     """
     with catalog.snapshot() as snapshot:
         version = str(snapshot.position(library))

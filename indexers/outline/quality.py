@@ -51,9 +51,9 @@ def signs_of_headings(
 
 
 def signs_of_tree(headings: Sequence[float], sections: Sequence[Section], pages: int) -> tuple[float, ...]:
-    """Return all features: those of the ``headings``, and those of the tree made from them.
+    """Return the features of the ``headings`` followed by those of the tree made from them.
 
-    covered: the share of pages in no page group. largest: the share of pages in the longest section without children.
+    Among the latter are the share of pages in no page group, and the share in the longest section without children.
     """
     grouped = set[int]()
     for section in sections:

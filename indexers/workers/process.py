@@ -31,6 +31,7 @@ from indexers.formats.unpack import unpack_members
 from indexers.ocr.engines import Engine, EngineName, Ocr
 from indexers.ocr.pages import doubtful, pack, read_page, unpack
 from indexers.workers.protocol import (
+    AnnotateTask,
     BatchTask,
     BuildTask,
     DrawTask,
@@ -117,6 +118,8 @@ class _Worker:
             return format.show(task.path, task.password, task.pages, task.picture, task.limits)
         if isinstance(task, RegionTask) and format.regions is not None:
             return format.regions(task.path, task.password, task.page, task.lines, task.limits)
+        if isinstance(task, AnnotateTask) and format.annotate is not None:
+            return format.annotate(task.path, task.password, task.result, task.notes, task.limits)
         raise DocumentError(f"the format {format.title} has no page images.", file=task.path)
 
     def _read_scan(self, task: ScanTask) -> EngineAnswer:

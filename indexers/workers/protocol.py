@@ -20,7 +20,7 @@ from hybrid_core.errors import DocumentError, LimitError, PageIndexError
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.locators import Illustration, PlacedLine, RegionsByPage
 from indexers.assembly.chunks import ChunkSize
-from indexers.formats.format import Drawing, PictureOptions
+from indexers.formats.format import Drawing, PageNote, PictureOptions
 from indexers.formats.limits import MAX_SLOW_PAGES, ParseLimits
 from indexers.ocr.engines import EngineName, Ocr
 
@@ -112,6 +112,17 @@ class PictureTask:
     pages: tuple[int, ...]
     limits: ParseLimits
     picture: PictureOptions
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotateTask:
+    """Write a copy of a file with notes on its pages to ``result``. The result is None."""
+
+    path: Path
+    password: str | None
+    result: Path
+    notes: tuple[PageNote, ...]
+    limits: ParseLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +258,7 @@ class SmallContent:
 
 Task = (
     ParseTask | ScanTask | LookTask | DrawTask | PictureTask | TextPictureTask | IllustrationsTask
-    | PrintTask | PrintedPictureTask | LayoutTask | RegionTask | UnpackTask | BuildTask | BatchTask
+    | AnnotateTask | PrintTask | PrintedPictureTask | LayoutTask | RegionTask | UnpackTask | BuildTask | BatchTask
 )  # fmt: skip
 
 

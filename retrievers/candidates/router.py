@@ -100,8 +100,8 @@ class Router:
         """Create a router. ``order`` is the position of each document in the library, by default the order of
         ``cards``.
 
-        ``aliases`` maps organisation names to user-defined nicknames. Cards that are the same objects as before keep
-        their relative order.
+        ``aliases`` maps organisation names to user-defined nicknames. ``before`` is the router of an earlier version of
+        the library, whose work is used again. Documents with unchanged cards must have the same order in both.
         """
         if before is not None and not before.made_with(aliases, scoring):
             before = None

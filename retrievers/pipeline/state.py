@@ -211,7 +211,7 @@ def run_stages(stages: Stages, state: SearchState) -> tuple[SearchState, dict[st
     return state, laps
 
 
-def before(name: str, stages: Stages) -> Stages:
+def stages_before(name: str, stages: Stages) -> Stages:
     """Return the stages before the named one."""
     return list(takewhile(lambda candidate: candidate.name != name, stages))
 

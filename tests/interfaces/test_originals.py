@@ -10,10 +10,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pymupdf
 import pytest
 
 from hybrid_core.errors import DocumentError, LimitError, UsageError
 from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.notes import Highlight
 from hybrid_core.types.jobs import Enqueued, JobRequest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
@@ -202,6 +204,36 @@ def test_open_shows_the_original_at_its_page(tmp_path: Path, program: Cli, monke
     assert program("open", "kelp.pdf", "--page", 9).returncode != 0
     file.unlink()
     assert "the original file is missing" in program("open", "kelp.pdf").stderr
+
+
+def test_highlights_are_written_into_a_copy_of_the_original(tmp_path: Path, program: Cli, engine: Engine) -> None:
+    file, copy = tmp_path / "tides.pdf", tmp_path / "copy.pdf"
+    with pymupdf.open() as made:
+        made.new_page().insert_text((72, 100), ["The ebb is low.", "The ebb is high.", "The ebb is over."])
+        made.save(file)
+    before = file.read_bytes()
+    lease = tmp_path / "lease.md"
+    lease.write_text("# Lease\n\nThe quay is let.\n")
+    run(engine.index([file, lease]))
+    document = run(engine.documents.get("tides.pdf"))
+    for quote, occurrence, text in (("ebb", 1, "Which one?"), ("never here", 0, "Lost")):
+        highlight = Highlight(quote, occurrence, document.content_id)
+        engine.notes.add(document.library, "ann", "", text, document.doc_id, 1, highlight)
+    done = program("original", "tides.pdf", copy, "--highlights")
+    assert done.returncode == 0, done.stderr
+    with pymupdf.open(copy) as marked:
+        page = marked[0]
+        shown = {one.type[1]: (one.info["content"], one.rect) for one in page.annots()}
+        assert shown["Highlight"][0] == "Which one?"
+        second = page.search_for("ebb")[1]
+        assert abs(shown["Highlight"][1].y0 - second.y0) < 4, "the second of three places"
+        assert shown["Text"][0] == "never here\n\nLost", "words that are not on the page are kept as a note"
+    assert file.read_bytes() == before
+    assert f"{copy} exists already" in " ".join(program("original", "tides.pdf", copy).stderr.split())
+    refused = program("original", "lease.md", tmp_path / "lease-copy.md", "--highlights")
+    assert "PDF files only" in refused.stderr and not (tmp_path / "lease-copy.md").exists()
+    program("original", "lease.md", tmp_path / "lease-copy.md")
+    assert (tmp_path / "lease-copy.md").read_bytes() == lease.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import STAGES, Engine, Outcome, Query, Ranking, inserted, run, stage, without
-from retrievers.pipeline.state import before
+from retrievers.pipeline.state import stages_before
 
 QUESTION = "How large were net sales and inventories in 2023?"
 
@@ -77,7 +77,7 @@ def test_a_stage_reads_and_replaces_only_known_parts(library: Engine, engines: l
 
 def test_rows_are_checked_by_name() -> None:
     first = ["question", "coarse", "spelling", "routing", "gather", "pages"]
-    assert [one.name for one in before("walk", STAGES)] == first
+    assert [one.name for one in stages_before("walk", STAGES)] == first
     with pytest.raises(UsageError, match="The search has no stage 'balance sheets'"):
         without("balance sheets", STAGES)
     assert inserted(prefer_balance_sheets, "walk", STAGES)[7] is prefer_balance_sheets

@@ -39,7 +39,7 @@ from hybrid_core.store.tables import CleanText as Text
 from hybrid_core.store.tables import metadata, partial_index
 from hybrid_core.types.files import ContentVersion
 
-SCHEMA_VERSION = 31
+SCHEMA_VERSION = 32
 PROGRAM = "program"
 """The key in ``meta`` of the oldest version of the program that surely reads the catalog."""
 

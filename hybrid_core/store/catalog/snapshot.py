@@ -188,7 +188,7 @@ class Snapshot(ContentSnapshot):
         return frozenset(row.doc_id for row in self._where(select(documents.doc_id), documents.doc_id, doc_ids))
 
     def stored_hashes(self, hashes: Collection[str]) -> frozenset[str]:
-        """Return those of these file hashes for which the catalog has a parsed document of any version."""
+        """Return the file hashes, out of the given ones, for which the catalog has a parsed document of any version."""
         contents = schema.contents.c
         query = select(contents.sha256).distinct()
         return frozenset(row.sha256 for row in self._where(query, contents.sha256, hashes))

@@ -17,7 +17,7 @@ from sqlalchemy.types import TypeEngine
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.trees import node_id, packed
 from hybrid_core.store.home import CACHE
-from hybrid_core.store.tables import CleanString, to_json
+from hybrid_core.store.tables import CleanString, CleanText, to_json
 from hybrid_core.text.prose import ranges
 from hybrid_core.text.terms import HEADER, TermCounts, TermOrder
 from hybrid_core.types.documents import Section
@@ -415,5 +415,10 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     27: (_order_terms,),
     28: (lambda connection, _: fill_orders(connection),),  # stop words are in the order too
     29: (_code_warnings,),
-    30: (add_column("jobs", "request_id", CleanString, ""),),
+    30: (
+        add_column("notes", "quote", CleanText, ""),
+        add_column("notes", "occurrence", Integer, "0"),
+        add_column("notes", "content_id", CleanString, ""),
+    ),
+    31: (add_column("jobs", "request_id", CleanString, ""),),
 }

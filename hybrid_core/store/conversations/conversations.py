@@ -36,7 +36,7 @@ from hybrid_core.types.locators import Box
 
 
 class ConversationReader:
-    def __init__(self, store: Transactions, lease_ms: int = tables.LEASE_MS) -> None:
+    def __init__(self, store: Transactions, lease_ms: int = tables.ANSWER_LEASE_MS) -> None:
         self._store, self._lease_ms = store, lease_ms
 
     def conversation(self, id: str) -> Conversation:

@@ -128,7 +128,7 @@ conversation_summaries = Table(
     sqlite_with_rowid=False,
 )  # fmt: skip
 
-LEASE_MS = 15_000
+ANSWER_LEASE_MS = 15_000
 INTERRUPTED = "The process that wrote this answer ended before the answer was complete."
 
 Event = tuple[MessageEventKind, Mapping[str, Any]]

@@ -23,7 +23,7 @@ from hybrid_core.types.conversations import Citation, MessageStatus, QuestionFro
 class Turns:
     """Operations on running answers: begin, renew, end, cancel. Several processes may use the same database."""
 
-    def __init__(self, store: Transactions, lease_ms: int = tables.LEASE_MS) -> None:
+    def __init__(self, store: Transactions, lease_ms: int = tables.ANSWER_LEASE_MS) -> None:
         self._store, self._lease_ms = store, lease_ms
 
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:

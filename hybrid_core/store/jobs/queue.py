@@ -33,7 +33,7 @@ from hybrid_core.types.notes import Note, stored_form
 _TURN = "enqueue"
 _ROUNDS = 5  # others may end jobs of the same keys between two statements
 
-LEASE_MS = 60_000
+JOB_LEASE_MS = 60_000
 
 _LEASE_EXPIRED = LEASED.expired(bindparam("lease", type_=BigInteger))
 _LATE = select(jobs.c.id).where(IS_RUNNING, _LEASE_EXPIRED).limit(1)
@@ -164,7 +164,7 @@ class JobQueue:
         self,
         store: Transactions,
         retries: JobRetries = JobRetries(),
-        lease_ms: int = LEASE_MS,
+        lease_ms: int = JOB_LEASE_MS,
         limits: JobLimits = JobLimits(),
     ) -> None:
         self._store, self._retries, self._lease_ms, self._limits = store, retries, lease_ms, limits

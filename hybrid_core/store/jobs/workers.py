@@ -14,7 +14,7 @@ from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.control import cancel
 from hybrid_core.store.jobs.outcomes import JobRetries, end, log
-from hybrid_core.store.jobs.queue import LEASE_MS, JobQueue, lock_queue, release, retry_abandoned
+from hybrid_core.store.jobs.queue import JOB_LEASE_MS, JobQueue, lock_queue, release, retry_abandoned
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
 from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.types.jobs import Worker
@@ -29,7 +29,7 @@ _TOGETHER = 20  # jobs with the same needs in a row: a worker that cannot run th
 
 
 class Workers:
-    def __init__(self, store: Transactions, lease_ms: int = LEASE_MS, retries: JobRetries = JobRetries()) -> None:
+    def __init__(self, store: Transactions, lease_ms: int = JOB_LEASE_MS, retries: JobRetries = JobRetries()) -> None:
         self._store, self._lease_ms, self._retries = store, lease_ms, retries
 
     def register(self, worker: Worker) -> Worker:

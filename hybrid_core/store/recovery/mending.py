@@ -67,7 +67,7 @@ _REQUIRED_WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("messages", "role"): get_args(conversations.Role),
     ("message_events", "kind"): get_args(conversations.MessageEventKind),
     ("sources", "kind"): get_args(sources.SourceKind),
-    ("jobs", "kind"): ("index", "scan", "embed"),
+    ("jobs", "kind"): ("index", "embed"),
     ("tokens", "kind"): ("token", "user", "session"),
     ("grants", "role"): get_args(access.Role),
 }

@@ -218,6 +218,24 @@ class DocumentsEngine(SubEngine, subject="documents"):
         finally:
             await asyncio.to_thread(stack.close)
 
+    @asynccontextmanager
+    async def annotated_original(
+        self, document: str, *, library: str | None = None, password: str | None = None
+    ) -> AsyncIterator[Path]:
+        """Yield the path of a copy of a PDF with the highlights and notes of the document as annotations.
+
+        The stored file stays as it is. Raise UsageError for other formats, DocumentError if the file is missing or has
+        changed.
+        """
+        from hybrid_pageindex.engine.documents.annotated import annotated_copy  # imports the workers' protocol
+
+        name, work = self._context.library(library), self._context.parts.pages
+        stack = ExitStack()
+        try:
+            yield await stoppable(lambda _: stack.enter_context(annotated_copy(work, name, document, password)))
+        finally:
+            await asyncio.to_thread(stack.close)
+
     async def original_link(self, document: str, *, library: str | None = None) -> str | None:
         """Return a URL of the bucket from which anybody can download the file for five minutes.
 

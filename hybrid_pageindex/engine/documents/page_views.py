@@ -188,6 +188,13 @@ class Layouts:
         self._cache.offer({key: _packed(layout)})
         return layout
 
+    def highlight(
+        self, library: str, name: str, number: int, quote: str, occurrence: int, password: str | None
+    ) -> tuple[Box, ...]:
+        """Return the boxes of one occurrence (from 0) of words, one per line; empty if they are not on the page."""
+        words = self._page_layout(library, name, number, password).words
+        return tuple(_quoted(words, quote, occurrence))
+
     def quote(self, library: str, name: str, number: int, quote: str, password: str | None) -> tuple[Box, ...]:
         """Return the boxes of quoted words, one per line. Raise NotFoundError if the page does not contain them."""
         layout = self._page_layout(library, name, number, password)
@@ -248,13 +255,22 @@ def _placed_lines(page: Page) -> tuple[PlacedLine, ...]:
     return tuple(zip(texts, boxes if len(boxes) == len(texts) else [_NOWHERE] * len(texts), strict=True))
 
 
-def _quoted(words: Sequence[WordBox], quote: str) -> Iterator[Box]:
-    """Yield one box per line around the words of a quote. Case, spaces and punctuation may differ."""
+def _quoted(words: Sequence[WordBox], quote: str, occurrence: int = 0) -> Iterator[Box]:
+    """Yield one box per line around the words of a quote. Case, spaces and punctuation may differ.
+
+    ``occurrence`` counts the places of the quote from 0. If it has fewer places, the last one is taken.
+    """
     owners = [at for at, word in enumerate(words) for _ in _letters_and_digits(word.text)]
     letters = _letters_and_digits(quote)
-    start = "".join(_letters_and_digits(word.text) for word in words).find(letters)
+    text = "".join(_letters_and_digits(word.text) for word in words)
+    start = text.find(letters) if letters else -1
     if start < 0:
         return
+    for _ in range(occurrence):
+        after = text.find(letters, start + len(letters))
+        if after < 0:
+            break
+        start = after
     inside = words[owners[start] : owners[start + len(letters) - 1] + 1]
     lines: list[list[Box]] = []
     for box in (word.box for word in inside):

@@ -323,7 +323,10 @@ def _note(entry: Mapping[str, Any], library: str, places: _Places) -> UserNote:
     page = _number(entry, "page", 10**6) if doc_id else 0
     texts = (_text_field(entry, "author"), _text_field(entry, "title"), _text_field(entry, "text"))
     times = (_number(entry, "created_at", _LAST), _number(entry, "changed_at", _LAST))
-    return UserNote(secrets.token_hex(8), library, *texts, doc_id, page, *times)
+    return UserNote(
+        secrets.token_hex(8), library, *texts, doc_id, page, *times, quote=_text_field(entry, "quote"),
+        occurrence=_number(entry, "occurrence", 10**6), content_id=_text_field(entry, "content_id"),
+    )  # fmt: skip
 
 
 def _feedback(entry: Mapping[str, Any], library: str, places: _Places) -> Feedback:

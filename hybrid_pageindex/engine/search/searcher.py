@@ -33,11 +33,11 @@ from hybrid_pageindex.engine.models.models import Chat
 from hybrid_pageindex.engine.search.handles import SearchableIndex
 from hybrid_pageindex.engine.search.indexes import BM25, Indexes
 from hybrid_pageindex.engine.search.views import LibraryViews, ViewFiles
-from retrievers.candidates import documents as select
+from retrievers.candidates.documents import search_scope
 from retrievers.candidates.library import Documents, LibraryView
 from retrievers.candidates.router import Router
 from retrievers.pipeline.search import SectionScores, of_document, of_documents, search
-from retrievers.pipeline.state import SearchResources, SearchState, Stages, before, run_stages
+from retrievers.pipeline.state import SearchResources, SearchState, Stages, run_stages, stages_before
 from retrievers.query.expert import Expert
 from retrievers.query.question import QuestionEmbedding
 from retrievers.ranking.model import candidate_features
@@ -251,9 +251,9 @@ class Searcher:
         ``earlier`` holds pages (doc_id, number) that support the previous answer of a conversation.
         """
         reasoner = None if request.effort == "fast" else self._chat.reasoner(request.strategy, on_step)
-        return self._opening_again(partial(self._search, request, reasoner, self._row(earlier)), request)
+        return self._opening_again(partial(self._search, request, reasoner, self._stages_after(earlier)), request)
 
-    def _row(self, earlier: Sequence[tuple[str, int]]) -> Stages:
+    def _stages_after(self, earlier: Sequence[tuple[str, int]]) -> Stages:
         if not earlier:
             return self._stages
         from retrievers.pipeline.search import with_earlier
@@ -362,7 +362,7 @@ class Searcher:
         return opened
 
     def _until(self, stage: str, request: SearchRequest, resources: SearchResources) -> SearchState:
-        return run_stages(before(stage, self._stages), SearchState.begin(request, resources))[0]
+        return run_stages(stages_before(stage, self._stages), SearchState.begin(request, resources))[0]
 
     def _opened(self, request: SearchRequest, reasoner: Reasoner | None, libraries: Sequence[Library]) -> Opened:
         began = time.perf_counter()
@@ -377,7 +377,7 @@ class Searcher:
         joined = self._scopes.join(libraries, opened_libraries, request, knowledge)
         joined = replace(joined, notes=(*joined.notes, *behind))
         view, vectors_of = joined.view, joined.vectors
-        scope = select.search_scope(view.documents, request)
+        scope = search_scope(view.documents, request)
         documents = view.within(scope)
         opened = time.perf_counter()
 
@@ -418,14 +418,14 @@ def _behind_note(index: SearchableIndex) -> Note:
     return Note("search.index-behind", pages=index.pages)
 
 
-def unread_advice(settings: Settings) -> Note:
-    """Return advice on how to make pages without text readable."""
+def unread_advice(ocr: str, languages: str, vision: bool) -> Note:
+    """Return advice on how to make pages without text readable. ``vision``: a vision model is configured."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
     try:
-        engine = find_ocr(settings.ocr, settings.ocr_languages)
+        engine = find_ocr(ocr, languages)
     except PageIndexError as error:
         return Note("ocr.cannot-read", error=error.note)
     if isinstance(engine, NoOcr):
         return engine.reason
-    return Note("ocr.index-again-vision") if settings.vlm_model else Note("ocr.index-again")
+    return Note("ocr.index-again-vision") if vision else Note("ocr.index-again")

@@ -199,9 +199,19 @@ async def unlock_document(
 
 
 @router.get("/{document}/original", responses=content_responses("application/octet-stream"), response_class=Response)
-async def original(request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName) -> Response:
-    """Send the original file as an attachment. Ranges can be requested."""
+async def original(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, highlights: bool = False
+) -> Response:
+    """Send the original file as an attachment. Ranges can be requested. With ``highlights`` send a copy of a PDF with
+    the highlights and notes of the document as annotations.
+    """
     info = await server.engine.documents.get(document, library=library.name)
+    if highlights:
+        async with AsyncExitStack() as stack:
+            copy = server.engine.documents.annotated_original(info.doc_id, library=library.name)
+            file = await server.turn(server.answers, stack.enter_async_context(copy))
+            headers = {**attachment_headers(info.name), "Cache-Control": "private, no-store"}
+            return _OriginalResponse(file, stack.pop_all(), headers)
     if link := await server.engine.documents.original_link(info.doc_id, library=library.name):
         return RedirectResponse(link)
     version = FileVersion(info.sha256, info.size, info.mtime)

@@ -14,6 +14,8 @@ from fastapi import Path as PathParam
 from pydantic import Field
 from starlette.responses import Response
 
+from hybrid_core.errors import UsageError
+from hybrid_core.store.notes import Highlight
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.conversations import Feedback, UserNote
@@ -151,10 +153,17 @@ class NoteText(Body):
 
 
 class NewNote(NoteText):
-    """A note on a library, on one of its documents, or on a page of a document."""
+    """A note on a library, on one of its documents, or on a page of a document.
+
+    With a ``quote`` it highlights these words of the page. ``occurrence`` counts the places where they stand, from 0.
+    ``content_id`` is that of the document whose page was shown, by default the present one.
+    """
 
     document: Annotated[Text, Field(max_length=2000)] = ""
     page: Annotated[int, Field(ge=0, le=10**6)] = 0
+    quote: Annotated[Text, Field(max_length=5000)] = ""
+    occurrence: Annotated[int, Field(ge=0, le=10**6)] = 0
+    content_id: Annotated[Text, Field(max_length=100)] = ""
 
 
 class NewFeedback(Body):
@@ -183,11 +192,17 @@ async def list_notes(
 
 @notes_router.post("/notes", status_code=201, response_model=UserNote)
 async def add_note(server: ServerState, library: WritableLibrary, caller: AnyCaller, body: NewNote) -> Response:
-    doc_id = (await server.engine.documents.get(body.document, library=library.name)).doc_id if body.document else ""
-    notes, page = server.engine.notes, body.page if doc_id else 0
-    return json_response(
-        await asyncio.to_thread(lambda: notes.add(library.id, caller.name, body.title, body.text, doc_id, page)), 201
-    )
+    doc_id, highlight, notes = "", Highlight(), server.engine.notes
+    if body.quote and not (body.document and body.page):
+        raise UsageError("The quote has no page.", "Name the document and the page of the highlighted words.")
+    if body.document:
+        info = await server.engine.documents.get(body.document, library=library.name)
+        doc_id = info.doc_id
+        if body.quote:
+            highlight = Highlight(body.quote, body.occurrence, body.content_id or info.content_id)
+    page, texts = body.page if doc_id else 0, (body.title, body.text)
+    note = await asyncio.to_thread(lambda: notes.add(library.id, caller.name, *texts, doc_id, page, highlight))
+    return json_response(note, 201)
 
 
 @notes_router.put("/notes/{note}", response_model=UserNote)

@@ -117,9 +117,10 @@ class Visibility:
         part = self._part(box)
         if not part.size:
             return True
-        share = float((np.abs(part - np.array(_channels(colour))).max(axis=2) <= 2 * _ALIKE).mean())
+        distance = np.abs(part - np.array(_channels(colour))).max(axis=2)
+        near = max(2 * _ALIKE, int(np.median(distance)) // 2)  # thin strokes are only half as dark as their colour
         uniform = int(np.ptp(part.reshape(-1, 3), axis=0).max()) <= _ALIKE
-        return share > _VISIBLE_SHARE and not uniform
+        return float((distance <= near).mean()) > _VISIBLE_SHARE and not uniform
 
     def _blank(self, box: Box) -> bool:
         """Return whether the drawn page has only one colour within a box."""

@@ -163,9 +163,13 @@ def _read_page(
     ):
         pieces = list(_text_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility))
     if outside or any(piece.line.role for piece in pieces):
-        texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
-        pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
-        pieces = [_unhidden(piece) if piece.line.text in texts else piece for piece in said_once(pieces)]
+        texts = [piece.line.text for piece in pieces if piece.line.role != "hidden"]
+        shown_texts = frozenset(texts)
+        pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in shown_texts]
+        shown_words = _words_of(" ".join(texts))
+        pieces = [
+            _unhidden(piece) if _words_of(piece.line.text) in shown_words else piece for piece in said_once(pieces)
+        ]
     else:
         pieces = said_once(pieces)
     if shown is None and document.is_form_pdf:
@@ -403,6 +407,11 @@ def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) ->
     ]
     for piece in _text_pieces(blocks, shown, None):
         yield replace(piece, line=replace(piece.line, role="hidden"))
+
+
+def _words_of(text: str) -> str:
+    """Return the words of a text with one space around each."""
+    return f" {' '.join(text.split())} "
 
 
 def _unhidden(piece: Piece) -> Piece:

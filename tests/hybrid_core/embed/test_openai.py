@@ -234,8 +234,8 @@ def _vectors(*rows: Any, index: list[Any] | None = None) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (_vectors([1, 2]), "it has 1 vectors for 2 texts"),
-        (_vectors([1, 2], [1, 2], [3, 4]), "it has 3 vectors for 2 texts"),
+        (_vectors([1, 2]), "it contains 1 vectors, but 2 texts were sent"),
+        (_vectors([1, 2], [1, 2], [3, 4]), "it contains 3 vectors, but 2 texts were sent"),
         (_vectors([1, 2], [1, float("nan")]), "the vector of text 2 of 2 holds NaN"),
         (_vectors([1, 2], [1, None]), "the vector of text 2 of 2 holds NaN"),
         (_vectors([1, 2], [0, 0]), "the vector of text 2 of 2 is zero"),
@@ -243,7 +243,7 @@ def _vectors(*rows: Any, index: list[Any] | None = None) -> dict[str, Any]:
         (_vectors([1, 2], "AAAA"), "text 2 of 2 is not a list of numbers"),
         (_vectors([1, 2], None), "text 2 of 2"),
         (_vectors([1, 2], [3, 4], index=[0, 7]), "its 2 vectors have the numbers 0, 7, so their order is unknown"),
-        ({"data": []}, "it has 0 vectors for 2 texts"),
+        ({"data": []}, "it contains 0 vectors, but 2 texts were sent"),
         ({"data": None}, "it contains no embeddings"),
         ({"data": [1, 2]}, "it contains no embeddings"),
         ({"models": []}, "it contains no embeddings"),

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import UsageError
-from hybrid_pageindex import Engine
+from hybrid_pageindex import Engine, run
 from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config.changes import shown
 from hybrid_pageindex.config.settings import Settings, load_settings
+from tests import pdfs
 
 
 def test_priority_rises_from_defaults_over_the_file_and_variables_to_arguments(tmp_path: Path) -> None:
@@ -155,3 +156,15 @@ def test_no_secret_is_shown_or_left_to_others(tmp_path: Path, name: str) -> None
     assert "sesame" not in str(shown(settings)) and "sesame" not in str(shown(settings, owner=True))
     assert "sesame" not in repr(settings)
     assert file.stat().st_mode & 0o077 == 0
+
+
+def test_advice_on_unread_pages_follows_a_changed_setting(tmp_path: Path) -> None:
+    pdfs.scanned(tmp_path / "notes.pdf", pages=2)
+    settings = replace(load_settings(tmp_path / "home", {}), ocr="never")
+    with closing(Engine(settings=settings)) as engine:
+        run(engine.index(tmp_path / "notes.pdf"))
+        before = " ".join(run(engine.search("Who delivered the sand?")).notes)
+        run(engine.admin.change_settings({"ocr": "auto", "ocr_languages": "eng"}))
+        after = " ".join(run(engine.search("Who delivered the sand?")).notes)
+    assert "OCR is switched off by the setting ocr" in before
+    assert "OCR is switched off" not in after and "index" in after

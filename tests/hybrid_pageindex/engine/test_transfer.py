@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hybrid_core.store.conversations.conversations import ConversationReader
+from hybrid_core.store.notes import Highlight
 from hybrid_core.types.conversations import ConversationMessage, ConversationScope
 from hybrid_core.types.documents import Document
 from hybrid_pageindex import Engine, run
@@ -101,6 +102,7 @@ def packed(tmp_path: Path) -> tuple[Engine, Path]:
     there = by_name(engine, "mills")
     engine.notes.add(library, "ann", "Library", "of it all")
     engine.notes.add(library, "ann", "Page", "of a page", there["mill.md"].doc_id, 1)
+    engine.notes.add(library, "ann", "Marked", "", there["mill.md"].doc_id, 1, Highlight("the mill", 1, "old"))
     engine.notes.add(library, "bob", "Upload", "of what was sent", there["field.md"].doc_id, 0)
     engine.notes.add(library, "bob", "Member", "of what is inside", there["offer.eml!/report.md"].doc_id, 1)
     engine.feedback.add(library, "ann", "Who?", there["mill.md"].path, 1, right=True, answer="The town.")
@@ -219,6 +221,7 @@ def test_a_file_of_an_older_version_gives_places_as_well(packed: tuple[Engine, P
     new = by_name(after, "arrived")
     notes = {one.title: (one.doc_id, one.page) for one in after.notes.all(library_id(after, "arrived"))}
     assert notes == {
-        "Library": ("", 0), "Page": (new["mill.md"].doc_id, 1), "Upload": (new["field.md"].doc_id, 0), "Member": ("", 0)
+        "Library": ("", 0), "Page": (new["mill.md"].doc_id, 1), "Upload": (new["field.md"].doc_id, 0),
+        "Member": ("", 0), "Marked": (new["mill.md"].doc_id, 1),
     }  # fmt: skip
     after.close()

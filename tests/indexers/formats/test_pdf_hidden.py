@@ -87,6 +87,71 @@ def test_light_text_on_a_dark_ground_and_captions_on_pictures_are_seen(tmp_path:
     assert not hidden(parsed(document, tmp_path / "a.pdf"))
 
 
+@pytest.mark.parametrize(
+    ("colour", "font", "size"), [((0, 0, 0), "helv", 6), ((1, 0, 0), "tiro", 6.2), ((0.1, 0.2, 0.7), "cour", 9)]
+)
+def test_text_under_its_own_picture_is_seen(
+    tmp_path: Path, colour: tuple[float, float, float], font: str, size: float
+) -> None:
+    """A figure that was drawn as a picture, with the text that it was made of below it."""
+    drawn = pymupdf.open()
+    drawn.new_page(width=340, height=60).insert_text((12, 20), SEEN, color=colour, fontname=font, fontsize=size)
+    picture = drawn[0].get_pixmap(dpi=96)
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 200), SEEN, color=colour, fontname=font, fontsize=size)
+    page.insert_image((60, 180, 400, 240), pixmap=picture)
+    read = parsed(document, tmp_path / "a.pdf")
+    assert not hidden(read) and read.text == SEEN
+
+
+@pytest.mark.parametrize("kind", ["light", "photograph", "stripes"])
+def test_text_under_a_picture_of_something_else_is_hidden(tmp_path: Path, kind: str) -> None:
+    pixels = pymupdf.Pixmap(pymupdf.csRGB, (0, 0, 80, 20))
+    pixels.clear_with(235)
+    if kind == "photograph":
+        for x in range(80):
+            for y in range(20):
+                pixels.set_pixel(x, y, (140 + x, 150 + 2 * y, 150 + (x * y) % 60))
+    elif kind == "stripes":
+        for x in range(0, 80, 4):
+            for y in range(20):
+                pixels.set_pixel(x, y, (190, 190, 200))
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 72), SEEN)
+    page.insert_text((72, 200), SECRET)
+    page.insert_image((50, 170, 450, 230), pixmap=pixels, keep_proportion=False)
+    assert hidden(parsed(document, tmp_path / "a.pdf")) == [SECRET]
+
+
+@pytest.mark.parametrize(
+    ("shown", "below"),
+    [
+        (["3rd generation", "or higher"], "higher"),
+        (["Agricultural policy before and", "after the accession of 2001"], "before and after the accession"),
+        (["Chapter 1: Study  Structure"], "Chapter 1: Study Structure"),
+    ],
+)
+def test_hidden_words_that_the_page_shows_elsewhere_are_not_marked(
+    tmp_path: Path, shown: list[str], below: str
+) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 72), shown)
+    page.insert_text((72, 200), below, color=(1, 1, 1))
+    assert not hidden(parsed(document, tmp_path / "a.pdf"))
+
+
+@pytest.mark.parametrize("below", ["high", "generation higher", "after before"])
+def test_hidden_words_in_another_order_are_marked(tmp_path: Path, below: str) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 72), ["3rd generation", "or higher", "before and after"])
+    page.insert_text((72, 200), below, color=(1, 1, 1))
+    assert hidden(parsed(document, tmp_path / "a.pdf")) == [below]
+
+
 @pytest.mark.parametrize("below", [True, False])
 def test_the_text_layer_of_a_scan_is_not_hidden(tmp_path: Path, below: bool) -> None:
     document = pymupdf.open(pdfs.scanned(tmp_path / "scan.pdf", pages=1))

@@ -451,3 +451,121 @@ def test_words_of_two_pages_are_copied_together(at: Any) -> None:
     copied = at.evaluate("navigator.clipboard.readText()").splitlines()
     first = at.locator(".sheet[data-page='19'] .text-layer span").first.inner_text()
     assert len(copied) == 2 and copied[1] == first, copied
+
+
+# selects the first words with this text on a page's picture, as a mouse does
+SELECT = """([page, from, to]) => {
+    const spans = [...document.querySelectorAll(`[data-layer='${page}'] span`)];
+    const begin = spans.findIndex((span, at) => from.every((word, by) => spans[at + by]?.textContent === word));
+    getSelection().setBaseAndExtent(spans[begin].firstChild, 0, spans[begin + to].firstChild, 1);
+}"""
+
+
+def selected_words(page: Any, number: int, count: int) -> list[str]:
+    """Select ``count`` words of a page, from the fifth on, and return them."""
+    spans = page.locator(f"[data-layer='{number}'] span")
+    spans.nth(4 + count).wait_for(state="attached")
+    words = spans.all_text_contents()[4 : 4 + count]
+    page.evaluate(SELECT, [number, words, count - 1])
+    return words
+
+
+def test_highlights_stay_are_listed_exported_and_removed(served: Serving, at: Any, window: Any, tmp_path: Path) -> None:
+    words = selected_words(at, 18, 3)
+    at.keyboard.press("h")
+    at.locator(".sheet[data-page='18'] .box.lit").first.wait_for()
+    address, quote = at.url, " ".join(words)
+    with served.client() as client:
+        [note] = [one for one in client.get("/libraries/desk/notes").json() if one["quote"]]
+        info = client.get(f"/libraries/desk/documents/{note['doc_id']}").json()
+        assert (note["page"], note["quote"].split(), note["content_id"]) == (18, words, info["content_id"])
+        before = client.get(f"/libraries/desk/documents/{note['doc_id']}/original").content
+
+    other = window.new_context()  # another browser
+    try:
+        again = other.new_page()
+        again.goto(f"{served.url}/#token={START}")
+        again.locator("main").wait_for()
+        again.goto(address)
+        again.locator(".sheet[data-page='18'] .box.lit").first.wait_for()
+        shown = again.locator(".sheet[data-page='18'] .box.lit").first.bounding_box()
+        word = again.locator("[data-layer='18'] span").nth(4).bounding_box()
+        assert abs(shown["x"] - word["x"]) < 3 and abs(shown["y"] - word["y"]) < 6
+    finally:
+        other.close()
+
+    at.keyboard.press("t")
+    at.locator(".page-text mark.lit").wait_for()
+    assert at.locator(".page-text mark.lit").inner_text().split() == words
+    at.keyboard.press("t")
+    at.locator(".sheet[data-ready] .box.lit").first.wait_for()
+
+    with at.expect_download() as started:
+        at.get_by_role("link", name="Download with highlights").click()
+    started.value.save_as(tmp_path / "marked.pdf")
+    with pymupdf.open(tmp_path / "marked.pdf") as marked:
+        drawn = marked[17]
+        [annotation] = drawn.annots()
+        assert annotation.type[1] == "Highlight"
+        assert annotation.info["content"].split() == words
+        assert drawn.get_textbox(annotation.rect).split()
+    with served.client() as client:
+        assert client.get(f"/libraries/desk/documents/{note['doc_id']}/original").content == before
+
+    at.evaluate("location.hash = '#/notes'")
+    at.locator(".note-quote").wait_for()
+    assert at.locator(".note-quote").inner_text().split() == words
+    with at.expect_download() as started:
+        at.get_by_role("button", name="Export as Markdown").click()
+    started.value.save_as(tmp_path / "notes.md")
+    assert quote in " ".join((tmp_path / "notes.md").read_text().replace("> ", "").split())
+
+    at.goto(address)
+    at.locator(".sheet[data-ready] .box.lit").first.wait_for()
+    at.keyboard.press("o")
+    contents = at.get_by_role("navigation", name="Contents")
+    contents.get_by_role("combobox").select_option("highlights")
+    contents.get_by_role("button", name="Delete").click()
+    at.locator(".box.lit").first.wait_for(state="detached")
+    with served.client() as client:
+        assert not [one for one in client.get("/libraries/desk/notes").json() if one["quote"]]
+    at.keyboard.press("o")
+
+
+def test_words_selected_in_the_text_are_highlighted_where_they_stand(served: Serving, at: Any) -> None:
+    at.keyboard.press("t")
+    at.locator(".page-text").wait_for()
+    text = at.locator(".page-text").inner_text()
+    [word] = [w for w in dict.fromkeys(re.findall(r"[a-z]{4,}", text)) if len(re.findall(rf"(?i){w}", text)) == 2][:1]
+    second = [found.start() for found in re.finditer(rf"(?i){word}", text)][1]
+    select = "([at, long]) => { const node = document.querySelector('.page-text').firstChild; " \
+        "getSelection().setBaseAndExtent(node, at, node, at + long) }"  # fmt: skip
+    at.evaluate(select, [second, len(word)])
+    at.get_by_role("button", name="Highlight the selected words").click()
+    at.locator("mark.lit").wait_for()
+    before = "() => { const mark = document.querySelector('mark.lit'); return mark.previousSibling.textContent.length }"
+    assert at.evaluate(before) == second, "the second of two places is marked"
+    at.keyboard.press("t")
+    at.locator(".sheet[data-ready] .box.lit").wait_for()
+    at.keyboard.press("t")
+    at.locator("mark.lit").wait_for()
+    select_mark = "() => getSelection().selectAllChildren(document.querySelector('mark.lit'))"
+    at.evaluate(select_mark)
+    at.keyboard.press("h")  # once more takes the mark away
+    at.locator("mark.lit").wait_for(state="detached")
+    with served.client() as client:
+        assert not [one for one in client.get("/libraries/desk/notes").json() if one["quote"]]
+    at.keyboard.press("h")
+    at.get_by_text("Select words of the page first.").wait_for()
+
+
+def test_highlights_of_other_formats_and_without_a_page_are_refused(served: Serving) -> None:
+    with served.client() as client:
+        upload(client, "desk", ferry="# Ferry\n\nIt crosses twice.\n")
+        refused = client.get("/libraries/desk/documents/ferry.md/original", params={"highlights": True})
+        assert refused.status_code == 400 and "PDF files only" in refused.json()["detail"]
+        body = {"text": "", "document": "ferry.md", "quote": "crosses"}
+        assert client.post("/libraries/desk/notes", json=body).status_code == 400
+        added = client.post("/libraries/desk/notes", json={**body, "page": 1})
+        assert added.status_code == 201, "any format may be highlighted"
+        client.delete(f"/libraries/desk/notes/{added.json()['id']}")

@@ -10,7 +10,7 @@ import { IconButton } from "../viewer/Icons.js";
 /** @param {{ note: any, library: string, onChange: () => void, onProblem: (error: any) => void }} props */
 function Note({ note, library, onChange, onProblem }) {
   const [edited, setEdited] = useState(/** @type {{ title: string, text: string } | null} */ (null));
-  const path = at("libraries", library, "notes", note.id), name = note.title || note.text.slice(0, 60);
+  const path = at("libraries", library, "notes", note.id), name = note.title || (note.text || note.quote).slice(0, 60);
   const save = (/** @type {Event} */ event) => {
     event.preventDefault();
     change("PUT", path, edited).then(() => { setEdited(null); onChange(); }, onProblem);
@@ -19,14 +19,15 @@ function Note({ note, library, onChange, onProblem }) {
   if (edited) {
     return html`<li class="note"><form class="stack" onSubmit=${save} onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && setEdited(null)}>
       <input autofocus value=${edited.title} maxlength="1000" aria-label=${t("notes.title")} onInput=${(/** @type {any} */ event) => setEdited({ ...edited, title: event.target.value })} />
-      <textarea rows="6" value=${edited.text} required maxlength="200000" aria-label=${t("notes.text")} onInput=${(/** @type {any} */ event) => setEdited({ ...edited, text: event.target.value })} />
+      <textarea rows="6" value=${edited.text} required=${!note.quote} maxlength="200000" aria-label=${t("notes.text")} onInput=${(/** @type {any} */ event) => setEdited({ ...edited, text: event.target.value })} />
       <div class="row"><button class="primary">${t("notes.save")}</button><button type="button" onClick=${() => setEdited(null)}>${t("conversation.keep")}</button></div></form></li>`;
   }
   return html`<li class="note"><header class="row"><h3 class="grow">${note.title}</h3>
       <${IconButton} icon="edit" label=${t("notes.edit", { name })} onClick=${() => setEdited({ title: note.title, text: note.text })} />
       <${IconButton} icon="remove" label=${t("notes.remove", { name })} onClick=${remove} /></header>
-    <p class="note-text">${note.text}</p>
-    <p class="muted small">${note.doc_id && html`<a href=${pageLink(library, note.doc_id, note.page || 1)}>${t("notes.place", { page: note.page || 1 })}</a> · `}${ago(new Date(note.changed_at).toISOString())}</p></li>`;
+    ${note.quote && html`<blockquote class="note-quote">${note.quote}</blockquote>`}
+    ${note.text && html`<p class="note-text">${note.text}</p>`}
+    <p class="muted small">${note.doc_id && html`<a href=${pageLink(library, note.doc_id, note.page || 1, note.quote.slice(0, 300))}>${t("notes.place", { page: note.page || 1 })}</a> · `}${ago(new Date(note.changed_at).toISOString())}</p></li>`;
 }
 
 /** The libraries that have notes, each with them. @param {AbortSignal} signal */
@@ -41,7 +42,8 @@ async function notesOfAll(signal) {
 function asMarkdown(libraries) {
   const root = location.href.split("#")[0], one = (/** @type {any} */ library, /** @type {any} */ note) => {
     const place = note.doc_id ? `\n\n[${t("notes.place", { page: note.page || 1 })}](${root}${pageLink(library.name, note.doc_id, note.page || 1)})` : "";
-    return `## ${note.title || note.text.slice(0, 60).split("\n")[0]}\n\n${note.text}${place}`;
+    const quote = note.quote && `> ${note.quote.replaceAll("\n", "\n> ")}`;
+    return `## ${note.title || (note.text || note.quote).slice(0, 60).split("\n")[0]}\n\n${[quote, note.text].filter(Boolean).join("\n\n")}${place}`;
   };
   return libraries.map(({ library, notes }) => [`# ${library.alias || library.name}`, ...notes.map((note) => one(library, note))].join("\n\n")).join("\n\n") + "\n";
 }
@@ -60,7 +62,7 @@ export function Notes() {
   const found = all.answer;
   const look = () => (setFailed(null), all.look());
   useNews(look);
-  const wished = words.trim().toLowerCase(), fits = (/** @type {any} */ note) => `${note.title}\n${note.text}`.toLowerCase().includes(wished);
+  const wished = words.trim().toLowerCase(), fits = (/** @type {any} */ note) => `${note.title}\n${note.quote}\n${note.text}`.toLowerCase().includes(wished);
   const shown = (found ?? []).map((one) => ({ ...one, notes: one.notes.filter(fits) })).filter((one) => one.notes.length);
   return html`<div class="view kept">
     <div class="row"><h1 class="grow">${t("frame.notes")}</h1>

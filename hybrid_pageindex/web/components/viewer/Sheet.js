@@ -14,7 +14,7 @@ function Boxes({ boxes, kind, size }) {
 
 /** One page: its picture, drawn sharper where it is shown large, with boxes and its words over it. `current`: it is the one
  * that is read; `begun`: its picture may be asked for; `onMark` is told where the first mark stands. */
-export function Sheet({ base, info, number, layout, size, onSize, width, turn, top, current, begun, marks, hits, now, onMark, onDrawn, onFail }) {
+export function Sheet({ base, info, number, layout, size, onSize, width, turn, top, current, begun, kept, marks, hits, now, onMark, onDrawn, onFail }) {
   const [shown, setShown] = useState(""), [sharp, setSharp] = useState("");
   const sheet = useRef(null);
   const plain = pictureOf(base, number, info.content_id, 1), fine = pictureOf(base, number, info.content_id, 2);
@@ -36,6 +36,7 @@ export function Sheet({ base, info, number, layout, size, onSize, width, turn, t
       ${begun && html`<img key=${plain} class="picture" src=${plain} alt=${t("viewer.picture", { page: number, name: info.name })} draggable=${false}
         onLoad=${drawn} onError=${onFail} />`}
       ${wanted && html`<img key=${fine} class=${`picture fine${sharp === fine ? " there" : ""}`} src=${fine} alt="" draggable=${false} onLoad=${() => setSharp(fine)} />`}
+      <${Boxes} boxes=${kept} kind="lit" size=${size} />
       <${Boxes} boxes=${marks} kind="mark" size=${size} />
       <${Boxes} boxes=${hits} kind="hit" size=${size} />
       <${Boxes} boxes=${now} kind="hit now" size=${size} />

@@ -47,6 +47,8 @@ export function Toolbar({ info, page, view, tables, act, zoom, strip, contents, 
       <${IconButton} icon="find" label=${t("viewer.find")} keys="/" onClick=${act.find} />
       <${IconButton} icon="cite" label=${t("viewer.cite")} keys="c" onClick=${act.cite} />
       <${IconButton} icon="note" label=${t("viewer.keep")} keys="k" onClick=${act.keep} />
+      <${IconButton} icon="highlight" label=${t("viewer.highlight")} keys="h" onMouseDown=${(event) => event.preventDefault()} onClick=${act.mark} />
+      ${act.marked && html`<a class="icon-button" href=${`${act.original}?highlights=true`} download title=${t("viewer.original_highlights")} aria-label=${t("viewer.original_highlights")}><${Icon} name="export" /></a>`}
       <a class="icon-button" href=${act.original} download title=${t("viewer.original")} aria-label=${t("viewer.original")}><${Icon} name="download" /></a>
       ${!embedded && html`<${IconButton} icon="keys" label=${t("viewer.keys")} keys="?" onClick=${act.keys} />`}
     </div>

@@ -7,6 +7,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../
 import { address, documentPath } from "./addresses.js";
 import { Contents } from "./Contents.js";
 import { FindBar } from "./FindBar.js";
+import { boxesOf, passageOfText, passagesOf, useHighlights } from "./highlights.js";
 import { IconButton } from "./Icons.js";
 import { KeysHelp, actionOf } from "./Keys.js";
 import { PageText } from "./PageText.js";
@@ -167,6 +168,8 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     post(at("libraries", library, "notes"), { title: title.slice(0, 200), text, document: doc, page: number })
       .then(() => say(t("conversation.saved")), (error) => say(`${error.message} ${error.advice ?? ""}`));
   };
+  const kept = useHighlights({ library, doc, content: state === "ready" ? info.content_id : "", say });
+  const mark = () => kept.toggle(shown === "text" ? passageOfText(stage.current, number) : passagesOf(root.current, (one) => pageOf(one).layout));
   const cite = () => {
     const quote = quoted();
     const path = sectionsOf(read), link = location.href.split("#")[0] + pageLink(library, doc, number, quote.slice(0, 300));
@@ -174,7 +177,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     copy(`${quote ? `“${quote.replace(/\s+/g, " ").trim()}”\n` : ""}${t("viewer.citation", { name: info.title || info.name, page: number })}${label}${path ? `, ${path}` : ""}\n${link}`);
   };
   const act = {
-    page: turnTo, turnBy, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, original: address(`${base}/original`), map: link(["map", library, doc]),
+    page: turnTo, turnBy, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, mark, marked: info?.format === "pdf" && kept.notes.length > 0, original: address(`${base}/original`), map: link(["map", library, doc]),
     strip: () => setStrip((before) => !before),
     contents: () => setContents((before) => {
       if (!embedded) remember("contents", before ? "" : "1");
@@ -187,7 +190,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
       const action = state === "ready" && actionOf(event);
       const does = action && {
         next: () => turnBy(1), previous: () => turnBy(-1), first: () => turnTo(1), last: () => turnTo(last), larger: () => zoom(1),
-        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, contents: act.contents, cite, keep: act.keep,
+        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, contents: act.contents, cite, keep: act.keep, highlight: mark,
         view_text: () => toggleView("text"), view_tables: () => toggleView("tables"),
         hit_after: () => found.step(1), hit_before: () => found.step(-1), go_to: () => root.current.querySelector(".go-to").focus(), keys: act.keys,
         find: () => { setFinding(true); root.current.querySelector(".find-bar input")?.focus(); },
@@ -251,7 +254,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     ${!note && cited === null && html`<p class="notice" role="status">${t("viewer.quote_not_here")}</p>`}
     ${note && html`<p class="notice" role="status">${note}</p>`}
     <div class="body">
-      ${contents && html`<${Contents} base=${base} library=${library} doc=${doc} info=${info} page=${number} onPage=${leafTo} />`}
+      ${contents && html`<${Contents} base=${base} library=${library} doc=${doc} info=${info} page=${number} highlights=${kept.highlights} onRemove=${kept.remove} onPage=${leafTo} />`}
       ${strip && html`<${Thumbnails} base=${base} info=${info} page=${number} counts=${counts} wait=${shown === "page" && !drawn.has(number)} onPage=${turnTo} onStep=${turnBy} />`}
       <div class="reading" ref=${reading}>
       <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })} onWheel=${wheel}>
@@ -259,10 +262,10 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
           style=${{ height: `${places.tops[info.pages + 1]}px`, width: `${Math.max(...near.map((one) => roomOf(one).width), 0)}px` }}>
           ${near.map((one) => html`<${Sheet} key=${one} base=${base} info=${info} number=${one} layout=${pageOf(one).layout?.width ? pageOf(one).layout : null}
             size=${sizeOf(one)} onSize=${sized} width=${widthOf(sizeOf(one))} top=${places.tops[one]} turn=${turn} current=${one === number}
-            begun=${begun.current.has(one)} marks=${one === opened ? marks : []} onMark=${showMark} ...${hitsOf(one)}
+            begun=${begun.current.has(one)} kept=${boxesOf(kept.highlights, one, pageOf(one).layout)} marks=${one === opened ? marks : []} onMark=${showMark} ...${hitsOf(one)}
             onDrawn=${(/** @type {number} */ page) => setDrawn((before) => (before.has(page) ? before : new Set(before).add(page)))}
             onFail=${() => { setBlind((before) => new Set(before).add(one)); look(false); }} />`)}</div>`}
-        ${shown === "text" && read && html`${bare && html`<p class="notice">${t("viewer.no_picture")}</p>`}<${PageText} text=${read.text} quote=${number === opened ? highlight : ""} matches=${here} now=${now} />`}
+        ${shown === "text" && read && html`${bare && html`<p class="notice">${t("viewer.no_picture")}</p>`}<${PageText} text=${read.text} quote=${number === opened ? highlight : ""} matches=${here} now=${now} highlights=${kept.highlights.filter((one) => one.page === number)} />`}
         ${shown === "tables" && html`<div class="tables"><${Tables} tables=${layout?.tables || []} onCopy=${copy} /></div>`}
       </div>
       <div class="page-notes">

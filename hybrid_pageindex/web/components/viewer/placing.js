@@ -25,9 +25,12 @@ export function patternOf(asked) {
   return new RegExp(escaped.join("\\s+"), "giu");
 }
 
-/** For each place where words stand, its boxes; a part of a word has that part of its box.
- * @param {WordBox[]} words @param {string} asked @returns {number[][][]} */
-export function placesOf(words, asked) {
+/** For each place where words stand, its boxes. @param {WordBox[]} words @param {string} asked @returns {number[][][]} */
+export const placesOf = (words, asked) => matchesOf(words, asked).map((match) => match.boxes);
+
+/** For each place where words stand, the number of its first word and its boxes; a part of a word has that part of its box.
+ * @param {WordBox[]} words @param {string} asked @returns {{ first: number, boxes: number[][] }[]} */
+export function matchesOf(words, asked) {
   const pattern = patternOf(asked);
   if (!pattern) return [];
   let text = "";
@@ -42,11 +45,12 @@ export function placesOf(words, asked) {
   return [...text.matchAll(pattern)].map((match) => {
     const end = match.index + match[0].length;
     const touched = [...new Set(owner.slice(match.index, end))].filter((at) => at >= 0);
-    return joined(touched.map((at) => {
+    const boxes = joined(touched.map((at) => {
       const { box, text: said } = words[at], wide = box[2] - box[0];
       const from = Math.max(match.index - starts[at], 0) / said.length, to = Math.min(end - starts[at], said.length) / said.length;
       return [box[0] + from * wide, box[1], box[0] + to * wide, box[3]];
     }));
+    return { first: touched[0], boxes };
   });
 }
 
@@ -63,15 +67,19 @@ function joined(boxes) {
 }
 
 /** The words that a selection touches, as they are read. */
-export function selectedText(layer, words) {
+export const selectedText = (layer, words) => selectedWords(layer, words).text;
+
+/** The words that a selection touches, and the number of the first. */
+export function selectedWords(layer, words) {
   const selection = document.getSelection();
-  if (!layer || !selection || selection.isCollapsed || !selection.rangeCount) return "";
-  let text = "", before = null;
+  let text = "", before = null, first = -1;
+  if (!layer || !selection || selection.isCollapsed || !selection.rangeCount) return { text, first };
   for (const span of layer.querySelectorAll("[data-word]")) {
     if (!selection.containsNode(span, true)) continue;
-    const word = words[Number(span.getAttribute("data-word"))];
+    const number = Number(span.getAttribute("data-word")), word = words[number];
+    if (!before) first = number;
     text += before ? between(before, word) + word.text : word.text;
     before = word;
   }
-  return text;
+  return { text, first };
 }

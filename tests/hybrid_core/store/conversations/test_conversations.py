@@ -107,9 +107,9 @@ def test_a_turn_whose_process_died_is_interrupted_and_taken_again(
     made = writer.create(ConversationScope())
     dead = turns.begin(made.id, "What?", "w1")
     turns.log(dead, [("text", {"text": "So far"})])
-    clock.seconds += tables.LEASE_MS / 2000
+    clock.seconds += tables.ANSWER_LEASE_MS / 2000
     assert not turns.keep(dead) and turns.expire() == 0
-    clock.seconds += tables.LEASE_MS / 1000 + 1
+    clock.seconds += tables.ANSWER_LEASE_MS / 1000 + 1
     seen = reader.message(dead.message)
     assert (seen.status, seen.text) == ("interrupted", "So far") and "ended before" in seen.cause
     assert reader.events(dead.message)[1] == seen, "whoever listens hears of it"
