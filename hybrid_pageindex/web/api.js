@@ -1,6 +1,7 @@
 // How the server is asked: answers, errors as problem documents, and streams that go on where they broke off.
 
 const API = "/api/v1";
+const AGAIN = 2000; // ms until a server that does not answer is asked again
 
 /** An error as the server tells it; status 0 is no answer at all. */
 export class ApiError extends Error {
@@ -10,6 +11,12 @@ export class ApiError extends Error {
     this.status = status;
     this.code = code;
     this.advice = advice;
+    this.wait = AGAIN; // ms until the same request may succeed
+  }
+
+  /** Whether the same request may succeed later: there was no answer, or the server was busy. */
+  get passing() {
+    return [0, 429, 502, 503, 504].includes(this.status);
   }
 
   get offline() {
@@ -42,8 +49,6 @@ export function refusal(status, body, text) {
   if (status === 401) expelled.forEach((tell) => tell());
   return new ApiError(status, body?.code ?? "failed", body?.detail ?? text, body?.advice);
 }
-
-const AGAIN = 2000; // ms until a server that does not answer is asked again
 
 /** @param {boolean} now whether the server answers */
 export function reach(now) {
@@ -84,11 +89,26 @@ export async function send(method, path, { body, signal, headers = {} } = {}) {
   }
   reach(true);
   if (answer.ok) return answer;
-  throw refusal(answer.status, await answer.json().catch(() => null), answer.statusText);
+  const error = refusal(answer.status, await answer.json().catch(() => null), answer.statusText);
+  error.wait = 1000 * Number(answer.headers.get("Retry-After")) || AGAIN;
+  throw error;
 }
 
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const get = async (path, signal) => (await send("GET", path, { signal })).json();
+
+/** As `get`, and again while the server is busy or does not answer. @param {string} path @param {AbortSignal} signal @returns {Promise<any>} */
+export async function getAgain(path, signal) {
+  for (;;) {
+    try {
+      return await get(path, signal);
+    } catch (/** @type {any} */ error) {
+      if (signal.aborted || !error.passing) throw error;
+      await new Promise((go) => setTimeout(go, error.wait));
+      if (signal.aborted) throw error;
+    }
+  }
+}
 
 /** @param {string} path @param {unknown} [body] @param {AbortSignal} [signal] @returns {Promise<any>} null for no content */
 export async function post(path, body, signal) {

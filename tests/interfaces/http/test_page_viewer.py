@@ -569,3 +569,32 @@ def test_highlights_of_other_formats_and_without_a_page_are_refused(served: Serv
         added = client.post("/libraries/desk/notes", json={**body, "page": 1})
         assert added.status_code == 201, "any format may be highlighted"
         client.delete(f"/libraries/desk/notes/{added.json()['id']}")
+
+
+@pytest.mark.parametrize("part", ["/layout", "/boxes?", "/pages/18"])
+@pytest.mark.parametrize("status", [503, 429])
+def test_a_page_is_shown_whole_once_a_busy_server_answers(at: Any, part: str, status: int) -> None:
+    refused: list[str] = []
+
+    def busy(route: Any) -> None:
+        refused.append(route.request.url)
+        if len(refused) > 2:
+            route.fallback()
+        else:
+            route.fulfill(status=status, headers={"Retry-After": "1"}, json={"code": "busy", "detail": "Busy."})
+
+    address = at.evaluate("location.href.replace(/page.*/, 'page/18?hl=Purchases%20of%20property')")
+    at.goto("about:blank")
+    at.route(lambda url: part in url and "/pages/18" in url and (part != "/pages/18" or url.endswith(part)), busy)
+    at.goto(address)
+    for shown in (".sheet[data-ready][data-page='18']", ".box.mark", "[data-page='18'] .text-layer span"):
+        at.locator(shown).first.wait_for(state="attached")
+    while len(refused) <= 2:
+        at.wait_for_timeout(100)
+    assert not at.get_by_text("Busy.").count()
+
+
+def test_a_page_whose_picture_cannot_be_drawn_is_shown_as_text(at: Any) -> None:
+    at.route("**/pages/18/picture?*", lambda route: route.fulfill(status=422, json={"code": "document"}))
+    at.reload()
+    at.get_by_text("This page cannot be drawn, so its text is shown.").wait_for()

@@ -184,7 +184,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
       return !before;
     }), find: () => setFinding(true), keys: () => setHelp(true),
   };
-  useEffect(() => {
+  useLayoutEffect(() => { // at once: a key after what is seen must find it
     const keys = (event) => {
       if (embedded && !root.current?.contains(event.target)) return;
       const action = state === "ready" && actionOf(event);

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "../../ui.js";
-import { get, query } from "../../api.js";
+import { get, getAgain, query } from "../../api.js";
 
 /** What is known of a document, asked again when the person comes back to the page: somebody may have changed it.
  * `newer` is the document as it is now, where that is another content than what is shown. */
@@ -63,8 +63,8 @@ export function usePages(base, info, numbers) {
         held[name] = value;
         redraw((times) => times + 1);
       };
-      get(`${base}/pages/${number}`, signal).then(came("read"), came("failed"));
-      get(`${base}/pages/${number}/layout`, signal).then(came("layout"), () => came("layout")({ width: 0, height: 0, words: [], figures: [], tables: [] }));
+      getAgain(`${base}/pages/${number}`, signal).then(came("read"), came("failed"));
+      getAgain(`${base}/pages/${number}/layout`, signal).then(came("layout"), () => came("layout")({ width: 0, height: 0, words: [], figures: [], tables: [] }));
     }
   }, [base, info?.content_id, numbers.join()]);
   return (number) => pages.current.get(keyOf(number)) ?? UNREAD;
@@ -76,9 +76,10 @@ export function useQuote(base, number, quote, ready) {
   useEffect(() => {
     setBoxes([]);
     if (!ready || !quote) return;
-    let here = true;
-    get(`${base}/pages/${number}/boxes${query({ quote: quote.slice(0, 5000) })}`).then((found) => here && setBoxes(found.boxes), (error) => here && error.status === 404 && setBoxes(null));
-    return () => { here = false; };
+    const stop = new AbortController(), here = () => !stop.signal.aborted;
+    getAgain(`${base}/pages/${number}/boxes${query({ quote: quote.slice(0, 5000) })}`, stop.signal)
+      .then((found) => here() && setBoxes(found.boxes), (error) => here() && error.status === 404 && setBoxes(null));
+    return () => stop.abort();
   }, [base, number, quote, ready]);
   return boxes;
 }
@@ -90,20 +91,20 @@ export function useFind(base, words, page, onPage) {
   const [found, setFound] = useState(none);
   useEffect(() => {
     if (!words.trim()) return setFound(none);
-    let here = true;
+    const stop = new AbortController(), here = () => !stop.signal.aborted;
     setFound((before) => ({ ...before, state: "looking" }));
     const timer = setTimeout(async () => {
       try {
-        const { matches, more } = await get(`${base}/find${query({ q: words, limit: 1000 })}`);
-        if (!here) return;
+        const { matches, more } = await getAgain(`${base}/find${query({ q: words, limit: 1000 })}`, stop.signal);
+        if (!here()) return;
         const at = matches.length ? Math.max(matches.findIndex((one) => one.page >= page), 0) : -1;
         setFound({ matches, more, at, state: "done" });
         if (at >= 0) onPage(matches[at].page);
       } catch (error) {
-        if (here) setFound({ ...none, state: "error", error });
+        if (here()) setFound({ ...none, state: "error", error });
       }
     }, 200);
-    return () => { here = false; clearTimeout(timer); };
+    return () => { stop.abort(); clearTimeout(timer); };
   }, [base, words]);
   const step = (by) => setFound((before) => {
     if (!before.matches.length) return before;
