@@ -191,7 +191,7 @@ def page_layout(
     limits: ParseLimits,
     pictures: Sequence[Illustration] = (),
 ) -> PageLayout:
-    """Return the layout of a page: of the original file if it has page images, else of the drawn text and pictures."""
+    """Return the layout of a page image: of the original file's, or of the one that is drawn from the page's text."""
     format = None if path is None else format_of(path)
     if path is not None and format is not None and format.layout is not None:
         return format.layout(path, password, number, lines, limits)
@@ -227,7 +227,7 @@ def _of_page(
 
 
 def _ends(lines: Sequence[str], text_lines: Sequence[str]) -> list[int]:
-    """Return the indexes after each line within the stored text, which also has lines from OCR. The first is 0."""
+    """Return 0 and, for each line, the index after it in the stored text, which also contains lines from OCR."""
     ends, at = [0], 0
     for line in lines:
         match = next((number for number in range(at, len(text_lines)) if text_lines[number] == line), None)

@@ -55,7 +55,7 @@ class Recount:
         self._changes: dict[str, list[tuple[Ints, Ints]]] = defaultdict(list)
 
     def add(self, library: str, content_id: str | None) -> None:
-        """Count the pages of a parsed file that a document of the library now has."""
+        """Add the pages of a parsed file to the counts, because a document of the library uses it from now on."""
         self._count(library, content_id, 1)
 
     def subtract(self, library: str, content_id: str | None) -> None:

@@ -163,7 +163,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
             writer = self._context.parts.chat.model() if model else None
             if model and writer is None:
                 raise NotConfiguredError(
-                    "No language model is configured.", "Set llm_model, or do the same without a model."
+                    "No language model is configured.", "Set llm_model, or ask for a briefing without a model."
                 )
             if document is None:
                 return brief_library(self._context.catalog, name, search, writer)
