@@ -78,7 +78,7 @@ def same(actual: Ranking, expected: Ranking) -> bool:
 
 @contextmanager
 def opened(home: Path, urls: str = "", nodes: int = 1) -> Iterator[tuple[Engine, float]]:
-    """Return an engine that has indexed all documents, and the number of points written per second."""
+    """Yield an engine that has indexed all documents, and the number of points written per second."""
     spread = {"qdrant_shards": 4, "qdrant_replicas": 2} if nodes > 1 else {}
     engine = Engine(settings=replace(load_settings(home), storage_path=home, qdrant_url=urls, **spread))
     try:
