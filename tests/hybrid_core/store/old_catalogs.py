@@ -12,6 +12,12 @@ from hybrid_core.store.catalog.trees import StoredSections
 from hybrid_core.types.files import ContentVersion
 
 _SCHEMA_4 = Path(__file__).with_name("schema_4.sql")
+LATER_COLUMNS = (
+    ("sources", "machine"), ("changes", "mark"), ("notes", "quote"), ("notes", "occurrence"), ("notes", "content_id"),
+    ("jobs", "request_id"),
+)  # fmt: skip
+"""Columns that older catalogs lack."""
+
 _ADDED = {
     2: (("embedders", "sparse"), ("embeddings", "weights")),
     3: (("pages", "ocr"),),

@@ -22,7 +22,7 @@ from hybrid_core.text.bm25 import idf
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Card, IndexedContent
 from hybrid_core.types.files import ContentVersion, FileStamp
-from tests.hybrid_core.store.old_catalogs import unpack_trees
+from tests.hybrid_core.store.old_catalogs import LATER_COLUMNS, unpack_trees
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
 
 
@@ -103,8 +103,8 @@ def test_a_catalog_without_them_counts_them_once(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         unpack_trees(connection)
         connection.execute("DROP TABLE frequencies")
-        connection.execute("ALTER TABLE sources DROP COLUMN machine")
-        connection.execute("ALTER TABLE changes DROP COLUMN mark")
+        for table, column in LATER_COLUMNS:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute("DROP TABLE job_turns")
         connection.execute("DROP INDEX jobs_by_group")
         connection.execute("UPDATE meta SET value = '21' WHERE key = 'schema'")

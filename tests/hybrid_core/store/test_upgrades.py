@@ -24,7 +24,7 @@ from hybrid_core.types.documents import Chunk, Section, StoredEmbedder
 from hybrid_core.types.files import ContentVersion
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, run
-from tests.hybrid_core.store.old_catalogs import old_id, older, unpack_trees
+from tests.hybrid_core.store.old_catalogs import LATER_COLUMNS, old_id, older, unpack_trees
 from tests.hybrid_core.store.test_catalog import ALPHA, BETA, C1, C2, content, publish
 
 
@@ -191,8 +191,8 @@ def test_either_database_is_brought_up_from_the_first_version_that_both_had(cata
         connection.exec_driver_sql("DROP TABLE job_turns")
         connection.exec_driver_sql("DROP INDEX jobs_by_group")
         connection.exec_driver_sql("CREATE TABLE sections (content_id VARCHAR, position INTEGER)")
-        connection.exec_driver_sql("ALTER TABLE sources DROP COLUMN machine")
-        connection.exec_driver_sql("ALTER TABLE changes DROP COLUMN mark")
+        for table, column in LATER_COLUMNS:
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.exec_driver_sql("UPDATE meta SET value = '20' WHERE key = 'schema'")
     catalog.close()
     with closing(Catalog(catalog.path, catalog.url)) as opened:
@@ -234,8 +234,8 @@ def test_vectors_of_chunks_serve_whatever_becomes_of_their_sections_summaries(tm
     made.close()
     with sqlite3.connect(path) as direct:
         unpack_trees(direct)
-        direct.execute("ALTER TABLE sources DROP COLUMN machine")
-        direct.execute("ALTER TABLE changes DROP COLUMN mark")
+        for table, column in LATER_COLUMNS:
+            direct.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         direct.execute("DROP TABLE job_turns")
         direct.execute("DROP INDEX jobs_by_group")
         direct.execute("UPDATE meta SET value = '13' WHERE key = 'schema'")
