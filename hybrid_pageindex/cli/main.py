@@ -79,10 +79,10 @@ def _run(typed: Sequence[str]) -> int:
 
 
 def _check_memory() -> None:
-    limit = memory_limit()
+    limit, needed = memory_limit(), f"{_LEAST_MEMORY // 10**6:,} MB"
     if limit is not None and limit < _LEAST_MEMORY:
         raise PageIndexError(
-            f"The memory limit of this process is {limit // 1_000_000:,} MB, and the engine needs 1,000 MB.",
+            f"The memory limit of this process is {limit // 10**6:,} MB, and the engine needs {needed}.",
             "Raise the limit (ulimit -v).",
         )
 
