@@ -27,7 +27,7 @@ BLOCK = re.compile(
     r"^(?P<skip> *<!-- not run: (?P<reason>.+?) -->\n)?(?P<indent> *)```(?P<kind>console|python)\n(?P<text>.*?)^ *```$",
     re.M | re.S,
 )
-FENCE = re.compile(r"^ *(?:`{3,}|~{3,})\s*(?:console|python|bash|sh|shell|py|pycon)\b", re.M | re.I)
+FENCE = re.compile(r"^ *(?:`{3,}|~{3,})[ \t]*(?:console|python|bash|sh|shell|py|pycon)\b", re.M | re.I)
 REPORTS = ("report.pdf", "report-2023.pdf", "report-2024.pdf", "report-2025.pdf", "q1.pdf", "q2.pdf", "a.pdf")
 FOLDERS = (".", "Documents/reports", "filings", "reports", "documents", "scans/2025")
 
