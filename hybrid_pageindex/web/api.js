@@ -97,11 +97,11 @@ export async function send(method, path, { body, signal, headers = {} } = {}) {
 /** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const get = async (path, signal) => (await send("GET", path, { signal })).json();
 
-/** As `get`, and again while the server is busy or does not answer. @param {string} path @param {AbortSignal} signal @returns {Promise<any>} */
-export async function getAgain(path, signal) {
+/** Ask, and ask again while the server is busy or does not answer. @template T @param {() => Promise<T>} ask @param {AbortSignal} signal */
+async function again(ask, signal) {
   for (;;) {
     try {
-      return await get(path, signal);
+      return await ask();
     } catch (/** @type {any} */ error) {
       if (signal.aborted || !error.passing) throw error;
       await new Promise((go) => setTimeout(go, error.wait));
@@ -109,6 +109,12 @@ export async function getAgain(path, signal) {
     }
   }
 }
+
+/** As `get`, and again while the server is busy. @param {string} path @param {AbortSignal} signal @returns {Promise<any>} */
+export const getAgain = (path, signal) => again(() => get(path, signal), signal);
+
+/** Wait until the server would send this, such as a picture that an element could not load. @param {string} path @param {AbortSignal} signal */
+export const headAgain = (path, signal) => again(() => send("HEAD", path, { signal }), signal);
 
 /** @param {string} path @param {unknown} [body] @param {AbortSignal} [signal] @returns {Promise<any>} null for no content */
 export async function post(path, body, signal) {

@@ -594,6 +594,48 @@ def test_a_page_is_shown_whole_once_a_busy_server_answers(at: Any, part: str, st
     assert not at.get_by_text("Busy.").count()
 
 
+@pytest.mark.parametrize("refused", [[503], [429, 503], [0, 503]])
+def test_a_picture_that_a_busy_server_refused_is_asked_for_again(at: Any, refused: list[int]) -> None:
+    answers = list(refused)
+
+    def busy(route: Any) -> None:
+        status = answers.pop(0) if answers else None
+        if status is None:
+            route.fallback()
+        elif status:
+            route.fulfill(status=status, headers={"Retry-After": "1"}, json={"code": "busy", "detail": "Busy."})
+        else:
+            route.abort("connectionrefused")
+
+    at.route("**/pages/18/picture?*scale=1", busy)
+    at.reload()
+    at.locator(".sheet[data-ready][data-page='18'] .picture").first.wait_for()
+    assert not answers and not at.get_by_text("This page cannot be drawn").count()
+
+
+# turns the wheel and follows a link while the address of the page before waits to be written, and lists what is written
+LEAVE = """async ([by, page]) => {
+  const drawn = () => new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+  const written = [], replace = history.replaceState.bind(history);
+  history.replaceState = (state, title, url) => { written.push(String(url)); replace(state, title, url); };
+  const stage = document.querySelector(".stage");
+  for (const one of [1, 2, 3]) { stage.scrollTop += by; await drawn(); }
+  written.length = 0;
+  location.hash = location.hash.replace(/page.[0-9]+/, `page/${page}`);
+  for (const until = performance.now() + 400; performance.now() < until;);
+  while (!document.querySelector(`.sheet[data-ready][data-page="${page}"]`)) await drawn();
+  const until = performance.now() + 700;
+  while (performance.now() < until) await drawn();
+  return [written.map((url) => Number(url.match(/page.([0-9]+)/)[1])), location.hash];
+}"""
+
+
+@pytest.mark.parametrize(("by", "to"), [(40, 5), (-40, 24), (200, 1)])
+def test_a_late_address_never_replaces_that_of_a_jump(at: Any, by: int, to: int) -> None:
+    written, address = at.evaluate(LEAVE, [by, to])
+    assert set(written) <= {to} and address.endswith(f"/page/{to}")
+
+
 def test_a_page_whose_picture_cannot_be_drawn_is_shown_as_text(at: Any) -> None:
     at.route("**/pages/18/picture?*", lambda route: route.fulfill(status=422, json={"code": "document"}))
     at.reload()

@@ -42,11 +42,14 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
   const [drawn, setDrawn] = useState(/** @type {Set<number>} */ (new Set()));
   const [room, setRoom] = useState({ width: 800, height: 900 });
   const root = useRef(null), reading = useRef(null), pushed = useRef({ by: 0, at: 0 }), fromBelow = useRef(false);
-  const begun = useRef(/** @type {Set<number>} */ (new Set())), marked = useRef(""), written = useRef({ at: 0, timer: 0 });
+  const begun = useRef(/** @type {Set<number>} */ (new Set())), marked = useRef(""), written = useRef({ at: 0, timer: 0, hash: "" }), openedAt = useRef(opened);
   const [left] = useState(() => history.state?.reading); // where this document was left
 
-  useEffect(() => {
-    setOpened(asked);
+  openedAt.current = opened;
+  useEffect(() => { // an address was given: what waits to be written is of the page before
+    clearTimeout(written.current.timer);
+    written.current.hash = location.hash;
+    setOpened(openedAt.current = asked);
     turnTo(asked);
   }, [base, asked, highlight, visit]);
   const last = info?.pages || 1e6, number = Math.min(Math.max(page, 1), last);
@@ -102,10 +105,11 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     if (embedded || state !== "ready") return;
     clearTimeout(written.current.timer);
     const write = () => {
-      if (!isAtDoc(library, doc)) return; // the reader has gone elsewhere, and the address is not this view's
-      written.current.at = Date.now();
-      history.replaceState({ ...history.state, reading: { base, ...anchor } }, "", pageLink(library, doc, number, number === opened ? highlight : ""));
-      keepPage(base, number);
+      if (!isAtDoc(library, doc) || location.hash !== written.current.hash) return; // the reader has gone elsewhere, and the address is not this view's
+      const target = aim.current; // where a key or an address led, though it is not drawn yet
+      history.replaceState({ ...history.state, reading: { base, ...anchor } }, "", pageLink(library, doc, target, target === openedAt.current ? highlight : ""));
+      Object.assign(written.current, { at: Date.now(), hash: location.hash });
+      keepPage(base, target);
     };
     if (Date.now() - written.current.at > OFTEN) write();
     else written.current.timer = setTimeout(write, OFTEN);
