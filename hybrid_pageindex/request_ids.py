@@ -6,11 +6,13 @@ import logging
 import re
 import time
 import uuid
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid_core.logs import begin_about
+from hybrid_core.tracing import mark_failed, span
 
 REQUEST_ID = "X-Request-Id"
 _VALID_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
@@ -55,10 +57,23 @@ class RequestIds:
                 MutableHeaders(scope=message)[REQUEST_ID] = number
             await send(message)
 
-        try:
-            await self._app(scope, receive, named)
-        finally:
-            _log_end(scope, status, time.perf_counter() - began)
+        with span(scope["method"], headers=Headers(scope=scope)) as traced:
+            try:
+                await self._app(scope, receive, named)
+            finally:
+                _log_end(scope, status, time.perf_counter() - began)
+                _trace_end(traced, scope, status)
+
+
+def _trace_end(traced: Any, scope: Scope, status: int) -> None:
+    """Name the span of a request by its route, as OpenTelemetry's conventions for HTTP do."""
+    route = scope["state"].get("route", "other")
+    traced.update_name(f"{scope['method']} {route}")
+    traced.set_attribute("http.request.method", scope["method"])
+    traced.set_attribute("http.route", route)
+    traced.set_attribute("http.response.status_code", status)
+    if not 0 < status < 500:
+        mark_failed(traced)
 
 
 def _log_end(scope: Scope, status: int, seconds: float) -> None:

@@ -21,7 +21,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = "requirements.lock"
-EXTRAS = ("anthropic", "celery", "eval", "ocr", "onnx", "postgres", "qdrant", "s3", "tasks")  # all without PyTorch
+# the extras without PyTorch
+EXTRAS = ("anthropic", "celery", "eval", "ocr", "onnx", "postgres", "qdrant", "s3", "tasks", "traces")
 _ENTRY = re.compile(r"(?m)^(\S+)==([^\s;]+)(?: ; (.*?))?(?: \\)?\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)*)")
 
 

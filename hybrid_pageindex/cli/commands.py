@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 
+from hybrid_core.tracing import sent_traces
 from hybrid_pageindex.cli.chat import chat_command
 from hybrid_pageindex.cli.documents import (
     briefing_command,
@@ -84,6 +85,7 @@ def run_command(options: argparse.Namespace) -> int:
     engine = Engine(getattr(options, "home", None))
     start_logs(engine.settings, serves=options.command in _SERVERS)
     try:
-        return asyncio.run(_COMMANDS[options.command](engine, options))
+        with sent_traces(engine.settings.traces_url, options.command):
+            return asyncio.run(_COMMANDS[options.command](engine, options))
     finally:
         engine.close()

@@ -408,6 +408,13 @@ class LogSettings:
         "warning", "Least level of the messages that are logged", advice="Choose debug, info, warning or error."
     )
     log_questions: bool = setting(False, "Whether log lines may contain the text of questions")
+    traces_url: str = setting(
+        "",
+        "Address that receives traces by the OpenTelemetry protocol over HTTP, such as http://localhost:4318. Empty: "
+        "no traces are sent",
+        pattern=_WEB,
+        advice=_WEB_ADVICE,
+    )
 
 
 @dataclass(frozen=True)

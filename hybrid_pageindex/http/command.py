@@ -20,6 +20,7 @@ import uvicorn
 
 from hybrid_core.errors import PageIndexError, StoreError, UsageError
 from hybrid_core.logs import written_as_json
+from hybrid_core.tracing import flush_traces
 from hybrid_pageindex.config.running import RunningServer, remove_record, write_record
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.http.app import Listening, build_app
@@ -114,6 +115,7 @@ class _Uvicorn(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         remove_record(self._server.engine.settings, self._record)
         await super().shutdown(sockets)
+        await asyncio.to_thread(flush_traces)  # uvicorn ends the process by the signal, past every finally
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._server.ending.set()

@@ -25,6 +25,7 @@ from hybrid_core.errors import NotFoundError as NothingFoundError
 from hybrid_core.errors import PageIndexError, ReadOnlyError, UsageError
 from hybrid_core.llm.budget import charged
 from hybrid_core.logs import about
+from hybrid_core.tracing import span
 from hybrid_core.types.libraries import library_called
 from hybrid_pageindex import __version__
 from hybrid_pageindex.engine.engine import Engine
@@ -144,7 +145,12 @@ class _Calls(Middleware):
         async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
             outcome = 400
             try:
-                with charged(who=tool_caller().name), about(request_id=_request_id(), tool=context.message.name[:200]):
+                tool = context.message.name[:200]
+                with (
+                    charged(who=tool_caller().name),
+                    about(request_id=_request_id(), tool=tool),
+                    span(f"tool {tool}"),
+                ):
                     result = await call_next(context)
                 outcome = 200
             except ValidationError as error:

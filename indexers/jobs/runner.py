@@ -27,6 +27,7 @@ from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.store.jobs.control import fold
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
+from hybrid_core.tracing import span
 from hybrid_core.types.jobs import CANCELLED, Fence, Job, JobProgress, JobStage, JobUpdate, Worker
 from hybrid_core.types.notes import Note
 from indexers.formats.limits import plain_reason
@@ -408,7 +409,7 @@ def _done(lane: Lane, turn: Turn) -> JobUpdate:
     turn.begin()
     if turn.stop.asked.is_set():
         raise Cancelled("Indexing was stopped.")
-    with _about(turn.job):
+    with _about(turn.job), span(f"job {turn.job.kind} {turn.job.stage}", job=turn.job.id, library=turn.job.library):
         return lane.work(turn)
 
 
@@ -440,7 +441,10 @@ class _Batch:
                 turn.begin()
             jobs = [turn.job for turn in self.futures]
             same = {"request_id": {job.request_id for job in jobs}, "library": {job.library for job in jobs}}
-            with about(**{name: values.pop() for name, values in same.items() if len(values) == 1}):
+            with (
+                about(**{name: values.pop() for name, values in same.items() if len(values) == 1}),
+                span(f"jobs {jobs[0].kind} {jobs[0].stage}", jobs=len(jobs)),
+            ):
                 batching.run(list(self.futures), self._end, self._run_alone)
 
     def _end(self, turn: Turn, advance: JobUpdate) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.store.index.index import WeightedIndex
+from hybrid_core.tracing import span
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import SearchRequest
@@ -202,7 +203,8 @@ def run_stages(stages: Stages, state: SearchState) -> tuple[SearchState, dict[st
     laps: dict[str, float] = {}
     began = last = time.perf_counter()
     for current in stages:
-        after = current(state)
+        with span(f"search {current.name}"):
+            after = current(state)
         now = time.perf_counter()
         if after is not state:
             laps[current.name] = (now - last) * 1000

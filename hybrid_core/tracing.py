@@ -1,0 +1,93 @@
+"""Traces for OpenTelemetry: spans of requests, tool calls, stages of searches, and jobs.
+
+``span`` costs nothing until ``sent_traces`` is entered. Spans name routes, stages, kinds and ids. They never hold
+questions, texts or names of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import urlsplit
+
+from hybrid_core.logs import current_request
+from hybrid_core.system import require
+
+_SPANS_PATH = "/v1/traces"  # of the OpenTelemetry protocol over HTTP
+_PACKAGE = "hybrid-pageindex"
+_FLUSH_MS = 2000
+_tracer: Any = None
+_provider: Any = None
+
+
+class NoSpan:
+    """What ``span`` yields while no traces are sent. It forgets what it is given."""
+
+    def update_name(self, name: str) -> None:
+        """Do nothing."""
+
+    def set_attribute(self, name: str, value: str | int | float) -> None:
+        """Do nothing."""
+
+    def set_status(self, status: Any) -> None:
+        """Do nothing."""
+
+
+_NO_SPAN = NoSpan()
+
+
+def span(name: str, *, headers: Mapping[str, str] | None = None, **values: str | int) -> AbstractContextManager[Any]:
+    """Return a context whose time becomes a span inside the current span, or a context without effect.
+
+    ``headers`` of an HTTP request may name the span of the caller (W3C Trace Context), which becomes the outer one.
+    ``values`` become attributes; empty ones are left out. The span also gets the id of the current request.
+    """
+    if _tracer is None:
+        return nullcontext(_NO_SPAN)
+    attributes = {key: value for key, value in {"request_id": current_request(), **values}.items() if value != ""}
+    outer = None if headers is None else require("opentelemetry.propagate", "traces").extract(dict(headers))
+    found: AbstractContextManager[Any] = _tracer.start_as_current_span(
+        name, context=outer, attributes=attributes, record_exception=False, set_status_on_exception=False
+    )
+    return found
+
+
+def mark_failed(current: Any) -> None:
+    """Give a span of ``span`` the status of an error."""
+    if _tracer is not None:
+        current.set_status(require("opentelemetry.trace", "traces").StatusCode.ERROR)
+
+
+@contextmanager
+def sent_traces(address: str, program: str) -> Iterator[None]:
+    """Send the spans of this process to ``address`` in batches, and the rest at the end. An empty address sends none.
+
+    ``address`` takes the OpenTelemetry protocol (OTLP) over HTTP; without a path it gets ``/v1/traces``. ``program``
+    tells processes apart, such as ``serve`` and ``worker``. Raise PageIndexError if the extra ``traces`` is missing.
+    An address that does not answer costs spans, which the exporter logs, and nothing else.
+    """
+    global _provider, _tracer
+    if not address:
+        yield
+        return
+    sdk, resources = require("opentelemetry.sdk.trace", "traces"), require("opentelemetry.sdk.resources", "traces")
+    export = require("opentelemetry.sdk.trace.export", "traces")
+    exporter = require("opentelemetry.exporter.otlp.proto.http.trace_exporter", "traces").OTLPSpanExporter
+    attributes = {"service.name": _PACKAGE, "service.version": version(_PACKAGE), "service.instance.name": program}
+    provider = _provider = sdk.TracerProvider(resource=resources.Resource.create(attributes))
+    to = address if urlsplit(address).path.strip("/") else address.rstrip("/") + _SPANS_PATH
+    provider.add_span_processor(export.BatchSpanProcessor(exporter(endpoint=to)))
+    _tracer = provider.get_tracer(_PACKAGE)
+    try:
+        yield
+    finally:
+        _tracer = _provider = None
+        provider.shutdown()
+
+
+def flush_traces() -> None:
+    """Send the spans that wait, for at most two seconds. A process that a signal will end calls it before."""
+    if _provider is not None:
+        _provider.force_flush(_FLUSH_MS)
