@@ -23,7 +23,7 @@ _provider: Any = None
 
 
 class NoSpan:
-    """What ``span`` yields while no traces are sent. It forgets what it is given."""
+    """The span of a process that sends no traces. It forgets its values."""
 
     def update_name(self, name: str) -> None:
         """Do nothing."""
@@ -48,10 +48,10 @@ def span(name: str, *, headers: Mapping[str, str] | None = None, **values: str |
         return nullcontext(_NO_SPAN)
     attributes = {key: value for key, value in {"request_id": current_request(), **values}.items() if value != ""}
     outer = None if headers is None else require("opentelemetry.propagate", "traces").extract(dict(headers))
-    found: AbstractContextManager[Any] = _tracer.start_as_current_span(
+    recorded: AbstractContextManager[Any] = _tracer.start_as_current_span(
         name, context=outer, attributes=attributes, record_exception=False, set_status_on_exception=False
     )
-    return found
+    return recorded
 
 
 def mark_failed(current: Any) -> None:
