@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 PROJECT = "hybrid-pageindex"
 EXTRAS = ("anthropic", "bge-m3", "celery", "eval", "export", "ocr", "onnx", "openai", "postgres", "qdrant", "s3",
-          "sentence-transformers", "tasks")  # fmt: skip
+          "sentence-transformers", "tasks", "traces")  # fmt: skip
 COMPATIBLE = frozenset(
     "0BSD AGPL-3.0 AGPL-3.0-ONLY AGPL-3.0-OR-LATER APACHE-2.0 BSD BSD-2-CLAUSE BSD-3-CLAUSE BSL-1.0 CC0-1.0 "
     "CNRI-PYTHON GPL-3.0 GPL-3.0-ONLY GPL-3.0-OR-LATER GPL-2.0-OR-LATER HPND ISC LGPL-2.1-OR-LATER LGPL-3.0 "
