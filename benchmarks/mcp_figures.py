@@ -1,21 +1,30 @@
 """The MCP server over stdio: overhead, start, tokens of a conversation, and an agent that only follows hints.
 
     python -m benchmarks mcp_figures [--data DIR] [--home DIR] [--runs 5] [--expert auto|none] [--json]
+    python -m benchmarks mcp_figures --folders DIR … [--documents 10] [--questions 5] [--home DIR] [--json]
 
 The agent has no model. It calls search with the question and then, call by call, the first hint of the newest answer
 that has one left. "named" counts questions of which a gold page has stood in an answer (as a result, a best page or
 text) after that many calls, "read" those of which its text has. Tokens are estimated as in the server's budget.
+
+With --folders, one library is mixed from several question sets, and only tokens are measured: of a search, of reading
+its first page, and of each field of the two answers. A folder has questions.jsonl (question, evidence with doc) and the
+documents in docs/ or pdfs/.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
 import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +33,10 @@ from fastmcp.client.transports import StdioTransport
 
 from benchmarks.filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
-from hybrid_pageindex import Engine
-from hybrid_pageindex.mcp.payloads import count_tokens
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.payloads import count_json_tokens, count_tokens
+from hybrid_pageindex.mcp.server import build_server
 
 _CALLS = 3
 
@@ -124,16 +135,83 @@ async def measure(home: Path, engine: Engine, questions: list[Any], runs: int) -
     }
 
 
+def mix_sets(folders: Sequence[Path], documents: int, questions: int) -> tuple[list[Path], list[str]]:
+    """Return the first documents that each set asks about, and its first questions on different ones of these."""
+    files, texts = [], []
+    for folder in folders:
+        pages = folder / "docs" if (folder / "docs").is_dir() else folder / "pdfs"
+        by_document: dict[Path, str] = {}
+        for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            for name in [gold["doc"] for gold in row["evidence"]][:1]:
+                path = pages / name if (pages / name).is_file() else pages / f"{name}.pdf"
+                by_document.setdefault(path, row["question"])
+        chosen = list(by_document.items())[:documents]
+        files += [path for path, _ in chosen]
+        texts += [question for _, question in chosen[:questions]]
+    return files, texts
+
+
+def tokens_by_field(answer: dict[str, Any]) -> Counter[str]:
+    """Return the tokens of each field of an answer; fields of list items are added up as "list.field"."""
+    tokens: Counter[str] = Counter()
+    for name, value in answer.items():
+        rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+        for row in rows:
+            for field, part in row.items():
+                tokens[f"{name}.{field}"] += count_json_tokens({field: part})
+        if not rows:
+            tokens[name] += count_json_tokens({name: value})
+    return tokens
+
+
+async def count_fields(engine: Engine, questions: Sequence[str]) -> dict[str, Any]:
+    """Return the median tokens of a search and of reading its first page, and the mean tokens of their fields."""
+    searched, read = [], []
+    fields: Counter[str] = Counter()
+    async with Client(build_server(engine, Access(read_only=True))) as client:
+        for question in questions:
+            answer, tokens = await call(client, "search", {"question": question})
+            searched.append(tokens)
+            fields.update({f"search {name}": count for name, count in tokens_by_field(answer).items()})
+            for page in answer["results"][:1]:
+                answer, tokens = await call(client, "read", {"document": page["doc_id"], "pages": str(page["page"])})
+                read.append(tokens)
+                fields.update({f"read {name}": count for name, count in tokens_by_field(answer).items()})
+    return {
+        "questions": len(searched),
+        "search_tokens_p50": statistics.median(searched),
+        "search_tokens_mean": statistics.mean(searched),
+        "read_tokens_p50": statistics.median(read),
+        "both_tokens_p50": statistics.median(a + b for a, b in zip(searched, read, strict=False)),
+        **{name: count / len(searched) for name, count in fields.most_common()},
+    }
+
+
+def measure_tokens(options: argparse.Namespace) -> dict[str, Any]:
+    """Index the mixed library and return its figures."""
+    files, questions = mix_sets(options.folders, options.documents, options.questions)
+    with tempfile.TemporaryDirectory() as temporary, closing(Engine(Path(options.home or temporary))) as engine:
+        run(engine.index(files))
+        return asyncio.run(count_fields(engine, questions))
+
+
 def main() -> int:
     parser = options_of(__doc__)
+    parser.add_argument("--folders", nargs="+", type=Path)
+    parser.add_argument("--documents", type=int, default=10, help="of each folder")
+    parser.add_argument("--questions", type=int, default=5, help="of each folder")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--expert", default="auto")
     options = parser.parse_args()
     os.environ["PAGEINDEX_EXPERT"] = options.expert  # of the engine here and of the servers
-    with indexed(options) as (home, engine, dataset):
-        figures = asyncio.run(measure(home, engine, list(dataset.questions), options.runs))
+    if options.folders:
+        figures = measure_tokens(options)
+    else:
+        with indexed(options) as (home, engine, dataset):
+            figures = asyncio.run(measure(home, engine, list(dataset.questions), options.runs))
     rounded = {name: round(value, 3) for name, value in figures.items()}
-    print(json.dumps(rounded) if options.json else "\n".join(f"{name:<26}{value}" for name, value in rounded.items()))
+    print(json.dumps(rounded) if options.json else "\n".join(f"{name:<34}{value}" for name, value in rounded.items()))
     return 0
 
 

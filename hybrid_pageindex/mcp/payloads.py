@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.locators import shown_place
 from hybrid_core.types.requests import MOST_RESULTS
-from hybrid_core.types.results import Evidence, PageFound, SearchResult
+from hybrid_core.types.results import LEADING, Evidence, PageFound, SearchResult
 from hybrid_pageindex.engine.documents.contents import Outline, OutlineNode
 from hybrid_pageindex.engine.documents.reading import MOST_PAGES, PageRead
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
@@ -151,22 +151,49 @@ def evidence_payload(judged: Evidence) -> dict[str, Any]:
     return {"level": judged.level, "score": score} | without_empty({"hint": judged.hint})
 
 
-def result_payload(hit: PageFound, library: str) -> dict[str, Any]:
-    """Return a page of a search; ``score`` compares its results, higher is better. ``library`` is the usual one."""
+def result_payloads(hits: Iterable[PageFound], library: str) -> Iterator[dict[str, Any]]:
+    """Yield the pages of a search. Only the first page of a document says what is true of the whole document."""
+    documents: set[tuple[str, str]] = set()
+    for hit in hits:
+        document = hit.library, hit.doc_id
+        yield result_payload(hit, library, first=document not in documents)
+        documents.add(document)
+
+
+def result_payload(hit: PageFound, library: str, *, first: bool = True) -> dict[str, Any]:
+    """Return a page of a search; ``score`` compares its results, higher is better. ``library`` is the usual one.
+
+    ``first`` adds organisation, year, and why the document was chosen.
+    """
     section = hit.section
     return without_empty({
         "document": hit.doc_name, "doc_id": hit.doc_id, "library": hit.library,
         "link": document_uri(hit.library or library, hit.doc_id, f"/page/{hit.page}"),
-        "organisation": hit.organisation, "year": hit.year,
+        "organisation": hit.organisation if first else "", "year": hit.year if first else None,
         "path": hit.short_path if hit.short_path != hit.doc_name else "", "page": hit.page,
         "label": hit.label if hit.label != str(hit.page) else "",
         "place": shown_place(hit.place) if hit.place != hit.label else "", "score": round(hit.score, 3),
         "section": _PATH.join(section.path), "node_id": section.node_id,
         "section_pages": page_range(section.start_page, section.end_page), "snippet": hit.snippet,
-        "contents": hit.contents or None, "why": hit.why, "also_in": list(hit.also_in),
+        "contents": hit.contents or None, "why": _reason(hit, document=first), "also_in": list(hit.also_in),
         "see": [f"{pointer.written}: page {pointer.page}" for pointer in hit.see],
         "note": "hidden text on this page" if hit.hidden_text else "",
     })  # fmt: skip
+
+
+def _reason(hit: PageFound, *, document: bool) -> str:
+    """Return why a page was found, apart from the matching words and the section, which stand in their own fields.
+
+    ``document`` adds why its document was chosen.
+    """
+    receipt = hit.receipt
+    by_model, routing = receipt.reasoning is not None, receipt.routing_reason
+    reasons = (
+        receipt.verdict if LEADING & receipt.contributions.keys() else "",
+        "a language model chose it" if by_model else "" if receipt.terms else "near the question in meaning",
+        f"its document fits the question by {routing}" if document and routing else "",
+    )
+    return "; ".join(filter(None, reasons))
 
 
 def relevance_line(hit: PageFound) -> str:
@@ -179,8 +206,8 @@ def search_hints(result: SearchResult, shown: Sequence[PageFound], more: str, sc
     """Return suggested calls after a search.
 
     They read the best pages and then the next best, look at pages with a matching figure or without text, open the
-    section trees if the evidence is weak, or request more results. ``result`` includes the trace, with the pages after
-    those shown. ``more`` is the cursor, "" at the end; ``scope`` holds the other arguments of the search.
+    section trees or request more results if the evidence is not strong. ``result`` includes the trace, with the pages
+    after those shown. ``more`` is the cursor, "" at the end; ``scope`` holds the other arguments of the search.
     """
     where = {"library": scope.get("library")}
     holders = {page.doc_id: {"library": page.library} for page in result.results if page.library}
@@ -194,17 +221,16 @@ def search_hints(result: SearchResult, shown: Sequence[PageFound], more: str, sc
     for page in shown[:_READ_PAGES]:
         pages.setdefault(page.doc_id, []).append(page)
     for doc_id, hits in list(pages.items())[:2]:
-        first = hits[0]
         numbers = [page.page for page in hits] + [number for document, number in later if document == doc_id][
             :_NEXT_PAGES
         ]
-        why_read = f"best pages of {first.doc_name} in order, the first in '{first.section.title}'"
+        pages_read = ",".join(map(str, numbers))
         hints.append(
-            hint("read", why_read, document=doc_id, pages=",".join(map(str, numbers)), **holders.get(doc_id, where))
+            hint("read", "best pages, in order", document=doc_id, pages=pages_read, **holders.get(doc_id, where))
         )
-    if more:
+    if more and result.evidence.level != "strong":
         again = dict(scope) | {"question": result.query, "cursor": more}
-        hints.insert(1 if result.evidence.level != "strong" else len(hints), hint("search", "more results", **again))
+        hints.insert(1, hint("search", "more results", **again))
     if result.evidence.level == "unclear":
         return [*hints, _unclear_hint(result, where["library"])]
     if result.evidence.level != "strong" and result.documents:
@@ -302,20 +328,34 @@ def _nothing_hint(library: str | None) -> dict[str, Any]:
     return hint("list_documents", "nothing matches: list the documents, then use their words", library=library)
 
 
-def page_payload(read: PageRead, text: str, *, seen: bool = False) -> dict[str, Any]:
+def page_payload(read: PageRead, text: str, *, seen: bool = False, before: PageRead | None = None) -> dict[str, Any]:
     """Return a page with the part of its text that fits; ``sections`` are paths, innermost last.
 
-    Unless its picture is ``seen``, a note says where the text lacks what a chart or figure shows.
+    Unless its picture is ``seen``, a note says where the text lacks what a chart or figure shows. ``before`` is the
+    page before it in the same answer.
     """
     lacks = "" if seen or read.described else _missing_figures(read.text)
     return without_empty({
         "page": read.page, "label": read.label if read.label != str(read.page) else "", "place": read.span,
-        "sections": [f"{_PATH.join(s.path)} [{s.node_id}, pages {page_range(s.start_page, s.end_page)}]"
-                     for s in read.sections[:_OPEN_SECTIONS]],
+        "sections": _section_lines(read, before),
         "text": text, "described": description_excerpt(read), "needs_ocr": read.needs_ocr or None,
         "ocr": read.ocr or None, "read_by": read.read_by, "note": "; ".join(filter(None, (read.note, lacks))),
         "hidden_text": list(read.hidden_text),
     })  # fmt: skip
+
+
+def _section_lines(read: PageRead, before: PageRead | None) -> list[str]:
+    """Return the first sections on a page. "…" stands for the titles that the path shares with the section before."""
+    lines = []
+    last = before.sections[:_OPEN_SECTIONS][-1].path if before and before.sections else ()
+    for section in read.sections[:_OPEN_SECTIONS]:
+        inner = section.path[:-1]
+        shared = next((at for at, pair in enumerate(zip(inner, last, strict=False)) if pair[0] != pair[1]),
+                      min(len(inner), len(last)))  # fmt: skip
+        path = _PATH.join(("…", *section.path[shared:]) if shared else section.path)
+        lines.append(f"{path} [{section.node_id}, pages {page_range(section.start_page, section.end_page)}]")
+        last = section.path
+    return lines
 
 
 def _missing_figures(text: str) -> str:

@@ -41,7 +41,7 @@ from hybrid_pageindex.mcp.payloads import (
     read_cursor,
     read_hints,
     result_limit,
-    result_payload,
+    result_payloads,
     search_hints,
     untrusted_fields,
     without_empty,
@@ -97,14 +97,16 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
         )  # fmt: skip
         hits = result.results[start:]
         usual = library or state.engine.settings.library
-        results = fit_items([result_payload(page, usual) for page in hits], state.budget)
+        results = fit_items(result_payloads(hits, usual), state.budget)
         end = start + len(results)
         more = make_cursor(call, end) if has_more(result.results, end, limit) else ""
         answer = untrusted_fields("section", "snippet", "why") | {
             "evidence": evidence_payload(result.evidence),
             "results": results,
         }
-        hints = search_hints(result, hits[: len(results)], more, scope)
+        usual_scope = {"top_k": settings.top_k, "effort": usual_effort}
+        asked = {name: value for name, value in scope.items() if value != usual_scope.get(name)}
+        hints = search_hints(result, hits[: len(results)], more, asked)
         answer |= without_empty({"notes": list(result.notes), "cursor": more}) | {"next": hints}
         if ctx.session.protocol_version < _LINKS_SINCE:
             return with_content(answer, [])
@@ -192,7 +194,8 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
             drawn = shown[bool(at[1]) :] if both else []  # the rest of a long text comes without its picture
             images = [await state.picture(info.doc_id, [page.page], library) for page in drawn]
         more = make_cursor(call, end, within) if end < len(requested) else ""
-        hints = [hint("read", "the rest", **call, cursor=more)] if more else read_hints(info, shown, library, format)
+        again = call | {"format": "" if format == "text" else format, "cursor": more}
+        hints = [hint("read", "the rest", **again)] if more else read_hints(info, shown, library, format)
         answer = head | {"pages": payloads} | without_empty({"cursor": more}) | {"next": hints}
         return with_images(answer, images)
 
@@ -259,6 +262,7 @@ async def _fit_page_texts(
     position, within = at
     left = state.budget - _PAGE_FRAME
     payloads: list[dict[str, Any]] = []
+    before: PageRead | None = None
     for page in pages[position : position + _AHEAD]:
         read = await state.engine.documents.with_tables(page, library=library or None)
         left -= _PAGE_FRAME + count_tokens(description_excerpt(read))
@@ -267,7 +271,8 @@ async def _fit_page_texts(
         if payloads and not whole:
             break
         text = remaining if whole else cut_text(remaining, max(left, _PAGE_FRAME))
-        payloads.append(page_payload(read, text, seen=seen))
+        payloads.append(page_payload(read, text, seen=seen, before=before))
+        before = page
         left -= count_tokens(text)
         if not whole:
             return payloads, (position, within + len(text))

@@ -63,6 +63,20 @@ def test_results_say_where_they_stand(served: Stdio) -> None:
     assert first["organisation"] and isinstance(first["year"], int)
 
 
+def test_results_repeat_nothing_that_stands_beside_them(served: Stdio) -> None:
+    found = answer(served.call("search", question="net sales of Corvane Optics", top_k=8))
+    results = found["results"]
+    named = [page["doc_id"] for page in results if "organisation" in page]
+    assert len(named) == len(set(named)) < len(results), "only the first page of a document names its organisation"
+    assert not any(page.get("why", "").startswith("holds") for page in results), "the snippet has these words"
+    assert "cursor" not in found or found["evidence"]["level"] == "strong" or found["next"][1]["tool"] == "search"
+    assert all("effort" not in call["arguments"] for call in found["next"])
+    sections = [line for page in answer(served.call("read", document="book.pdf", pages="1-8"))["pages"]
+                for line in page["sections"]]  # fmt: skip
+    titles = [line.partition(" [")[0] for line in sections]
+    assert {"Finance", "… › Revenue", "… › Borrowings"} <= set(titles)
+
+
 def test_older_revisions_are_served_and_the_agent_is_taught(library: Engine, served: Stdio) -> None:
     assert served.server["protocolVersion"] == "2025-06-18"
     for part in ("search(question)", "outline", "next", "cite"):
