@@ -30,7 +30,7 @@ CHANGEABLE = frozenset({
 })  # fmt: skip
 OF_OWNER = frozenset({
     *(f"{kind}_{what}" for kind in ("llm", "vlm") for what in ("provider", "model", "base_url", "api_key")),
-    "embedding_model", "embedding_base_url", "embedding_api_key", "model_prices",
+    "embedding_model", "embedding_base_url", "embedding_api_key", "model_prices", "fetch_web",
 })  # fmt: skip
 
 

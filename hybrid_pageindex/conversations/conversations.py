@@ -287,6 +287,13 @@ class Conversations:
         conversation, path = await self.get(id), await self.messages(id, leaf)
         return exported(conversation, path, format)
 
+    async def export_word(self, id: str, leaf: int | None = None) -> bytes:
+        """Return the Markdown of ``export`` as a Word document."""
+        from hybrid_pageindex.conversations.word import to_docx  # imports markdown_it, which only this method needs
+
+        text = await self.export(id, "markdown", leaf)
+        return await asyncio.to_thread(to_docx, text)
+
     async def place(self, answer: int, number: int) -> CitedPlace:
         """Return the place in a document that ``[[source:number]]`` in an answer cites."""
         return await asyncio.to_thread(lambda: self._place(answer, number))

@@ -35,15 +35,15 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
         if message.cause:
             parts.append(f"*{escaped(message.cause)}*")
         parts += [f"*{escaped(remark)}*" for remark in _remarks(message)]
-        cited = [citation for citation in message.citations if citation.cited]
-        if cited:
-            parts.append("\n".join(map(_citation_line, cited)))
+        sources = [citation for citation in message.citations if citation.cited or not message.text]
+        if sources:
+            parts.append("\n".join(map(_citation_line, sources)))
     return "\n\n".join(parts) + "\n"
 
 
 def _remarks(message: ConversationMessage) -> list[str]:
-    """Return the warnings about an answer: whether it is incomplete, its evidence is weak, or
-    claims have no support.
+    """Return the warnings about an answer: whether it is incomplete or missing, its evidence is weak, or claims have
+    no support.
     """
     result = message.result
     ends = {
@@ -51,7 +51,13 @@ def _remarks(message: ConversationMessage) -> list[str]:
         "interrupted": "The answer is incomplete, because the server ended.",
     }
     evidence = {"weak": "The evidence is weak.", "none": "The sources do not seem to contain the answer."}
-    remarks = [ends.get(message.status, ""), evidence.get(result.evidence, "") if message.status == "complete" else ""]
+    remarks = [ends.get(message.status, "")]
+    if message.status == "complete":
+        if result.outcome == "no_model":
+            remarks.append("No language model is set up, so these are the pages that fit best.")
+        elif result.outcome not in ("", "answered"):
+            remarks.append(str(result.why) or "No answer was written; these pages fit best.")
+        remarks.append(evidence.get(result.evidence, ""))
     remarks += [f"Not supported by the sources: {text} ({why})" for text, why in result.unsupported]
     return [remark for remark in remarks if remark]
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.engine.documents.pictures import PicturesEngine
     from hybrid_pageindex.engine.index.engine import SourcesEngine
     from hybrid_pageindex.engine.index.sources import LibraryUpdate, Options
-    from hybrid_pageindex.engine.index.uploads import Upload, Uploaded
+    from hybrid_pageindex.engine.index.uploads import Fetched, Upload, Uploaded
     from hybrid_pageindex.engine.jobs import JobsEngine
     from hybrid_pageindex.engine.libraries.engine import BinEngine, LibrariesEngine
     from hybrid_pageindex.engine.models.engine import ModelsEngine
@@ -224,15 +224,26 @@ class Engine:
 
         Raise UsageError for an invalid file or library name.
         """
-        from hybrid_pageindex.engine.index.uploads import uploaded
+        into = self._context.library(library)
+        return await stoppable(lambda stop: self._queue(into, uploads, stop))
+
+    async def fetch(self, address: str, *, library: str | None = None) -> Uploaded:
+        """Fetch a web address as ``index`` does, store it in the home, and queue it for indexing by workers.
+
+        Raise UsageError if the setting ``fetch_web`` does not allow it, DocumentError if the address leads to no public
+        host or to no supported file, LimitError if the file is too large or too slow.
+        """
+        from hybrid_pageindex.engine.index.uploads import fetch_allowed
 
         into = self._context.library(library)
+        page = await in_the_background(lambda: fetch_allowed(address, self._context.settings))
+        return await stoppable(lambda stop: self._queue(into, [page], stop))
 
-        def work(stop: threading.Event) -> Uploaded:
-            report = index_library(self._context, into, uploads, IndexCall(detach=True), {}, ignore_progress, stop)
-            return uploaded(self._context.catalog, into, uploads, report)
+    def _queue(self, library: str, uploads: Sequence[Upload | Fetched], stop: threading.Event) -> Uploaded:
+        from hybrid_pageindex.engine.index.uploads import uploaded
 
-        return await stoppable(work)
+        report = index_library(self._context, library, uploads, IndexCall(detach=True), {}, ignore_progress, stop)
+        return uploaded(self._context.catalog, library, uploads, report)
 
     async def update(
         self,

@@ -259,6 +259,12 @@ class NewSource(Body):
     enrich: Literal["auto", "never"] | None = None
 
 
+class WebAddress(Body):
+    """A web address to fetch: an http or https URL without a user name."""
+
+    address: Annotated[Name, Field(min_length=1)]
+
+
 class PathsToIndex(Body):
     """Files, folders and globs on the server's disk to index."""
 

@@ -32,6 +32,7 @@ from hybrid_pageindex.engine.documents.documents import (
     list_documents,
     versions,
 )
+from hybrid_pageindex.engine.documents.duplicates import Duplicates, find_duplicates
 from hybrid_pageindex.engine.documents.facts import DocumentFacts, document_facts
 from hybrid_pageindex.engine.documents.originals import distant_original, lent_original, original, signed_link
 from hybrid_pageindex.engine.documents.page_views import Layouts
@@ -78,6 +79,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
                 return snapshot.document_rows(snapshot.library(name).id)
 
         return await read_in_thread(read)
+
+    async def duplicates(self, *, library: str | None = None) -> Duplicates:
+        """Return groups of a library's documents that are the same file, or have nearly the same words."""
+        name = self._context.library(library)
+        return await read_in_the_background(lambda: find_duplicates(self._context.catalog, name))
 
     async def get(self, document: str, *, library: str | None = None) -> Document:
         """Return one document with its metadata."""

@@ -34,7 +34,7 @@ from hybrid_pageindex.engine.parts import Parts
 if TYPE_CHECKING:
     from hybrid_core.embed.onnx_model import ExportReport
     from hybrid_core.types.jobs import JobRequest
-    from hybrid_pageindex.engine.index.uploads import Upload
+    from hybrid_pageindex.engine.index.uploads import Fetched, Upload
     from indexers.jobs.embedding import EmbedProgress, EmbedReport
     from indexers.jobs.options import IndexOptions
     from indexers.jobs.report import FileResult, IndexProgress, IndexReport
@@ -124,7 +124,7 @@ class IndexCall:
 def index_library(
     context: Context,
     library: str,
-    paths: Sequence[str | Path | Upload],
+    paths: Sequence[str | Path | Upload | Fetched],
     call: IndexCall,
     wishes: Mapping[str, Any],
     on_progress: Callable[[IndexProgress], None],
@@ -142,7 +142,7 @@ def index_library(
 def index_paths(
     parts: Parts,
     library: str,
-    paths: Sequence[str | Path | Upload],
+    paths: Sequence[str | Path | Upload | Fetched],
     settings: Settings,
     call: IndexCall,
     on_progress: Callable[[IndexProgress], None],

@@ -57,6 +57,14 @@ class Upload:
         return UPLOAD + _file_name(self.name)
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A fetched web page. ``address`` names its document: "web:/example.org/report.pdf"."""
+
+    address: str
+    data: bytes
+
+
 def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None) -> tuple[str | Upload, ...]:
     """Return the paths and uploads in the arguments of an index call.
 
@@ -73,9 +81,9 @@ def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None)
     return several(items)
 
 
-def local_paths(items: Sequence[str | Path | Upload]) -> list[str]:
+def local_paths(items: Sequence[str | Path | Upload | Fetched]) -> list[str]:
     """Return the items that are local paths."""
-    return [str(item) for item in items if not isinstance(item, Upload) and not _URL.match(str(item))]
+    return [str(item) for item in items if not isinstance(item, Upload | Fetched) and not _URL.match(str(item))]
 
 
 def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
@@ -102,7 +110,7 @@ def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
 
 
 def take_in(
-    catalog: Catalog, library: str, items: Sequence[str | Path | Upload], settings: Settings
+    catalog: Catalog, library: str, items: Sequence[str | Path | Upload | Fetched], settings: Settings
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Store uploads and fetch web pages. Return the paths to index, and (address, reason) of failed web pages.
 
@@ -113,9 +121,12 @@ def take_in(
     for item in items:
         if isinstance(item, Upload):
             paths.append(_keep_file(catalog, library, item.address, item.data, settings, stays=item.stays))
+        elif isinstance(item, Fetched):
+            paths.append(_keep_file(catalog, library, item.address, item.data, settings))
         elif _URL.match(url := str(item)):
             try:
-                paths.append(_fetched(catalog, library, url, settings))
+                fetched = fetch_allowed(url, settings)
+                paths.append(_keep_file(catalog, library, fetched.address, fetched.data, settings))
             except DocumentError as error:
                 problems.append((url, str(error.without_file)))
         else:
@@ -123,13 +134,15 @@ def take_in(
     return paths, problems
 
 
-def _fetched(catalog: Catalog, library: str, url: str, settings: Settings) -> str:
+def fetch_allowed(url: str, settings: Settings) -> Fetched:
+    """Fetch a URL with the limits of the settings.
+
+    Raise UsageError if the settings do not allow fetching, DocumentError or LimitError if the URL cannot be fetched.
+    """
     if settings.fetch_web == "never":
         advice = "Set fetch_web to public to allow it, or save the page to a file and index that."
         raise UsageError(f"{url}: this installation does not fetch files from the web.", advice)
-
-    fetched = fetch(url, settings.max_download_size)
-    return _keep_file(catalog, library, fetched.address, fetched.data, settings)
+    return fetch(url, settings.max_download_size)
 
 
 def _file_name(name: str) -> str:
@@ -176,8 +189,8 @@ class Uploaded:
     notes: tuple[Note, ...]
 
 
-def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
-    """Return for each upload the job that indexes it, or the id of its document if it is indexed already."""
+def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload | Fetched], report: IndexReport) -> Uploaded:
+    """Return for each upload or fetched page the job that indexes it, or the id of its document if nothing changed."""
     paths = list(dict.fromkeys(upload.address for upload in uploads))
     with catalog.snapshot() as snapshot:
         entry = snapshot.library(library)
@@ -210,14 +223,6 @@ _KINDS = {  # suffixes of media types that the standard library lacks or maps to
 _GENERIC_TYPES = ("", "application/octet-stream", "binary/octet-stream")  # then the address' ending tells
 
 Allows = Callable[[str], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A fetched web page. ``address`` names its document: "web:/example.org/report.pdf"."""
-
-    address: str
-    data: bytes
 
 
 def is_public(ip: str) -> bool:

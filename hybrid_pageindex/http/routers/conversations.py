@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi import Path as PathParam
@@ -17,7 +17,7 @@ from hybrid_core.types.conversations import Conversation, ConversationMessage
 from hybrid_core.types.documents import Effort
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex.conversations.conversations import CitedPlace
-from hybrid_pageindex.conversations.exports import Format as ExportFormat
+from hybrid_pageindex.conversations.exports import Format
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.models import QUESTION, Body, Names, Text
 from hybrid_pageindex.http.replies import (
@@ -50,8 +50,11 @@ _EXPORT_RESPONSES = content_responses("text/markdown", text=True)
 _EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "object"}}
 _EXPORT_RESPONSES[200]["content"]["application/vnd.citationstyles.csl+json"] = {"schema": {"type": "array"}}
 _EXPORT_RESPONSES[200]["content"]["application/x-bibtex"] = {"schema": {"type": "string"}}
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_EXPORT_RESPONSES[200]["content"][_DOCX] = {"schema": {"type": "string", "format": "binary"}}
+ExportFormat = Format | Literal["docx"]
 _EXPORT_TYPES: dict[ExportFormat, tuple[str, str]] = {
-    "markdown": ("text/markdown", "md"), "json": ("application/json", "json"),
+    "markdown": ("text/markdown", "md"), "json": ("application/json", "json"), "docx": (_DOCX, "docx"),
     "bibtex": ("application/x-bibtex", "bib"), "csl": ("application/vnd.citationstyles.csl+json", "json"),
 }  # fmt: skip
 messages_router = APIRouter(tags=["conversations"])
@@ -209,8 +212,15 @@ async def export_conversation(
     format: ExportFormat = "markdown",
     leaf: LeafId = None,
 ) -> Response:
-    """Return the conversation as Markdown or JSON, or the documents that it cites as BibTeX or CSL JSON."""
-    text = await server.engine.conversations.export(conversation.id, format, leaf)
+    """Return the conversation as Markdown, a Word document or JSON, or the documents that it cites as BibTeX or CSL
+    JSON.
+    """
+    conversations = server.engine.conversations
+    text: str | bytes
+    if format == "docx":
+        text = await conversations.export_word(conversation.id, leaf)
+    else:
+        text = await conversations.export(conversation.id, format, leaf)
     kind, ending = _EXPORT_TYPES[format]
     name = f'attachment; filename="conversation-{conversation.id[:8]}.{ending}"'
     return Response(text, headers={"Content-Disposition": name}, media_type=kind)

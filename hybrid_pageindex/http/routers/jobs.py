@@ -17,8 +17,10 @@ from hybrid_core.store.catalog.maintenance import HOME, HomeState
 from hybrid_core.types.access import EVERYWHERE, Role
 from hybrid_core.types.jobs import JobEvent, JobStatus
 from hybrid_core.types.sources import Source
+from hybrid_pageindex.engine.index.uploads import Uploaded
 from hybrid_pageindex.engine.job_views import JobHistory, JobNews, at
-from hybrid_pageindex.http.models import JobsChosen, NewSource, PathsToIndex
+from hybrid_pageindex.http.errors import Refusal
+from hybrid_pageindex.http.models import JobsChosen, NewSource, PathsToIndex, WebAddress
 from hybrid_pageindex.http.replies import (
     EVENT_RESPONSES,
     Event,
@@ -35,6 +37,7 @@ from hybrid_pageindex.http.server import (
     ReadableLibrary,
     Server,
     ServerState,
+    WritableLibrary,
     caller_of,
     find_library,
     read_each,
@@ -225,3 +228,21 @@ async def index_paths(server: ServerState, library: AdminLibrary, _: Admin, body
     failed = [*problems, *((file.path, file.error or "") for file in report.files if file.status == "failed")]
     said_of = {"files": len(paths), "problems": [{"path": path, "why": why} for path, why in failed]}
     return json_response(said_of | {"notes": [*notes, *report.notes]}, 202)
+
+
+@sources_router.post("/fetch", status_code=202, response_model=Uploaded)
+async def fetch_page(server: ServerState, library: WritableLibrary, body: WebAddress) -> Response:
+    """Fetch a web address and index its file by a job. The setting ``fetch_web`` must allow it. Addresses and redirects
+    to hosts that are not public are refused.
+    """
+    if server.engine.settings.fetch_web == "never":
+        raise Refusal(
+            409,
+            "fetching_off",
+            "This server does not fetch files from the web.",
+            "Its owner can set fetch_web to public. Or save the page to a file and upload that.",
+        )
+    async with server.uploads.take():
+        done = await server.engine.fetch(body.address, library=library.name)
+    server.standby.wake()
+    return json_response(done, 202)

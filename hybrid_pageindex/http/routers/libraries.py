@@ -22,6 +22,7 @@ from hybrid_core.types.access import Role
 from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.engine.documents.briefing import Briefing
+from hybrid_pageindex.engine.documents.duplicates import Duplicates
 from hybrid_pageindex.engine.index.reindexing import Estimate
 from hybrid_pageindex.engine.index.uploads import Upload
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
@@ -151,6 +152,15 @@ async def list_rows(request: Request, server: ServerState, library: ReadableLibr
     """
     rows = await server.turn(server.reads, server.engine.documents.rows(library=library.name))
     return tagged_response(request, {"columns": DocumentRow._fields, "rows": rows})
+
+
+@router.get("/{library}/duplicates", response_model=Duplicates)
+async def find_duplicates(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
+    """Group documents that are the same file, or have nearly the same words. The words of the first pages of each
+    document are compared at each call; the answer says how many documents were compared.
+    """
+    work = server.engine.documents.duplicates(library=library.name)
+    return tagged_response(request, await server.turn(server.answers, work))
 
 
 @router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)

@@ -69,10 +69,10 @@ NEEDS: dict[str, Need] = {
          "picture", "thumbnail", "contactSheet", "listNotes", "listFeedback", "exportFeedback", "listSources",
          "showJob", "followJob", "search", "grep", "compare", "ask", "beginConversation", "showModel", "completeChat",
          "createResponse", "showVectorStore", "searchVectorStore", "listStoreFiles", "showStoreFile", "readStoreFile",
-         "showFile", "readFileContent"), READ,
+         "showFile", "readFileContent", "findDuplicates"), READ,
     ),
     **dict.fromkeys(
-        ("uploadDocuments", "correctDocument", "removeDocument", "rebuildDocument", "unlockDocument",
+        ("uploadDocuments", "fetchPage", "correctDocument", "removeDocument", "rebuildDocument", "unlockDocument",
          "addNote", "changeNote", "removeNote", "giveFeedback", "removeFeedback", "decideAboutJob", "decideAboutJobs",
          "restoreEntry", "deleteEntry", "attachFile", "deleteStoreFile", "createFile", "deleteFile"), WRITE,
     ),

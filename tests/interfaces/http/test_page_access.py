@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid_pageindex.sample import write_sample_report
-from tests.interfaces.http.conftest import START, Serving, wait_for_jobs
+from tests.interfaces.http.conftest import START, Serving, upload, wait_for_jobs
 
 axe_sync = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 
@@ -26,6 +27,7 @@ def places(served: Serving, tmp_path_factory: pytest.TempPathFactory) -> list[st
         made = client.post("/libraries/axe/documents", files={"file": ("report.pdf", file.read_bytes())}).json()
         [job] = wait_for_jobs(client, [made["files"][0]["job"]])
         assert job["status"] == "done", job
+        upload(client, "axe", **dict.fromkeys(("z-note", "z-note-again"), "# Note\n\nThe same words twice.\n"))
         doc = client.get("/libraries/axe/documents").json()["documents"][0]["doc_id"]
         talk = client.post("/conversations", json={"libraries": ["axe"]}).json()["id"]
         client.post(f"/conversations/{talk}/messages", json={"question": "How many people are employed?"})
@@ -33,9 +35,9 @@ def places(served: Serving, tmp_path_factory: pytest.TempPathFactory) -> list[st
         f"settings/{one}" for one in ("models", "searching", "packs", "reading", "tokens", "folders", "vectors", "bin")
     )
     return [
-        "", "library/axe", f"library/axe?doc={doc}", "library/axe?view=gallery", f"doc/axe/{doc}/page/18?hl=58,700",
-        f"map/axe/{doc}?q=capital", "search?q=capital%20expenditure&in=axe", f"conversation/{talk}",
-        "conversations", "notes", "jobs", "count?q=capital&library=axe",
+        "", "library/axe", f"library/axe?doc={doc}", "library/axe?view=gallery", "library/axe?view=alike",
+        f"doc/axe/{doc}/page/18?hl=58,700", f"map/axe/{doc}?q=capital", "search?q=capital%20expenditure&in=axe",
+        f"conversation/{talk}", "conversations", "notes", "jobs", "count?q=capital&library=axe",
         f"compare?library=axe&left={doc}&right={doc}", *settings,
     ]  # fmt: skip
 
@@ -56,6 +58,11 @@ def test_axe_finds_nothing(served: Serving, window: Any, places: list[str], look
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         if wide > 0:
             found.append(f"{place or 'home'}: {wide} pixels too wide")
+    page.goto(f"{served.url}/#/library/axe")
+    page.get_by_role("button", name=re.compile("Add web address|添加网址")).click()
+    page.get_by_role("dialog").wait_for()
+    for one in axe_sync.Axe().run(page).response["violations"]:
+        found += [f"dialog: {one['id']}: {node['html'][:160]}" for node in one["nodes"]]
     context.close()
     assert not found, "\n".join(found)
 

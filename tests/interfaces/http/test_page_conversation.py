@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,13 @@ def test_chosen_documents_alone_are_searched_and_the_talk_is_exported(at: Any, t
         coming.value.save_as(tmp_path / form)
         assert "What was built in 1702?" in (tmp_path / form).read_text("utf-8")
         assert not at.get_by_role("link", name=form).is_visible()  # a choice closes the menu
+    at.locator(".menu summary").click()
+    with at.expect_download() as coming:
+        at.get_by_role("link", name="Word (DOCX)").click()
+    coming.value.save_as(tmp_path / "talk.docx")
+    with zipfile.ZipFile(tmp_path / "talk.docx") as package:
+        written = package.read("word/document.xml").decode()
+    assert "What was built in 1702?" in written and "page 1" in written, "the answer with its sources"
 
 
 def test_sources_are_chosen_beside_a_file_that_failed(at: Any, talking: Serving) -> None:

@@ -422,6 +422,66 @@ def test_keys_at_once_do_what_keys_one_by_one_do(at: Any, keys: str) -> None:
     at.wait_for_function(f"before => ({state})() === before", arg=one_by_one)
 
 
+BESIDE = """left => {
+  const placeOf = (page) => document.querySelector(`.sheet[data-page="${page}"]`)?.getBoundingClientRect();
+  const one = placeOf(left), other = placeOf(left + 1);
+  const stage = document.querySelector(".stage").getBoundingClientRect();
+  return one && other && Math.abs(one.top - other.top) < 1 && one.right < other.left && one.left >= stage.left
+    && other.right <= stage.right && one.top < stage.bottom && one.bottom > stage.top;
+}"""
+
+
+def beside(page: Any, left: int) -> None:
+    """Wait until a page and the next one stand beside each other, at the same height and without overlap."""
+    page.locator(f".sheet[data-ready][data-page='{left}']").wait_for()
+    page.wait_for_function(BESIDE, arg=left)
+
+
+def test_two_pages_stand_side_by_side_with_keys_and_contents(at: Any) -> None:
+    at.set_viewport_size({"width": 1500, "height": 800})
+    switch = at.get_by_role("button", name="Two pages side by side")
+    switch.click()
+    at.locator(".sheet[data-ready][data-page='18']").wait_for()
+    at.evaluate(PRESS, ["ArrowLeft"])  # from row to row, whichever page of it was read
+    beside(at, 15)
+    at.evaluate(PRESS, ["PageDown", "PageDown"])
+    beside(at, 19)
+    at.keyboard.press("Home")
+    beside(at, 1)
+    at.keyboard.press("End")
+    at.locator(".sheet[data-ready][data-page='24']").wait_for()
+    at.keyboard.press("ArrowLeft")
+    beside(at, 21)
+    at.keyboard.press("o")
+    at.get_by_role("navigation", name="Contents").get_by_role("treeitem").nth(3).click()
+    at.locator(".sheet[data-ready]:not([data-page='21'])").wait_for()
+    shown = int(at.locator(".sheet[data-ready]").get_attribute("data-page"))
+    assert at.locator(".go-to").input_value() == str(shown)
+    at.keyboard.press("o")
+    at.locator(".stage").hover()
+    at.mouse.wheel(0, 2000)
+    at.wait_for_function("shown => Number(document.querySelector('.go-to').value) > shown", arg=shown)
+    at.reload()
+    at.locator(".sheet[data-ready]").wait_for()
+    assert switch.get_attribute("aria-pressed") == "true", "who chose it finds it chosen"
+    at.set_viewport_size({"width": 700, "height": 800})
+    switch.wait_for(state="detached")
+    at.wait_for_function(
+        """() => {
+          const sheets = [...document.querySelectorAll(".sheet")]
+            .map((one) => Math.round(one.getBoundingClientRect().top));
+          return sheets.length && new Set(sheets).size === sheets.length;
+        }"""
+    )
+    at.set_viewport_size({"width": 1500, "height": 800})
+    switch.wait_for()
+    at.keyboard.press("p")
+    at.locator("[aria-label='Two pages side by side'][aria-pressed=false]").wait_for()
+    at.reload()
+    switch.wait_for()
+    assert switch.get_attribute("aria-pressed") == "false"
+
+
 def test_who_scrolls_away_from_a_mark_is_not_taken_back(at: Any) -> None:
     at.evaluate("location.hash += '?hl=' + encodeURIComponent('Purchases of property')")
     at.locator(".box.mark").first.wait_for()

@@ -59,7 +59,7 @@ function Heading({ talk, path, onRename, onRemove }) {
       : html`<form onSubmit=${done}><input autofocus value=${title} maxlength="500" aria-label=${t("conversation.title")} onInput=${(event) => setTitle(event.target.value)} onBlur=${done}
           onKeyDown=${(event) => event.key === "Escape" && setTitle(null)} /></form>`}
     <details class="menu" ref=${menu}><summary class="icon-button" title=${t("conversation.export")} aria-label=${t("conversation.export")}><${Icon} name="export" /></summary>
-      <div class="menu-items"><a href=${address(`${path}/export?format=markdown`)} download>${t("conversation.markdown")}</a><a href=${address(`${path}/export?format=json`)} download>${t("conversation.json")}</a>
+      <div class="menu-items"><a href=${address(`${path}/export?format=markdown`)} download>${t("conversation.markdown")}</a><a href=${address(`${path}/export?format=docx`)} download>${t("conversation.docx")}</a><a href=${address(`${path}/export?format=json`)} download>${t("conversation.json")}</a>
         <a href=${address(`${path}/export?format=bibtex`)} download>${t("conversation.bibtex")}</a><a href=${address(`${path}/export?format=csl`)} download>${t("conversation.csl")}</a>
         <button type="button" class="danger" onClick=${remove}>${t("conversation.remove")}</button></div></details>
   </header>`;

@@ -11,5 +11,5 @@ export function working(job) {
   return job.total ? `${doing} ${t("jobs.pages", { done: job.done, total: job.total })}` : doing;
 }
 
-/** The name of a job's file, without what says that it was uploaded. @param {string} subject */
-export const fileOf = (subject) => subject.replace(/^upload:\/+/, "");
+/** The name of a job's file, without what says that it was uploaded or fetched. @param {string} subject */
+export const fileOf = (subject) => subject.replace(/^(upload|web):\/+/, "");

@@ -1,7 +1,7 @@
 // Documents as lines of a table, with what decides their order above.
 import { ago, bytes, number, t } from "../../i18n.js";
 import { html } from "../../ui.js";
-import { ChooseBox, DetailsButton, State, TitleLink } from "./Row.js";
+import { ChooseBox, Copies, DetailsButton, State, TitleLink } from "./Row.js";
 import { VirtualList } from "./VirtualList.js";
 
 const COLUMNS = ["title", "organisation", "year", "type", "pages", "size", "indexed_at"];
@@ -15,7 +15,7 @@ export function DocumentList({ shelf, rows, sort, setSort }) {
     return html`<div role="row" key=${row.doc_id} aria-rowindex=${index + 2} class=${`line${shelf.opened === row.doc_id ? " opened" : ""}`} ...${placed}>
       <div role="gridcell" class="c-choose"><${ChooseBox} shelf=${shelf} row=${row} current=${current} /></div>
       <div role="gridcell" class="c-title"><${TitleLink} shelf=${shelf} row=${row} current=${current} />
-        <span class="under"><${State} shelf=${shelf} row=${row} />
+        <span class="under"><${State} shelf=${shelf} row=${row} /><${Copies} shelf=${shelf} row=${row} />
           <span class="narrow-only"> ${[row.organisation, row.year].filter(Boolean).join(" · ")} </span>
           ${row.title && row.title !== row.name ? ` ${row.name}` : ""}</span></div>
       <div role="gridcell" class="c-organisation">${row.organisation}</div>

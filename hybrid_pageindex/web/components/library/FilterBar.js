@@ -3,7 +3,7 @@ import { number, t } from "../../i18n.js";
 import { html, useState } from "../../ui.js";
 import { FACETS, SORTS } from "./choosing.js";
 
-export const VIEWS = /** @type {const} */ (["list", "gallery", "folders"]);
+export const VIEWS = /** @type {const} */ (["list", "gallery", "folders", "alike"]);
 
 /**
  * @param {{ given: URLSearchParams, set: (changes: Record<string, string | null>) => void, view: string, sort: string,

@@ -7,6 +7,7 @@ import { go, leadFromHere, link, usePlace } from "../../router.js";
 import { html, useCallback, useEffect, useMemo, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
 import { Search } from "../Search.js";
+import { Alike, copiesOf } from "./Alike.js";
 import { choose, hasFolders, sorted } from "./choosing.js";
 import { ChosenBar, MOST } from "./ChosenBar.js";
 import { Details } from "./Details.js";
@@ -19,6 +20,7 @@ import { Gallery } from "./Gallery.js";
 import { Manage } from "./Manage.js";
 import { useScrollPlace } from "../../scrolling.js";
 import { chosenFiles, useUploads } from "./uploading.js";
+import { WebAddress } from "./WebAddress.js";
 import { WorkChip, WorkPanel } from "./WorkPanel.js";
 
 /** @param {{ name: string }} props */
@@ -35,7 +37,7 @@ export function Library({ name }) {
   const active = useActive(work);
   const progress = useProgress(work);
   const may = useRights();
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(false), [address, setAddress] = useState(false);
   useEffect(() => {
     if (wrong?.status === 404 && size) follow(size.id, given);
   }, [wrong]);
@@ -52,7 +54,8 @@ export function Library({ name }) {
     return Object.keys(all).filter((facet) => all[facet].length > 1);
   }, [rows, active]);
   const ordered = useMemo(() => sorted(shown, sort), [shown, sort]);
-  const views = useMemo(() => (rows && hasFolders(rows) ? VIEWS : VIEWS.slice(0, 2)), [rows]);
+  const views = useMemo(() => VIEWS.filter((one) => (one === "folders" ? rows && hasFolders(rows) : one !== "alike" || (rows && rows.length > 1))), [rows]);
+  const copies = useMemo(() => copiesOf(rows ?? []), [rows]);
   const view = views.find((one) => one === given.get("view")) ?? "list";
 
   useScrollPlace(Boolean(rows), given);
@@ -61,7 +64,7 @@ export function Library({ name }) {
   const [ticked, setTicked] = useState(/** @type {Set<string>} */ (new Set()));
   const chosen = useMemo(() => (ticked.size ? (rows ?? []).map((row) => row.doc_id).filter((doc) => ticked.has(doc)) : []), [rows, ticked]);
   const shelf = useMemo(() => ({
-    library: name, active, opened, chosen: ticked,
+    library: name, active, opened, chosen: ticked, copies,
     choose: (/** @type {string[]} */ docs, /** @type {boolean} */ on) =>
       setTicked((now) => {
         const next = new Set(now);
@@ -69,7 +72,7 @@ export function Library({ name }) {
         return next;
       }),
     open: (/** @type {string} */ doc) => set({ doc: doc === opened ? null : doc }, false),
-  }), [name, active, opened, ticked, set]);
+  }), [name, active, opened, ticked, copies, set]);
   const writes = may("write", size?.id);
   const add = (/** @type {import("./uploading.js").Named[]} */ files) => {
     if (!files.length) return;
@@ -94,9 +97,11 @@ export function Library({ name }) {
       <h1 class="grow">${size?.alias || name}</h1>
       <${WorkChip} uploads=${uploads} work=${work} open=${open} turn=${() => setOpen(!open)} />
       ${writes && html`<label class="button primary">${t("library.add")}<input class="visually-hidden" type="file" multiple onChange=${picked} /></label>
-        <label class="button folder-button">${t("library.add_folder")}<input class="visually-hidden" type="file" webkitdirectory onChange=${picked} /></label>`}
+        <label class="button folder-button">${t("library.add_folder")}<input class="visually-hidden" type="file" webkitdirectory onChange=${picked} /></label>
+        <button type="button" onClick=${() => setAddress(true)}>${t("web.add")}</button>`}
       <button type="button" aria-expanded=${String(given.has("manage"))} onClick=${() => set({ manage: given.has("manage") ? null : "1" }, false)}>${t("manage.title")}</button>
     </header>
+    ${address && html`<${WebAddress} name=${size?.alias || name} add=${add} onClose=${() => setAddress(false)} />`}
     ${given.has("manage") && html`<${Manage} name=${name} size=${size} may=${may} close=${() => set({ manage: null }, false)}
       changed=${() => (again(), loadWork(), loadSize())} />`}
     <${Search} library=${name} documents=${chosen.length > MOST ? [] : chosen} />
@@ -115,7 +120,8 @@ export function Library({ name }) {
           <${FilterBar} given=${given} set=${set} view=${view} sort=${sort} facets=${facets} varied=${varied} views=${views} />
           <p class="muted small count" role="status">${ordered.length === rows.length ? t("library.count", { n: rows.length })
             : t("library.count_of", { shown: number(ordered.length), n: rows.length })}</p>
-          ${ordered.length === 0 ? html`<p class="muted fits-none">${t("library.nothing_fits")}</p>`
+          ${view === "alike" ? html`<${Alike} shelf=${shelf} rows=${rows} shown=${shown} />`
+            : ordered.length === 0 ? html`<p class="muted fits-none">${t("library.nothing_fits")}</p>`
             : view === "gallery" ? html`<${Gallery} shelf=${shelf} rows=${ordered} />`
             : view === "folders" ? html`<${Folders} shelf=${shelf} rows=${ordered} />`
             : html`<${DocumentList} shelf=${shelf} rows=${ordered} sort=${sort} setSort=${(/** @type {string} */ one) => set({ sort: one })} />`}

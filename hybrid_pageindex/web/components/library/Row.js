@@ -7,7 +7,7 @@ import { stateOf, titleOf } from "./choosing.js";
 import { working } from "../jobs/words.js";
 
 /** @typedef {{ library: string, active: Map<string, import("./documents.js").Job>, opened: string, open: (doc: string) => void,
- *   chosen: Set<string>, choose: (docs: string[], on: boolean) => void }} Shelf */
+ *   copies: Map<string, string[]>, chosen: Set<string>, choose: (docs: string[], on: boolean) => void }} Shelf */
 
 const WAIT = 120; // ms that a picture is in sight before it is asked for
 const TRIES = 3;
@@ -46,6 +46,12 @@ export function State({ shelf, row }) {
   const job = shelf.active.get(row.path);
   if (state === "ready") return null;
   return html`<span class=${`state ${state}`} title=${row.error || null}>${job ? working(job) : t(`library.state_${state}`)}</span>`;
+}
+
+/** How often the library has this file. */
+export function Copies({ shelf, row }) {
+  const copies = shelf.copies.get(row.content_id);
+  return copies && html`<span class="state">${t("alike.copies", { n: copies.length })}</span>`;
 }
 
 export function DetailsButton({ shelf, row, current }) {

@@ -79,11 +79,11 @@ function totals(uploads, { done, total, seconds }) {
 }
 
 function SendingLine({ one, uploads }) {
-  const { id, name, state, sent, file, unread, why } = one;
+  const { id, name, state, sent, file, unread, web, why } = one;
   return html`<li class=${`work-line ${state}`}>
     <span class="work-name">${name}</span>
-    <span class="work-state">${state === "sending" && html`<${Progress} done=${sent} total=${file.size || 1} name=${name} />`}
-      ${state === "sending" ? t("library.sending", { sent: bytes(sent), size: bytes(file.size) }) : t(`library.upload_${state}`)}</span>
+    <span class="work-state">${state === "sending" && html`<${Progress} done=${sent} total=${web ? 0 : file.size || 1} name=${name} />`}
+      ${web ? t(`web.${state}`) : state === "sending" ? t("library.sending", { sent: bytes(sent), size: bytes(file.size) }) : t(`library.upload_${state}`)}</span>
     ${why && html`<span class="work-why bad">${why}</span>`}
     <span class="work-actions">
       ${state === "failed" && !unread && html`<button type="button" class="quiet" aria-label=${`${t("jobs.retry")}: ${name}`} onClick=${() => uploads.retry(id)}>${t("jobs.retry")}</button>`}

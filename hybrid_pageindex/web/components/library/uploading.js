@@ -1,5 +1,5 @@
 // Files on their way to the server: a few requests at a time, small files together, each file with what became of it.
-import { ApiError, at, refusal } from "../../api.js";
+import { ApiError, at, post, refusal } from "../../api.js";
 import { t } from "../../i18n.js";
 import { remember, remembered } from "../../storage.js";
 import { noteTexts } from "../../translation.js";
@@ -8,14 +8,15 @@ import { address } from "../viewer/addresses.js";
 import { useEffect, useReducer } from "../../ui.js";
 
 /**
- * @typedef {{ name: string, file: File, unread?: boolean }} Named a file with the folders that it lay in; `unread`: the browser could not open it
- * @typedef {{ id: number, name: string, file: File, unread: boolean, sent: number, state: "queued" | "sending" | "failed", why: string, tries: number }} Sending
+ * @typedef {{ name: string, file: File, unread?: boolean, web?: boolean }} Named a file with the folders that it lay in; `unread`: the browser could not open it; `web`: its name is an address, which the server fetches
+ * @typedef {{ id: number, name: string, file: File, unread: boolean, web: boolean, sent: number, state: "queued" | "sending" | "failed", why: string, tries: number }} Sending
  */
 
 const REQUESTS = 2; // at once
 const FILES = 40; // in one request
 const BYTES = 8e6;
 const TRIES = 4; // where the server does not answer
+const WEB = ["fetching_off", "document_too_large"]; // refusals of an address in the page's own words
 const LEFT_OUT = /^\.|^thumbs\.db$|^desktop\.ini$|^~\$/i; // what systems put into folders
 
 let numbers = 0;
@@ -56,8 +57,8 @@ class UploadQueue {
     this.notes = [];
     this.same = [];
     this.total = files.length + (this.items.length ? this.total : 0);
-    for (const { name, file, unread = false } of files) {
-      this.items.push({ id: (numbers += 1), name, file, unread, sent: 0, state: unread ? "failed" : "queued", why: unread ? t("library.unread") : "", tries: 0 });
+    for (const { name, file, unread = false, web = false } of files) {
+      this.items.push({ id: (numbers += 1), name, file, unread, web, sent: 0, state: unread ? "failed" : "queued", why: unread ? t("library.unread") : "", tries: 0 });
     }
     this.#next();
   }
@@ -108,10 +109,10 @@ class UploadQueue {
     let size = 0;
     for (const one of this.items) {
       if (one.state !== "queued") continue;
-      if (batch.length && (one.tries || size + one.file.size > BYTES || batch.length === FILES)) break;
+      if (batch.length && (one.tries || one.web || size + one.file.size > BYTES || batch.length === FILES)) break;
       batch.push(one);
       size += one.file.size;
-      if (one.tries) break;
+      if (one.tries || one.web) break;
     }
     return batch;
   }
@@ -123,9 +124,10 @@ class UploadQueue {
     ids.forEach((id) => this.#stops.set(id, stop));
     this.#change(ids, { state: "sending", sent: 0 });
     try {
-      const done = await request(this.library, batch, stop.signal, (sent) => this.#progress(batch, sent));
+      const done = batch[0].web ? await post(at("libraries", this.library, "fetch"), { address: batch[0].name }, stop.signal)
+        : await request(this.library, batch, stop.signal, (sent) => this.#progress(batch, sent));
       this.notes = [...new Set([...this.notes, ...noteTexts(done.notes, done.note_codes)])];
-      this.same = [...this.same, ...done.files.filter((file) => file.job === null).map((file) => fileOf(file.path))];
+      this.same = [...this.same, ...done.files.filter((/** @type {any} */ file) => file.job === null).map((/** @type {any} */ file) => fileOf(file.path))];
       this.items = this.items.filter((one) => !ids.includes(one.id));
     } catch (error) {
       await this.#failed(ids, batch, /** @type {ApiError} */ (error), stop.signal.aborted);
@@ -142,7 +144,8 @@ class UploadQueue {
     else if (batch.length > 1 || (soon && tries < TRIES)) {
       this.#change(ids, { state: "queued", sent: 0, tries });
       if (soon) await new Promise((go) => setTimeout(go, 1000 * tries));
-    } else if (error.status === 413) this.#change(ids, { state: "failed", why: t("failure.too_large") });
+    } else if (batch[0].web && WEB.includes(error.code)) this.#change(ids, { state: "failed", why: t(`web.${error.code}`) });
+    else if (error.status === 413) this.#change(ids, { state: "failed", why: t("failure.too_large") });
     else this.#change(ids, { state: "failed", why: [error.message, error.advice].filter(Boolean).join(" ") });
   }
 

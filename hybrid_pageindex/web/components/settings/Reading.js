@@ -8,7 +8,7 @@ import { Fields } from "./Fields.js";
 /** @param {{ values: import("./values.js").Values }} props */
 export function Reading({ values }) {
   const { answer: health, wrong } = useAnswer((signal) => get("/health/checks", signal), []);
-  return html`<div class="card"><${Fields} values=${values} names=${["ocr", "ocr_languages", "vision", "enrich"]} /></div>
+  return html`<div class="card"><${Fields} values=${values} names=${["ocr", "ocr_languages", "vision", "enrich", "fetch_web"]} /></div>
     <section class="card stack"><h2>${t("settings.checks")}</h2>
       ${wrong && html`<p class="bad" role="alert">${wrong.message}</p>`}
       ${!health && !wrong && html`<p class="muted" aria-busy="true">${t("settings.checking")}</p>`}

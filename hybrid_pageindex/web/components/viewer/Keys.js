@@ -5,7 +5,7 @@ import { IconButton } from "./Icons.js";
 const KEYS = [
   ["→ PageDown", "next"], ["← PageUp", "previous"], ["Home", "first"], ["End", "last"], ["g", "go_to"], ["/", "find"], ["n", "hit_after"],
   ["Shift+N", "hit_before"], ["+", "larger"], ["-", "smaller"], ["w", "fit_width"], ["0", "fit_page"], ["r", "rotate"], ["t", "view_text"],
-  ["b", "view_tables"], ["s", "pages"], ["o", "contents"], ["c", "cite"], ["k", "keep"], ["h", "highlight"],
+  ["b", "view_tables"], ["p", "two_pages"], ["s", "pages"], ["o", "contents"], ["c", "cite"], ["k", "keep"], ["h", "highlight"],
 ];
 
 export function KeysHelp({ onClose }) {
@@ -25,7 +25,7 @@ export function actionOf(event) {
   const named = {
     PageDown: "next", PageUp: "previous", ArrowRight: "next", ArrowLeft: "previous", Home: "first", End: "last", "/": "find", n: "hit_after",
     N: "hit_before", "+": "larger", "=": "larger", "-": "smaller", w: "fit_width", 0: "fit_page", r: "rotate", t: "view_text", b: "view_tables",
-    s: "pages", o: "contents", c: "cite", k: "keep", h: "highlight", g: "go_to", "?": "keys", Escape: "leave",
+    p: "two_pages", s: "pages", o: "contents", c: "cite", k: "keep", h: "highlight", g: "go_to", "?": "keys", Escape: "leave",
   };
   return named[event.key] || null;
 }

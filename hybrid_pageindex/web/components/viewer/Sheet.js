@@ -17,7 +17,7 @@ function Boxes({ boxes, kind, size }) {
 
 /** One page: its picture, drawn sharper where it is shown large, with boxes and its words over it. `current`: it is the one
  * that is read; `begun`: its picture may be asked for; `onMark` is told where the first mark stands. */
-export function Sheet({ base, info, number, layout, size, onSize, width, turn, top, current, begun, kept, marks, hits, now, onMark, onDrawn, onFail }) {
+export function Sheet({ base, info, number, layout, size, onSize, width, turn, top, shift, current, begun, kept, marks, hits, now, onMark, onDrawn, onFail }) {
   const [shown, setShown] = useState(""), [sharp, setSharp] = useState(""), [tries, setTries] = useState(1);
   const sheet = useRef(null);
   const plain = pictureOf(base, number, info.content_id, 1), fine = pictureOf(base, number, info.content_id, 2);
@@ -39,7 +39,7 @@ export function Sheet({ base, info, number, layout, size, onSize, width, turn, t
   useEffect(() => {
     if (first) onMark(number, first, sheet.current?.querySelector(".box.now, .box.mark"));
   });
-  return html`<div class="sheet-room" style=${{ top: `${top}px`, width: `${sideways ? height : width}px`, height: `${sideways ? width : height}px` }}>
+  return html`<div class="sheet-room" style=${{ top: `${top}px`, marginLeft: `${shift}px`, width: `${sideways ? height : width}px`, height: `${sideways ? width : height}px` }}>
     <div class="sheet" ref=${sheet} data-page=${number} data-ready=${ready && current ? "" : undefined} data-drawn=${ready ? "" : undefined}
       style=${{ width: `${width}px`, height: `${height}px`, transform: turn ? `translate(-50%, -50%) rotate(${turn}deg)` : "translate(-50%, -50%)" }}>
       ${!ready && html`<div class=${current ? "skeleton" : "blank"} />`}

@@ -19,7 +19,7 @@ function PageNumber({ page, pages, onPage }) {
 }
 
 /** What can be done with the page that is shown. */
-export function Toolbar({ info, page, view, tables, act, zoom, strip, contents, embedded }) {
+export function Toolbar({ info, page, view, tables, act, zoom, strip, pair, contents, embedded }) {
   return html`<div class="toolbar" role="toolbar" aria-label=${t("viewer.tools")}>
     <div class="group">
       <${IconButton} icon="sources" label=${t("viewer.contents")} keys="o" pressed=${contents} onClick=${act.contents} />
@@ -37,6 +37,7 @@ export function Toolbar({ info, page, view, tables, act, zoom, strip, contents, 
       <${IconButton} icon="plus" label=${t("viewer.larger")} keys="+" onClick=${() => act.zoom(1)} />
       <${IconButton} icon="width" label=${t("viewer.fit_width")} keys="w" onClick=${() => act.fit("width")} />
       <${IconButton} icon="whole" label=${t("viewer.fit_page")} keys="0" onClick=${() => act.fit("page")} />
+      ${pair !== undefined && html`<${IconButton} icon="pair" label=${t("viewer.two_pages")} keys="p" pressed=${pair} onClick=${act.pair} />`}
       <${IconButton} icon="rotate" label=${t("viewer.rotate")} keys="r" onClick=${act.rotate} />
     </div>
     <div class="group views" role="group" aria-label=${t("viewer.view")}>

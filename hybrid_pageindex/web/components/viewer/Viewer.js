@@ -13,7 +13,7 @@ import { KeysHelp, actionOf } from "./Keys.js";
 import { PageText } from "./PageText.js";
 import { placesOf, selectedText } from "./placing.js";
 import { useDocument, useFind, usePages, useQuote } from "./reading.js";
-import { keepPage, lastPage, usePageScroll } from "./scroll.js";
+import { GAP, firstOfRow, keepPage, lastPage, usePageScroll } from "./scroll.js";
 import { Sheet } from "./Sheet.js";
 import { State } from "./State.js";
 import { Tables } from "./Tables.js";
@@ -24,6 +24,7 @@ const A4 = { width: 595, height: 842 };
 const STEPS = [0.25, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4];
 const PUSH = 240, PAUSE = 600; // px that the wheel goes on at the end of a page; ms after which it begins anew
 const ROOM = 32; // CSS pixels beside a page
+const WIDE = 800; // CSS pixels of the stage from which on two pages fit beside each other
 const OFTEN = 300; // ms between two changes of the address
 
 /** The sections that a page holds, in order: the way to the first, and the names of the others. @param {any} read */
@@ -38,6 +39,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
   const [page, setPage] = useState(asked), [opened, setOpened] = useState(page);
   const [sizes, setSizes] = useState(/** @type {Map<number, typeof A4>} */ (new Map())), [fit, setFit] = useState(/** @type {"calm" | "width" | "page" | number} */ ("calm")), [turn, setTurn] = useState(0), [view, setView] = useState("page");
   const [strip, setStrip] = useState(!embedded && innerWidth >= 900), [contents, setContents] = useState(() => !embedded && remembered("contents") === "1"), [finding, setFinding] = useState(false), [words, setWords] = useState("");
+  const [pair, setPair] = useState(() => remembered("two pages") === "1");
   const [help, setHelp] = useState(false), [told, setTold] = useState(""), [blind, setBlind] = useState(/** @type {Set<number>} */ (new Set()));
   const [drawn, setDrawn] = useState(/** @type {Set<number>} */ (new Set()));
   const [room, setRoom] = useState({ width: 800, height: 900 });
@@ -61,15 +63,19 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     aim.current = to;
     marked.current = "";
     setPage(to);
-    moveTo({ page: to, share: 0 });
+    moveTo({ page: to, share: 0 }, to);
   };
-  const turnBy = (/** @type {number} */ pages) => turnTo(aim.current + pages);
+  const roomy = room.width >= WIDE && last > 1, columns = pair && roomy ? 2 : 1;
+  const turnBy = (/** @type {number} */ steps) => { // from row to row
+    const wide = shown === "page" ? columns : 1;
+    turnTo(firstOfRow(aim.current, wide) + steps * wide);
+  };
   const typical = sizes.get(opened) ?? sizes.values().next().value ?? A4, sizeOf = (/** @type {number} */ one) => sizes.get(one) ?? typical;
   const sized = (/** @type {number} */ one, /** @type {typeof A4} */ now) => setSizes((before) => {
     const old = before.get(one);
     return old && Math.abs(old.width - now.width) + Math.abs(old.height - now.height) < 2 ? before : new Map(before).set(one, now);
   });
-  const sideways = turn % 180 !== 0, wide = Math.max(room.width - ROOM, 120), high = Math.max(room.height - ROOM, 120);
+  const sideways = turn % 180 !== 0, wide = Math.max((room.width - ROOM - (columns - 1) * GAP) / columns, 120), high = Math.max(room.height - ROOM, 120);
   const widthOf = (/** @type {typeof A4} */ size, how = fit) => {
     const natural = (size.width * 96) / 72, ratio = size.height / size.width;
     const fits = { calm: Math.min(sideways ? wide / ratio : wide, natural * 1.3), width: sideways ? wide / ratio : wide, page: sideways ? Math.min(high, wide / ratio) : Math.min(wide, high / ratio) };
@@ -80,9 +86,11 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     return sideways ? { width: height, height: width } : { width, height };
   };
   const { stage, sheets, places, range, measure, moveTo } = usePageScroll({
-    count: info?.pages ?? 0, heightOf: (one) => roomOf(one).height, on: [sizes, typical, fit, turn, wide, high, base], active: state === "ready" && shown === "page", page: number,
+    count: info?.pages ?? 0, columns, heightOf: (one) => roomOf(one).height, on: [sizes, typical, fit, turn, wide, high, base], active: state === "ready" && shown === "page", page: number,
     onPage: setPage, onMove: (anchor) => keepPlace(anchor),
   });
+  /** The middle of a page, from the middle of all. @param {number} one */
+  const shiftOf = (one) => (columns > 1 ? ((one % 2 ? -1 : 1) * (roomOf(one).width + GAP)) / 2 : 0);
   const near = shown === "page" ? Array.from({ length: range.last - range.first + 1 }, (_, at) => range.first + at).filter((one) => one <= last) : [];
   const beside = drawn.has(number) ? near.filter((one) => one !== number) : []; // the page that is read comes before its neighbours
   const pageOf = usePages(base, info, [number, ...beside]), { read, layout, failed } = pageOf(number);
@@ -183,6 +191,10 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
   const act = {
     page: turnTo, turnBy, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, mark, marked: info?.format === "pdf" && kept.notes.length > 0, original: address(`${base}/original`), map: link(["map", library, doc]),
     strip: () => setStrip((before) => !before),
+    pair: () => roomy && setPair((before) => {
+      if (!embedded) remember("two pages", before ? "" : "1");
+      return !before;
+    }),
     contents: () => setContents((before) => {
       if (!embedded) remember("contents", before ? "" : "1");
       return !before;
@@ -194,7 +206,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
       const action = state === "ready" && actionOf(event);
       const does = action && {
         next: () => turnBy(1), previous: () => turnBy(-1), first: () => turnTo(1), last: () => turnTo(last), larger: () => zoom(1),
-        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, contents: act.contents, cite, keep: act.keep, highlight: mark,
+        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, two_pages: act.pair, contents: act.contents, cite, keep: act.keep, highlight: mark,
         view_text: () => toggleView("text"), view_tables: () => toggleView("tables"),
         hit_after: () => found.step(1), hit_before: () => found.step(-1), go_to: () => root.current.querySelector(".go-to").focus(), keys: act.keys,
         find: () => { setFinding(true); root.current.querySelector(".find-bar input")?.focus(); },
@@ -252,7 +264,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
       ${!embedded && highlight && remembered("results", "session") && html`<a class="small" href=${remembered("results", "session")}>← ${t("viewer.results")}</a>`}
       ${onClose && html`<${IconButton} icon="close" label=${t("viewer.close")} keys="Esc" onClick=${onClose} />`}
     </header>
-    <${Toolbar} info=${info} page=${number} view=${shown} tables=${layout?.tables.length || 0} act=${act} zoom=${Math.round(scale * 100)} strip=${strip} contents=${contents} embedded=${embedded} />
+    <${Toolbar} info=${info} page=${number} view=${shown} tables=${layout?.tables.length || 0} act=${act} zoom=${Math.round(scale * 100)} strip=${strip} pair=${roomy ? columns > 1 : undefined} contents=${contents} embedded=${embedded} />
     ${finding && html`<${FindBar} words=${words} found=${found} onWords=${setWords} onClose=${leaveFind} />`}
     ${newer && html`<p class="notice" role="status">${t("viewer.changed")} <button type="button" class="quiet-button" onClick=${() => look(true)}>${t("viewer.show_newer")}</button></p>`}
     ${!note && cited === null && html`<p class="notice" role="status">${t("viewer.quote_not_here")}</p>`}
@@ -263,9 +275,9 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
       <div class="reading" ref=${reading}>
       <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })} onWheel=${wheel}>
         ${shown === "page" && html`<div class="sheets" ref=${sheets}
-          style=${{ height: `${places.tops[info.pages + 1]}px`, width: `${Math.max(...near.map((one) => roomOf(one).width), 0)}px` }}>
+          style=${{ height: `${places.tops[info.pages + 1]}px`, width: `${columns * Math.max(...near.map((one) => roomOf(one).width), 0) + (columns - 1) * GAP}px` }}>
           ${near.map((one) => html`<${Sheet} key=${one} base=${base} info=${info} number=${one} layout=${pageOf(one).layout?.width ? pageOf(one).layout : null}
-            size=${sizeOf(one)} onSize=${sized} width=${widthOf(sizeOf(one))} top=${places.tops[one]} turn=${turn} current=${one === number}
+            size=${sizeOf(one)} onSize=${sized} width=${widthOf(sizeOf(one))} top=${places.tops[one]} shift=${shiftOf(one)} turn=${turn} current=${one === number}
             begun=${begun.current.has(one)} kept=${boxesOf(kept.highlights, one, pageOf(one).layout)} marks=${one === opened ? marks : []} onMark=${showMark} ...${hitsOf(one)}
             onDrawn=${(/** @type {number} */ page) => setDrawn((before) => (before.has(page) ? before : new Set(before).add(page)))}
             onFail=${() => { setBlind((before) => new Set(before).add(one)); look(false); }} />`)}</div>`}

@@ -2,42 +2,43 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../ui.js";
 import { remember, remembered } from "../../storage.js";
 
-const GAP = 16; // px between two pages
-const BEYOND = 1; // pages above and below the window that are there, too
+export const GAP = 16; // px between two pages
+const BEYOND = 1; // rows of pages above and below the window that are there, too
 const DOCUMENTS = 100; // whose last page the browser remembers
 
 /** @typedef {{ page: number, share: number }} Anchor the page at the top of the window, and how much of it lies above */
 
 /**
- * @param {{ count: number, heightOf: (page: number) => number, on: unknown[], active: boolean, page: number,
+ * @param {{ count: number, columns: number, heightOf: (page: number) => number, on: unknown[], active: boolean, page: number,
  *   onPage: (page: number) => void, onMove: (anchor: Anchor) => void }} props `on`: what heights depend on;
  *   `onPage` is told the page that is read, where scrolling led to another
  */
-export function usePageScroll({ count, heightOf, on, active, page, onPage, onMove }) {
+export function usePageScroll({ count, columns, heightOf, on, active, page, onPage, onMove }) {
   const stage = useRef(/** @type {any} */ (null)), sheets = useRef(/** @type {any} */ (null));
   const [range, setRange] = useState({ first: page, last: page });
   const places = useMemo(() => {
     const heights = [0], tops = [0, 0];
-    for (let number = 1; number <= count; number += 1) {
-      heights.push(heightOf(number));
-      tops.push(tops[number] + heights[number] + GAP);
+    for (let number = 1; number <= count; number += 1) heights.push(heightOf(number));
+    for (let number = 1; number <= count; number += columns) { // pages of a row begin at the same height; after the last one is the end
+      const row = heights.slice(number, number + columns), below = tops[number] + Math.max(...row) + GAP;
+      tops.push(...row.slice(1).fill(tops[number]), below);
     }
     return { heights, tops };
-  }, [count, active, ...on]);
+  }, [count, columns, active, ...on]);
   const anchor = useRef(/** @type {Anchor} */ ({ page, share: 0 }));
-  const now = useRef({ places, page, onPage, onMove, count });
-  now.current = { places, page, onPage, onMove, count };
+  const now = useRef({ places, page, onPage, onMove, count, columns });
+  now.current = { places, page, onPage, onMove, count, columns };
 
   /** How far the window's top lies below the first page's. */
   const offset = () => stage.current.getBoundingClientRect().top + stage.current.clientTop - sheets.current.getBoundingClientRect().top;
 
   const measure = useCallback(() => {
     if (!sheets.current) return;
-    const { places: { heights, tops }, page: read, count: pages } = now.current;
+    const { places: { heights, tops }, page: read, count: pages, columns: wide } = now.current;
     const top = offset(), bottom = top + stage.current.clientHeight;
-    const first = Math.min(pageAt(tops, pages, top), pages), last = pageAt(tops, pages, bottom);
+    const first = firstOfRow(Math.min(pageAt(tops, pages, top), pages), wide), last = pageAt(tops, pages, bottom);
     anchor.current = { page: first, share: (top - tops[first]) / heights[first] };
-    const begin = Math.max(first - BEYOND, 1), end = Math.min(last + BEYOND, pages);
+    const begin = Math.max(first - BEYOND * wide, 1), end = Math.min(last + BEYOND * wide, pages);
     setRange((old) => (old.first === begin && old.last === end ? old : { first: begin, last: end }));
     const seen = (/** @type {number} */ number) =>
       (Math.min(bottom, tops[number] + heights[number]) - Math.max(top, tops[number])) / Math.min(heights[number], bottom - top);
@@ -47,8 +48,10 @@ export function usePageScroll({ count, heightOf, on, active, page, onPage, onMov
     if (best !== read) now.current.onPage(best);
   }, []);
 
-  const moveTo = useCallback((/** @type {Anchor} */ to) => {
+  /** `read`: the page that is read from now on, of those that are seen then. */
+  const moveTo = useCallback((/** @type {Anchor} */ to, read = now.current.page) => {
     anchor.current = to;
+    now.current.page = read;
     if (!sheets.current) return;
     const { heights, tops } = now.current.places;
     stage.current.scrollTop += tops[to.page] + to.share * heights[to.page] - offset();
@@ -68,6 +71,9 @@ export function usePageScroll({ count, heightOf, on, active, page, onPage, onMov
   }, [active, count]);
   return { stage, sheets, places, range, measure, moveTo };
 }
+
+/** The first page beside which a page stands. @param {number} page @param {number} columns */
+export const firstOfRow = (page, columns) => page - ((page - 1) % columns);
 
 /** The page at a height, the last one that begins above it. @param {number[]} tops @param {number} count @param {number} height */
 function pageAt(tops, count, height) {
