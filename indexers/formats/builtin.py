@@ -46,10 +46,13 @@ def _late_on_pdf(function: str) -> Callable[..., Any]:
 
 
 def _embeds(path: Path) -> bool:
-    """Return whether a PDF may have embedded files. The dictionary of an embedded file is never compressed."""
+    """Return whether a PDF may have embedded files.
+
+    The dictionary of an embedded file is never compressed, but its type is optional.
+    """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return data.find(b"/EmbeddedFile") >= 0
+            return any(data.find(name) >= 0 for name in (b"/EmbeddedFile", b"/FileAttachment", b"/Filespec"))
     except (OSError, ValueError):  # an empty file cannot be mapped
         return False
 
