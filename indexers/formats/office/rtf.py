@@ -6,6 +6,7 @@ source before, and are interpreted in its output.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -31,7 +32,7 @@ _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-
 _DATA = re.compile(r"(?<!\\)\\bin(\d{1,9}) ?")
 _FONT_CHARSET = re.compile(r"\\fcharset(\d{1,3})")
 _DOUBLE = {128: "932", 129: "949", 134: "936", 136: "950"}  # charset of a font -> its code page
-_ESCAPE = "\\"
+_ESCAPE, _PAGE = "\\", "\\ansicpg"
 _TWO_FORMS, _UNICODE_FORM = re.compile(r"\{\s?\\upr(?![a-z])"), re.compile(r"\{\s?\\\*\s?\\ud(?![a-z])\s?")
 _STYLES = re.compile(r"\{\s?\\stylesheet")
 _STYLE = re.compile(r"\\s(\d{1,5})(?![\da-z])[^{}]*?\\outlinelevel(\d)")
@@ -98,13 +99,23 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     source, heads = _without_heads(_with_pairs(_with_charsets(_with_unicode(source))))
     signs = _sign_fonts(source)
     marked = [_with_marks(_with_notes(_with_boxes(part)), signs) for part in (source, *heads)]
-    texts = [str(rtf_to_text(part, errors="replace")) for part, _ in marked]
+    usual = _usual_codec(source)
+    texts = [str(rtf_to_text(part, usual, errors="replace")) for part, _ in marked]
     hidden = sum(count for _, count in marked)
     running = "\n".join(dict.fromkeys(line for text in texts[1:] for line in text.split("\n") if line.strip()))
     text = texts[0] + (f"\f{running}" if running else "")
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = _PRIVATE.sub(lambda sign: "•" if sign[0] == "\uf0b7" else "", text)
     return text, [Note("read.hidden-words", words=hidden)] if hidden else []
+
+
+def _usual_codec(source: str) -> str:
+    """Return the codec of fonts without a character set of their own."""
+    page = _CODE_PAGE.search(source)
+    try:
+        return codecs.lookup(f"cp{page[0].removeprefix(_PAGE)}").name if page is not None else "cp1252"
+    except LookupError:
+        return "cp1252"
 
 
 def _rtf_pages(text: str) -> Iterator[Part]:
@@ -212,7 +223,7 @@ def _with_pairs(source: str) -> str:
 def _double_fonts(source: str) -> dict[int, str]:
     """Return the code page of each font whose characters have two bytes, "" for others; that of the file at -1."""
     page = _CODE_PAGE.search(source)
-    usual = page[0].removeprefix("\\ansicpg") if page is not None else ""
+    usual = page[0].removeprefix(_PAGE) if page is not None else ""
     doubles = {-1: usual if usual in _DOUBLE.values() else ""}
     begin = _FONTS.search(source)
     table = source[begin.start() : _group_end(source, begin.start())] if begin is not None else ""

@@ -90,7 +90,12 @@ def _careful_rows(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
 
 
 def _is_one_row(lines: list[str], delimiter: str, width: int) -> bool:
-    """Return whether lines are one row whose quotes begin and end at the borders of cells."""
+    """Return whether lines are one row whose quotes begin and end at the borders of cells.
+
+    A tab is not taken as part of a cell, since few cells have one.
+    """
+    if delimiter == "\t":
+        return False
     try:
         rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
     except csv.Error:

@@ -181,9 +181,9 @@ def parse_html(
     if tree.body is not None:
         writer = _Writer(page, place, whole, image, Styles(tree))
         writer.framed = framed
-        main, beside = (tree.body, 0) if whole else _main(tree.body)
-        if beside:
-            page.warnings.append(Note("read.beside-main", words=beside))
+        main, left_words = (tree.body, 0) if whole else _main(tree.body)
+        if left_words:
+            page.warnings.append(Note("read.beside-main", words=left_words))
         writer.walk(main, 0, article=main.tag != "body")
         writer.end()
         if not page.blocks and tree.body.css_first("noscript") is not None:
@@ -246,10 +246,10 @@ def _main(body: LexborNode) -> tuple[LexborNode, int]:
     for selector in ("main", "[role=main]", "article"):
         nodes = body.css(selector)
         if len(nodes) == 1 and len(nodes[0].text()) > _MAIN * len(body.text()):
-            beside = _words_beside(body, nodes[0])
-            if selector == "article" and beside > _BESIDE * len(nodes[0].text().split()):
+            left_words = _words_beside(body, nodes[0])
+            if selector == "article" and left_words > _BESIDE * len(nodes[0].text().split()):
                 break
-            return nodes[0], beside
+            return nodes[0], left_words
     return body, 0
 
 
@@ -260,9 +260,13 @@ def _words_beside(body: LexborNode, main: LexborNode) -> int:
         for child in waiting.pop().iter(include_text=True):
             if child.tag == "-text":
                 count += len((child.text_content or "").split())
-            elif child.mem_id != main.mem_id and child.tag not in _FRAMING and child.attributes.get("role") not in _ROLES:
+            elif child.mem_id != main.mem_id and not _frames_page(child):
                 waiting.append(child)
     return count
+
+
+def _frames_page(node: LexborNode) -> bool:
+    return node.tag in _FRAMING or node.attributes.get("role") in _ROLES
 
 
 class _Writer:
