@@ -19,6 +19,7 @@ from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.limits import ParseLimits, plain_reason
+from indexers.formats.office.rtf_math import with_equations
 from indexers.formats.office.word_signs import signs_of
 
 _RTF = b"{\\rtf"
@@ -90,6 +91,7 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     """Return the text of a file with the marks, and warnings."""
     source = _MARKS.sub(" ", _without_data(data.decode("latin-1")))
     source = _BARE.sub(lambda byte: f"\\'{ord(byte[0]):02x}", source)
+    source = with_equations(source)
     source = _LIST_NUMBER.sub(r"\\listtext", source)
     source = _OTHER_ENDS.sub(r"\\line ", _PAGE_END.sub(r"\\par \\'0c\\par ", _OBJECT.sub("", source)))
     if (charset := _CHARSET.search(source)) is not None and charset[1] == "mac":

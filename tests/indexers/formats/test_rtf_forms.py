@@ -72,3 +72,20 @@ def test_running_heads_are_said_once_and_hidden_words_counted(tmp_path: Path) ->
     info, pages = read(rtf(tmp_path / "a.rtf", inside))
     assert " ".join(" ".join(page.text for page in pages).split()) == "body end Ref 77 Page"
     assert "3 words of hidden text, which is not printed, left out" in info.warnings
+
+
+@pytest.mark.parametrize(
+    ("equation", "shown"),
+    [
+        (rb"{\mmath{\*\moMath{\mf{\mfPr{\mctrlPr\f34}}{\mnum{\mr\f34 x+1}}{\mden{\mr\f34 2}}}{\mr +y}}}", "(x+1)/2+y"),
+        (rb"{\mmathPara{\*\moMathPara{\moMath{\mr E=m}{\msSup{\me{\mr c}}{\msup{\mr 2}}}}}}", "E=mc^2"),
+        (
+            rb"{\*\moMath{\mnary{\mnaryPr{\mchr \u8721?}}{\msub{\mr i=1}}{\msup{\mr n}}{\me{\mr \u955?i}}}}",
+            "∑_(i=1)^n λi",
+        ),
+        (rb"{\mmath{\*\moMath{\mr a=b}}{\mmathPict{\pict\wmetafile8 0100}}}", "a=b"),
+    ],
+)
+def test_equations_of_rtf(tmp_path: Path, equation: bytes, shown: str) -> None:
+    path = rtf(tmp_path / "a.rtf", rb"Let " + equation + rb" hold\par")
+    assert " ".join(text_of(path).split()) == f"Let {shown} hold"
