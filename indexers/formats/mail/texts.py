@@ -67,7 +67,7 @@ _WORD = re.compile(r"\w+")
 _FEW = 20  # words of a plain text that only replaces the HTML
 # maximum share of an HTML text's words that plain text may lack to replace it: in an alternative, and otherwise
 _ALTERNATIVE, _BESIDE = 0.1, 0.2
-_REPLACED = 0.2  # maximum share of a plain alternative's words that the HTML may lack to replace it
+_REPLACED = 0.1  # maximum share of a plain alternative's words that the HTML may lack to replace it
 _ADDRESS = re.compile(r"(?:https?:|www\.|mailto:)\S+", re.I)  # HTML has them in its links
 
 
