@@ -32,7 +32,7 @@ from indexers.assembly import summaries
 from indexers.assembly.chunks import ChunkSize, cut
 from indexers.assembly.flags import find_flags, find_gaps, gaps_warning
 from indexers.assembly.spool import Spool, TermsByPage
-from indexers.assembly.summaries import prose
+from indexers.assembly.summaries import ProseByPage
 from indexers.assembly.title import describe, find_title, marked_title
 from indexers.outline.quality import KEY, quality
 from indexers.outline.tree import TreeLimits, estimated_tree
@@ -107,7 +107,7 @@ def build_content(
     texts = [page.text for page in parsed]
     per_page = TermsByPage(terms)
     furniture = summaries.find_furniture(texts) if info.headings is None else frozenset()
-    summary = summaries.summarise([prose(page) for page in parsed], sections, per_page, furniture)
+    summary = summaries.summarise(ProseByPage(parsed), sections, per_page, furniture)
     pages = tuple(
         _page(page, page_text, page_summary)
         for page, page_text, page_summary in zip(parsed, texts, summary.pages, strict=True)

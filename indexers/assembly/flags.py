@@ -163,16 +163,15 @@ _ALONE = ":([–—|\n"  # signs that may precede a reference that stands alone
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
     """Return the gaps of each section as sentences with page numbers, in the order of ``sections``."""
-    texts = [page.text for page in pages]
-    small = [text.lower() for text in texts]
+    open_texts, part_texts, caption_texts = _having((_OPEN_SIGNS, _PART_SIGNS, _CAPTION_SIGNS), pages)
     gaps: list[dict[Note, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]
     read = not any(page.needs_ocr or page.pictures for page in pages)
-    told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small))]
-    if referring := _having(_PART_SIGNS, texts, small):
-        told_of_texts += _missing_parts(referring, _numbered_alone(sections, texts))
+    told_of_texts = [*_left_open(open_texts)]
+    if part_texts:
+        told_of_texts += _missing_parts(part_texts, _numbered_alone(sections, pages))
     if read:
-        told_of_texts += _captions(_having(_CAPTION_SIGNS, texts, small), pages)
+        told_of_texts += _captions(caption_texts, pages)
     for page, offset, gap in told_of_texts:
         at = bisect_right(starts, (page, offset)) - 1
         if at >= 0:
@@ -192,10 +191,19 @@ def gaps_warning(sections: Sequence[Section]) -> list[Note]:
     return [Note("warning.left-open", gaps=gaps)]
 
 
-def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (page from 1, text) for the pages that contain one of the signs of a gap."""
-    both = enumerate(zip(texts, small, strict=True), 1)
-    return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
+def _having(kinds: Sequence[Sequence[str]], pages: Sequence[ParsedPage]) -> list[list[tuple[int, str]]]:
+    """Return for each kind (page from 1, text) of the pages that contain one of its signs of a gap.
+
+    The other texts are not kept, since a large document would be in memory several times.
+    """
+    texts: list[list[tuple[int, str]]] = [[] for _ in kinds]
+    for number, page in enumerate(pages, 1):
+        text = page.text
+        small = text.lower()
+        for matches, signs in zip(texts, kinds, strict=True):
+            if any(sign in small for sign in signs):
+                matches.append((number, text))
+    return texts
 
 
 def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Note]]:
@@ -212,12 +220,12 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Not
                 yield page, match.start(), left_out or Note("gap.to-fill-in", quote=quote, page=page)
 
 
-def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
+def _numbered_alone(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> set[str]:
     """Return the numbers of parts whose heading is only a number, without words."""
     titles = (_TITLE_BARE.match(section.title) for section in sections)
-    lines = [match for text in texts for match in _PART_BARE.finditer(text)]
-    return {part_number(match["number"]) for match in (*filter(None, titles), *lines)} | {
-        part_number(match["whole"]) for match in lines
+    lines = [(match["number"], match["whole"]) for page in pages for match in _PART_BARE.finditer(page.text)]
+    return {part_number(match["number"]) for match in titles if match} | {
+        part_number(number) for numbers in lines for number in numbers
     }
 
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from hybrid_core.text import tokens
 from hybrid_core.text.markup import visible
@@ -51,7 +52,7 @@ def summarise(
     ``terms`` has one {term hash: count} per page. ``furniture`` contains the running heads and feet to omit, in the
     form of ``furniture_key``.
     """
-    on_page: list[list[_Sentence]] = [[] for _ in texts]
+    on_page: list[list[_Sentence]] = [[] for _ in range(len(texts))]
     own: list[list[_Sentence]] = []
     for section, (first, start), (last, end) in own_ranges(sections):
         sentences: list[_Sentence] = []
@@ -183,6 +184,28 @@ def prose(page: ParsedPage) -> str:
     """Return a page's text without markup, each line padded to its original length."""
     words = [_strip_markup(line).ljust(len(line.text)) if line.role else line.text for line in page.lines]
     return "\n".join(words) if any(map(str.strip, words)) else page.text  # a page that contains only code
+
+
+class ProseByPage(Sequence[str]):
+    """The prose of every page, created when it is read: a large document would be in memory once more."""
+
+    def __init__(self, pages: Sequence[ParsedPage]) -> None:
+        self._pages = pages
+        self._last: tuple[int, str] = (-1, "")
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        if isinstance(at, slice):
+            return ProseByPage(self._pages[at])
+        if self._last[0] != at:
+            self._last = (at, prose(self._pages[at]))
+        return self._last[1]
 
 
 def _strip_markup(line: Line) -> str:

@@ -46,10 +46,13 @@ def _late_on_pdf(function: str) -> Callable[..., Any]:
 
 
 def _embeds(path: Path) -> bool:
-    """Return whether a PDF may have embedded files. The dictionary of an embedded file is never compressed."""
+    """Return whether a PDF may have embedded files.
+
+    The dictionary of an embedded file is never compressed, but its type is optional.
+    """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return data.find(b"/EmbeddedFile") >= 0
+            return any(data.find(name) >= 0 for name in (b"/EmbeddedFile", b"/FileAttachment", b"/Filespec"))
     except (OSError, ValueError):  # an empty file cannot be mapped
         return False
 
@@ -58,7 +61,7 @@ PDF = Format(
     name="pdf",
     title="PDF",
     suffixes=(".pdf",),
-    version="pdf-5",
+    version="pdf-6",
     open=_late("pdf.read:PdfFile"),
     sniff=lambda head: b"%PDF-" in head,
     limits=frozenset(field.name for field in fields(ParseLimits)),
@@ -82,7 +85,7 @@ MARKDOWN = Format(
     name="markdown",
     title="Markdown",
     suffixes=(".md", ".markdown"),
-    version="markdown-5",
+    version="markdown-6",
     open=_open_markdown,
     needs_whole_file=True,
     limits=frozenset({"max_pages", "max_page_lines", "max_page_characters", "max_bookmarks"}),
@@ -118,16 +121,16 @@ _XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff"
 _JSON = "json jsonl ndjson geojson jsonld"
 
 FLOWS = (
-    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=5),
+    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=6),
     _flow(
-        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=4
+        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=5
     ),
-    _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=4),
+    _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=5),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=4),
-    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=3),
+    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=4),
     _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=3),
     _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=3),
-    _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", version=3),
+    _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", version=4),
     _flow("odt", "OpenDocument text", "odt ott fodt", "office.opendocument:read_opendocument", "paragraphs", version=5),
     _flow(
         "odp",
@@ -137,14 +140,14 @@ FLOWS = (
         "slide",
         version=5,
     ),
-    _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=5),
-    _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=5),
+    _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=6),
+    _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=6),
     _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs", version=4),
-    _flow("txt", "plain text", "txt text", "plain_text:read_txt", "lines", version=3),
-    _flow("rtf", "RTF", "rtf", "office.rtf:read_rtf", "paragraphs", version=4),
-    _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows", version=3),
+    _flow("txt", "plain text", "txt text", "plain_text:read_txt", "lines", version=4),
+    _flow("rtf", "RTF", "rtf", "office.rtf:read_rtf", "paragraphs", version=5),
+    _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows", version=4),
     _flow("ipynb", "Jupyter notebook", "ipynb", "plain_text:read_notebook", "cells", version=4),
-    _flow("subtitles", "subtitles", "vtt srt ass ssa sbv", "subtitles:read_subtitles", "times", version=3),
+    _flow("subtitles", "subtitles", "vtt srt ass ssa sbv", "subtitles:read_subtitles", "times", version=4),
     _flow("xmldoc", "XML", _XML, "xml.read:read_xml_file", "paragraphs", version=2),
     _flow("jsondoc", "JSON", _JSON, "records.json_values:read_json", "values"),
     _flow("yamldoc", "YAML", "yaml yml", "records.settings_files:read_yaml", "lines"),
@@ -153,9 +156,9 @@ FLOWS = (
     _flow("vcards", "visiting cards", "vcf vcard", "records.calendars:read_cards", "cards"),
     _flow("bibliography", "bibliography", "bib bibtex ris", "records.citations:read_citations", "entries"),
     _flow("gettext", "translations", "po pot", "records.translations:read_po", "entries"),
-    _flow("eml", "mail", _MAILS, "mail.message:read_eml", "message", "mail.message:eml_members", version=4),
-    _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=4),
-    _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=4),
+    _flow("eml", "mail", _MAILS, "mail.message:read_eml", "message", "mail.message:eml_members", version=5),
+    _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=5),
+    _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=5),
     _flow("archive", "archive", "zip", "archives:read_zip", "entries", "archives:zip_members", version=3),
     _flow("tarball", "packed archive", _TARS, "archives:read_tar", "entries", "archives:tar_members", version=2),
 )

@@ -68,7 +68,7 @@ def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: 
     clauses: list[Clause] = []
     for kind in {clause.kind for clause in candidates}:
         run = _consecutive_clauses([clause for clause in candidates if clause.kind == kind])
-        if len(run) >= (2 if kind in RANKS or kind in PARTS else _LEAST):
+        if len(run) >= (2 if kind in RANKS or kind in PARTS or kind == "chapter" else _LEAST):
             clauses += (
                 run if kind != _DECIMAL else [replace(clause, kind=f"{kind}{len(clause.value)}") for clause in run]
             )

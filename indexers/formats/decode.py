@@ -34,6 +34,7 @@ _HIGH_WORD = re.compile(rb"[^\s\x00-\x20]{0,40}[\x80-\xff][^\s\x00-\x20]*")
 _C1_BYTES = re.compile(rb"[\x80-\x9f]")
 _SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _ISO_2022 = re.compile(rb"\x1b(?:\$[@AB()]|\([BIJ])")
+_HZ = re.compile(rb"~\{(?:[!-w][!-~]){2,}~\}")  # Chinese in 7-bit mails and news
 _JIS = re.compile(rb"\x1b\$[@B]")  # the newer edition, which includes the characters of NEC
 _ISO_2022_KR = b"\x1b$)C"
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\^_=>])|.\x08|\x1b")
@@ -183,6 +184,11 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
         if data.startswith(mark):
             return _replaced(data[len(mark) :], encoding, [])
     codec = codec_of(label) if label else "iso2022_kr" if data.startswith(_ISO_2022_KR) else ""
+    if not label and data.isascii() and _HZ.search(data) is not None:
+        try:
+            return data.decode("hz"), [Note("read.encoding-unnamed", encoding="HZ-GB-2312")]
+        except UnicodeDecodeError:
+            pass  # its signs mean something else
     if codec in ("hz", "iso2022_kr", "utf-7") and data.isascii():
         return _replaced(data, codec, [])
     data = data.rstrip(b"\x1a") or data  # the end-of-file mark of DOS

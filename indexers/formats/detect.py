@@ -44,6 +44,7 @@ _PICTURE = re.compile(  # PNG, JPEG, TIFF, WebP, BMP, GIF
 )
 _TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|\x5d\0\0[\0-\x80]{2}|.{257}ustar", re.S)  # or in a usual compression
 _ARCHIVES = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar", b"\x28\xb5\x2f\xfd": "zstd", b"MSCF\0\0\0\0": "cab"}
+_WORDPERFECT = b"\xffWPC"
 _PACKAGES = ("docx", "pptx", "xlsx", "xlsb", "ods", "odt", "odp", "epub")
 _XML = re.compile(
     r"\s*\ufeff?(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)([^>]*)", re.S
@@ -86,6 +87,15 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
     ),
     "ole": (UnsupportedFileError, "an Office file of an unsupported kind.", "Save it as DOCX, XLSX, PPTX or PDF."),
     **{
+        kind: (UnsupportedFileError, f"{title}, which is not read.", f"Save it as {better}.")
+        for kind, title, better in (
+            ("iwork", "a document of Apple Pages, Numbers or Keynote", "DOCX, XLSX, PPTX or PDF"),
+            ("xps", "an XPS document", "PDF"),
+            ("openoffice1", "a document of OpenOffice 1 or StarOffice", "ODT or ODS"),
+            ("wordperfect", "a WordPerfect document", "DOCX or PDF"),
+        )
+    },
+    **{
         kind: (UnsupportedFileError, f"an archive of the kind {title}, which is not read.",
                "Unpack it and index the folder, or pack it as ZIP.")
         for kind, title in (("7z", "7z"), ("rar", "RAR"), ("zstd", "Zstandard"), ("cab", "Cabinet"))
@@ -107,6 +117,8 @@ def detect(path: Path, named: str) -> str:
         return ""
     if head.startswith(_OLE):
         return _ole(path)
+    if head.startswith(_WORDPERFECT):
+        return "wordperfect"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         format = _package(path)
         # the reader's error says what is missing
@@ -159,6 +171,12 @@ def _package(path: Path) -> str:
                     (format for kind, format in _MIMETYPES.items() if media_type.startswith(kind)), ""
                 ):
                     return named_format
+                if media_type.startswith("application/vnd.sun.xml."):
+                    return "openoffice1"
+            if "Index/Document.iwa" in names or {"Index.zip", "preview.jpg"} <= names:
+                return "iwork"
+            if any(name.endswith(".fdseq") and "/" not in name for name in names):
+                return "xps"
             if "META-INF/container.xml" in names:
                 return "epub"
             if "[Content_Types].xml" in names:

@@ -71,8 +71,12 @@ def _strip_tags(text: str) -> str:
 
 
 def _read_cues(text: str) -> Iterator[_Cue]:
-    """Yield the cues of WebVTT, SRT and SBV. A cue ends at a blank line, or at the start of the next one."""
+    """Yield the cues of WebVTT, SRT and SBV.
+
+    A cue ends at the start of the next one. In WebVTT a blank line ends it too, since remarks and styles may follow.
+    """
     time = ""
+    has_blocks = text.lstrip("\ufeff").startswith("WEBVTT")
     spoken: list[str] = []
     lines = text.split("\n")
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
@@ -82,7 +86,7 @@ def _read_cues(text: str) -> Iterator[_Cue]:
             time, spoken = _written_time(cue), []
         elif line.strip() and time and not (_NUMBER.fullmatch(line) and _CUE.match(after)):
             spoken.append(line.strip())
-        if time and spoken and not line.strip():
+        if has_blocks and time and spoken and not line.strip():
             yield time, "", spoken
             time, spoken = "", []
     if time and spoken:

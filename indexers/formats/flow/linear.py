@@ -55,8 +55,8 @@ def _struck(line: str) -> str:
     return line.replace(core, f"~~{core}~~", 1) if core else line
 
 
-_OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-EQUATION = f"{_OMML}oMath"
+OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+EQUATION = f"{OMML}oMath"
 _DEEPEST = 60
 _ATOM = re.compile(r"[+\-−]?[\w.,′'∞]+|\((?:[^()])*\)|")
 _SCRIPTS = frozenset("sSup sSub sSubSup f msup msub msubsup mfrac".split())
@@ -79,18 +79,18 @@ def _formula_text(element: etree._Element | None, deep: int) -> str:
     children = [node for node in element if isinstance(node.tag, str)]
     if name in ("t", "mi", "mn", "mo", "mtext", "ms") and not children:
         return element.text or ""
-    if element.tag.startswith(_OMML):
+    if element.tag.startswith(OMML):
         return _word(element, name, deep)
     return _math(element, name, children, deep)
 
 
 def _word(element: etree._Element, name: str, deep: int) -> str:
     def of(child: str) -> str:
-        return _formula_text(element.find(f"{_OMML}{child}"), deep + 1)
+        return _formula_text(element.find(f"{OMML}{child}"), deep + 1)
 
     def value_of(kind: str, usual: str) -> str:
-        value = element.find(f"{_OMML}{name}Pr/{_OMML}{kind}")
-        return usual if value is None else value.get(f"{_OMML}val") or ""
+        value = element.find(f"{OMML}{name}Pr/{OMML}{kind}")
+        return usual if value is None else value.get(f"{OMML}val") or ""
 
     if name == "f":
         plain = value_of("type", "bar") == "noBar"
@@ -104,7 +104,7 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
     if name == "nary":
         return f"{_scripted(value_of('chr', '∫'), of('sub'), of('sup'))} {of('e')}"
     if name == "d":
-        inside = value_of("sepChr", "|").join(_formula_text(node, deep + 1) for node in element.findall(f"{_OMML}e"))
+        inside = value_of("sepChr", "|").join(_formula_text(node, deep + 1) for node in element.findall(f"{OMML}e"))
         return f"{value_of('begChr', '(')}{inside}{value_of('endChr', ')')}"
     if name in ("limLow", "limUpp"):
         return _scripted(of("e"), of("lim") if name == "limLow" else "", of("lim") if name == "limUpp" else "")
@@ -112,11 +112,10 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
         return f" {of('fName')} {_atom(of('e'))} "
     if name == "m":
         return _matrix(
-            (_formula_text(cell, deep + 1) for cell in row.findall(f"{_OMML}e"))
-            for row in element.findall(f"{_OMML}mr")
+            (_formula_text(cell, deep + 1) for cell in row.findall(f"{OMML}e")) for row in element.findall(f"{OMML}mr")
         )
     if name == "eqArr":
-        return "; ".join(_formula_text(node, deep + 1) for node in element.findall(f"{_OMML}e"))
+        return "; ".join(_formula_text(node, deep + 1) for node in element.findall(f"{OMML}e"))
     if name == "acc":
         return f"{of('e')}{value_of('chr', chr(0x302))}"
     return _join_row([node for node in element if isinstance(node.tag, str)], deep)

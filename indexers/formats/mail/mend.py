@@ -106,12 +106,20 @@ def _decoded_head(head: bytes, data: bytes) -> bytes:
             last = words.pop(0)
             packed += _unpacked(last)
         charset = first[1].decode()
-        if codec_of(charset) == "utf-8" or not packed:
+        if not packed or (first is last and codec_of(charset) == "utf-8" and _is_utf8(packed)):
             continue
         text = _utf8(packed, charset)
         parts += [head[at : first.start()], b"=?utf-8?B?" + base64.b64encode(text) + b"?="]
         at = last.end()
     return b"".join((*parts, head[at:]))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _unpacked(word: re.Match[bytes]) -> bytes:

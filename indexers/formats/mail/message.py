@@ -25,6 +25,7 @@ from indexers.formats.mail.parts import (
     content,
     content_id,
     encryption,
+    file_name,
     is_shown,
     leaves,
     outlook_content,
@@ -104,7 +105,7 @@ def message_blocks(
     packed: list[OutlookContent] = []
     pictures: dict[str, str] = {}
     for part, group in _walk(message, inner):
-        name = safe(lambda part=part: part.get_filename()) or ""
+        name = file_name(part)
         if (outlook := outlook_content(part)) is not None:
             packed.append(outlook)
             attached += [title for title, _ in outlook.files]
@@ -212,7 +213,7 @@ def attached(message: EmailMessage) -> Iterator[Member]:
         if is_text(part) and (text := read_part(part, 0)) is not None:
             for title, data in text.files:
                 yield Member(title, partial(_bytes, data))
-        name = safe(part.get_filename) or ""
+        name = file_name(part)
         kind = part.get_content_type()
         disposition = part.get_content_disposition()
         if (packed := outlook_content(part)) is not None:

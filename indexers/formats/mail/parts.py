@@ -7,6 +7,7 @@ import codecs
 import quopri
 import re
 from collections.abc import Callable, Iterator
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from indexers.formats.web.html import declared_label
 
 _DEEPEST = 50
 _BASE64 = re.compile(r"(?:[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\r?\n|\Z)|\s*\n)+")
+_BARE_NAME = re.compile(r"name\s*=\s*((?:=\?[^?\s]{1,40}\?[bq]\?[^?\s]{0,400}\?=\s*)+)", re.I)
 _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
 
@@ -93,6 +95,16 @@ def safe(get: Any) -> Any:
         return None
 
 
+def file_name(part: Any) -> str:
+    """Return the file name of a part, also if it is an encoded word without quotes; "" if it has none."""
+    if name := safe(part.get_filename):
+        return str(name)
+    for key, value in part.raw_items():
+        if str(key).lower() in ("content-disposition", "content-type") and (bare := _BARE_NAME.search(str(value))):
+            return str(safe(lambda bare=bare: str(make_header(decode_header(bare[1])))) or "")
+    return ""
+
+
 def part_text(part: Any) -> tuple[str, list[str]]:
     """Return the text of a part, decoded by its charset, and warnings. A part with binary data has no text."""
     label = str(safe(lambda: part.get_param("charset")) or "")
@@ -137,7 +149,7 @@ class OutlookContent(NamedTuple):
 
 def outlook_content(part: Any) -> OutlookContent | None:
     """Return the content of a TNEF part from Outlook, None for any other part."""
-    name = str(safe(part.get_filename) or "").lower()
+    name = file_name(part).lower()
     if not (part.get_content_type() in _TNEF or name == "winmail.dat"):
         return None
     from tnefparse import TNEF

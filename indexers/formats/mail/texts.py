@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any, NamedTuple
 
 from hybrid_core.types.notes import Note
-from indexers.formats.mail.parts import part_text, rtf_text, safe
+from indexers.formats.mail.parts import file_name, part_text, rtf_text, safe
 
 _UNSHOWN = frozenset(("css", "javascript", "ecmascript", "x-amp-html", "watch-html", "x-watch-html"))
 _FIELDS = frozenset(("calendar", "vcard", "x-vcard", "directory"))  # iCalendar and vCard
@@ -35,7 +35,7 @@ def is_text(part: Any) -> bool:
     """Return whether a part is read as text of the message, not only listed as a file."""
     if part.get_content_maintype() != "text":
         return False
-    named = safe(part.get_filename) and part.get_content_disposition() == "attachment"
+    named = file_name(part) and part.get_content_disposition() == "attachment"
     return not named or part.get_content_subtype() in _FIELDS
 
 
@@ -65,8 +65,10 @@ def read_part(part: Any, group: int) -> Text | None:
 _MARKUP = re.compile(r"<(style|script|head|title)\b.*?</\1\s*>|<!--.*?-->|<[^<>]*>", re.I | re.S)
 _WORD = re.compile(r"\w+")
 _FEW = 20  # words of a plain text that only replaces the HTML
-# maximum share of a text's words that a duplicate may lack: in an alternative, and otherwise
-_ALTERNATIVE, _BESIDE = 0.5, 0.2
+# maximum share of an HTML text's words that plain text may lack to replace it: in an alternative, and otherwise
+_ALTERNATIVE, _BESIDE = 0.1, 0.2
+_REPLACED = 0.1  # maximum share of a plain alternative's words that the HTML may lack to replace it
+_ADDRESS = re.compile(r"(?:https?:|www\.|mailto:)\S+", re.I)  # HTML has them in its links
 
 
 def without_copies(texts: Sequence[Text]) -> list[Text]:
@@ -88,9 +90,9 @@ def without_copies(texts: Sequence[Text]) -> list[Text]:
 
 
 def _stands_for(text: Text, html: Sequence[Text]) -> bool:
-    words = _words(text)
+    words = set(_WORD.findall(_ADDRESS.sub(" ", text.text).lower()))
     shown = {word for other in html for word in _words(other)}
-    return bool(html) and (len(words) < _FEW or len(words - shown) <= _ALTERNATIVE * len(words))
+    return bool(html) and (len(words) < _FEW or len(words - shown) <= _REPLACED * len(words))
 
 
 def _words(text: Text) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from indexers.formats.flow.blocks import Block, Paragraph, Table
+from indexers.formats.office.number_formats import show
 from indexers.formats.office.ooxml import CHART, DRAWN, paragraph_text
 
 _LATER = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
@@ -49,8 +50,29 @@ def _points(series: etree._Element, tag: str) -> Points:
     if data is None:
         return {}
     direct = data.findtext(f"{CHART}v")
-    points = {_point_number(point): point.findtext(f"{CHART}v") or "" for point in data.iter(f"{CHART}pt")}
+    usual = next(data.iter(f"{CHART}formatCode"), None)
+    points = {
+        _point_number(point): _shown(
+            point.findtext(f"{CHART}v") or "", point.get("formatCode") or ("" if usual is None else usual.text or "")
+        )
+        for point in data.iter(f"{CHART}pt")
+    }
     return points or ({0: direct} if direct else {})
+
+
+def _shown(value: str, code: str) -> str:
+    """Return a stored value in its number format."""
+    try:
+        return show(float(value), code, False, value) if code and code != "General" else value
+    except ValueError:
+        return value
+
+
+def series_names(root: etree._Element) -> Iterator[str]:
+    """Yield the names of a chart's series."""
+    for series in root.iter(f"{CHART}ser"):
+        if name := " ".join(_points(series, "tx").values()):
+            yield name
 
 
 def _later_rows(root: etree._Element) -> list[tuple[str, ...]]:

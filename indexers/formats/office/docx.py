@@ -37,6 +37,7 @@ from indexers.formats.pictures import packed_pictures, picture_in
 
 _DROPPED = frozenset(f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "rt"))
 _ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_VML = "{urn:schemas-microsoft-com:vml}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
@@ -195,7 +196,8 @@ class _Reader:
         for kind, number, shown in words.notes:
             if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
                 note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
-                yield Remark(note_text, shown, place)
+                author = note.get(f"{W}author") if kind == "comment" else ""
+                yield Remark(note_text, f"{shown} by {author}" if author else shown, place)
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""
@@ -256,6 +258,8 @@ class _Reader:
             else:
                 if _is_hidden(child):
                     continue
+                if tag.startswith(_VML) and (alt := child.get("alt")):
+                    words.pictures.append(alt)
                 if tag == f"{W}r" and (look := child.find(f"{W}rPr")) is not None:
                     struck = _is_on(look.find(f"{W}strike")) or _is_on(look.find(f"{W}dstrike"))
                     how = (self._styles.shift(look), struck)

@@ -79,6 +79,12 @@ class Grid:
         cells += [""] * (self.last + 1 - len(cells))
         return cells[self.first :]
 
+    def take(self, at: int) -> list[str]:
+        """Return the cells of a row like ``row``, and free them: a large sheet is not in memory twice."""
+        cells = self.row(at)
+        self._rows[at] = ""
+        return cells
+
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         for at, number in enumerate(self.numbers):
             yield number, self.row(at)

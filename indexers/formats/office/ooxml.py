@@ -24,6 +24,7 @@ W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _STRICT = b"http://purl.oclc.org/ooxml/"
 _YEARLESS = re.compile(rb"http://purl\.oclc\.org/ooxml/(officeDocument|[a-z]+ml)/([A-Za-z/]+)")
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords",
                "description": "description", "created": "creationDate", "modified": "modDate"}  # fmt: skip
 
@@ -112,6 +113,13 @@ def drawn_lines(shape: etree._Element) -> Iterator[str]:
             yield line
 
 
+def unescaped(text: str) -> str:
+    """Decode escapes such as "_x000D_". Control characters, which are invalid in XML, become spaces."""
+    if "_x" not in text:
+        return text
+    return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
+
+
 def paragraph_text(paragraph: etree._Element) -> str:
     """Return the text of a paragraph with superscripts, subscripts and equations."""
     pieces: list[Piece] = []
@@ -122,7 +130,7 @@ def paragraph_text(paragraph: etree._Element) -> str:
         if element.tag == EQUATION:
             pieces.append(Piece(equation(element)))
         elif name == "t":
-            pieces.append(Piece(element.text or "", shift, struck))
+            pieces.append(Piece(unescaped(element.text or ""), shift, struck))
         elif name == "br":
             pieces.append(Piece("\n"))
         elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):

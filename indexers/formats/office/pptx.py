@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,15 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, 
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.charts import chart_blocks, is_chart
-from indexers.formats.office.ooxml import DRAWN, R, choose_alternatives, diagram_lines, paragraph_text, properties
+from indexers.formats.office.ooxml import (
+    DRAWN,
+    R,
+    choose_alternatives,
+    diagram_lines,
+    drawn_lines,
+    paragraph_text,
+    properties,
+)
 from indexers.formats.office.repack import repack
 from indexers.formats.office.word_numbers import written
 from indexers.formats.pictures import may_show_words, packed_pictures
@@ -80,9 +88,20 @@ def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[
             blocks += _slide(slide, number, size, warnings, heads)
         except Exception as error:  # noqa: BLE001 - a damaged slide must not cost the others
             warnings.append(Note("read.slide-unread", slide=number, reason=plain_reason(error)))
+            blocks += _plain_blocks(slides, number, blocks)
         yield Part(blocks, f"slide {number}", whole=True)
     if hidden:
         warnings.append(Note("read.hidden-slides", hidden=hidden, slides=count))
+
+
+def _plain_blocks(slides: Any, number: int, blocks: Sequence[Block]) -> list[Block]:
+    """Return the texts of a damaged slide that its blocks lack, in the order of the file."""
+    read = "\n".join(getattr(block, "text", "") for block in blocks)
+    try:
+        slide = slides[number - 1]._element
+    except Exception:  # noqa: BLE001 - the slide is missing
+        return []
+    return [Paragraph(line, f"slide {number}") for line in drawn_lines(slide) if line not in read]
 
 
 def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], heads: set[str]) -> Iterator[Block]:

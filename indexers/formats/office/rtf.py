@@ -6,6 +6,7 @@ source before, and are interpreted in its output.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.limits import ParseLimits, plain_reason
+from indexers.formats.office.rtf_math import with_equations
 from indexers.formats.office.word_signs import signs_of
 
 _RTF = b"{\\rtf"
@@ -29,6 +31,10 @@ _MARK = re.compile(r"\{\s?\\super\s?\\chftn\s?\}|\\chftn(?![a-z])")
 _MOST_NOTES = 5_000
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]|[\r\n]+|[^\\{}\r\n]+")
 _DATA = re.compile(r"(?<!\\)\\bin(\d{1,9}) ?")
+_FONT_CHARSET = re.compile(r"\\fcharset(\d{1,3})")
+_DOUBLE = {128: "932", 129: "949", 134: "936", 136: "950"}  # charset of a font -> its code page
+_ESCAPE, _PAGE = "\\", "\\ansicpg"
+_TWO_FORMS, _UNICODE_FORM = re.compile(r"\{\s?\\upr(?![a-z])"), re.compile(r"\{\s?\\\*\s?\\ud(?![a-z])\s?")
 _STYLES = re.compile(r"\{\s?\\stylesheet")
 _STYLE = re.compile(r"\\s(\d{1,5})(?![\da-z])[^{}]*?\\outlinelevel(\d)")
 _BOX = re.compile(r"\{\s?\\shp(?![a-z])")
@@ -44,6 +50,7 @@ _LEAD = re.compile(r"\\'[89a-f]", re.I)  # possibly the first byte of a two-byte
 _MARKS = re.compile("[\x02\x03].|\x04")
 _BARE = re.compile("[\x80-\xff]")
 _OTHER_ENDS = re.compile(r"\\(?:column|softline)(?![a-z])\s?")
+_LIST_NUMBER = re.compile(r"\\pntext(?![a-z])")  # as older programs and WordPad write it
 _OBJECT = re.compile(r"\\(?:object|objemb|objlink|result)(?![a-z])\s?")
 _CHARSET = re.compile(r"\\(mac|pca|pc)(?![a-z\d])\s?")
 _CODE_PAGES = {"pc": 437, "pca": 850}
@@ -84,21 +91,33 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     """Return the text of a file with the marks, and warnings."""
     source = _MARKS.sub(" ", _without_data(data.decode("latin-1")))
     source = _BARE.sub(lambda byte: f"\\'{ord(byte[0]):02x}", source)
+    source = with_equations(source)
+    source = _LIST_NUMBER.sub(r"\\listtext", source)
     source = _OTHER_ENDS.sub(r"\\line ", _PAGE_END.sub(r"\\par \\'0c\\par ", _OBJECT.sub("", source)))
     if (charset := _CHARSET.search(source)) is not None and charset[1] == "mac":
         source = _CODED.sub(lambda code: f"{{\\uc0\\u{ord(bytes.fromhex(code[1]).decode('mac_roman'))} }}", source)
     elif charset is not None:
         source = f"{source[: charset.start()]}\\ansi\\ansicpg{_CODE_PAGES[charset[1]]} {source[charset.end() :]}"
-    source, heads = _without_heads(_with_charsets(source))
+    source, heads = _without_heads(_with_pairs(_with_charsets(_with_unicode(source))))
     signs = _sign_fonts(source)
     marked = [_with_marks(_with_notes(_with_boxes(part)), signs) for part in (source, *heads)]
-    texts = [str(rtf_to_text(part, errors="replace")) for part, _ in marked]
+    usual = _usual_codec(source)
+    texts = [str(rtf_to_text(part, usual, errors="replace")) for part, _ in marked]
     hidden = sum(count for _, count in marked)
     running = "\n".join(dict.fromkeys(line for text in texts[1:] for line in text.split("\n") if line.strip()))
     text = texts[0] + (f"\f{running}" if running else "")
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = _PRIVATE.sub(lambda sign: "•" if sign[0] == "\uf0b7" else "", text)
     return text, [Note("read.hidden-words", words=hidden)] if hidden else []
+
+
+def _usual_codec(source: str) -> str:
+    """Return the codec of fonts without a character set of their own."""
+    page = _CODE_PAGE.search(source)
+    try:
+        return codecs.lookup(f"cp{page[0].removeprefix(_PAGE)}").name if page is not None else "cp1252"
+    except LookupError:
+        return "cp1252"
 
 
 def _rtf_pages(text: str) -> Iterator[Part]:
@@ -173,6 +192,61 @@ def _with_charsets(source: str) -> str:
         if "\\fcharset" not in table[at:stop]:
             table = f"{table[:at]}\\fcharset1{table[at:]}"
     return source[: begin.start()] + table + source[end:]
+
+
+def _with_pairs(source: str) -> str:
+    """Return the source with two-byte characters as two codes. Word writes second bytes that are ASCII as they are."""
+    doubles = _double_fonts(source)
+    if not any(doubles.values()):
+        return source
+    usual = doubles[-1]
+    font, groups, parts = usual, list[str](), list[str]()
+    lead, at = False, 0
+    while (token := _TOKEN.match(source, at)) is not None:
+        at, text = token.end(), token[0]
+        if text == "{":
+            groups.append(font)
+        elif text == "}":
+            font = groups.pop() if groups else usual
+        elif token[1] in ("f", "plain"):
+            font = doubles.get(int(token[2] or 0), usual) if token[1] == "f" else usual
+        if text.startswith("\\'"):
+            code = int(text[2:], 16)
+            lead = bool(font) and not lead and 0x81 <= code <= 0xFE and not (font == "932" and 0xA0 <= code <= 0xDF)
+        elif text.strip("\r\n"):
+            second = text[1] if text in ("\\\\", "\\{", "\\}") else text[0] if text[0] not in "\\{}" else ""
+            if lead and second and "@" <= second <= "~":
+                text = f"\\'{ord(second):02x}{text[1 if text[0] != _ESCAPE else 2 :]}"
+            lead = False
+        parts.append(text)
+    return "".join((*parts, source[at:]))
+
+
+def _double_fonts(source: str) -> dict[int, str]:
+    """Return the code page of each font whose characters have two bytes, "" for others; that of the file at -1."""
+    page = _CODE_PAGE.search(source)
+    usual = page[0].removeprefix(_PAGE) if page is not None else ""
+    doubles = {-1: usual if usual in _DOUBLE.values() else ""}
+    begin = _FONTS.search(source)
+    table = source[begin.start() : _group_end(source, begin.start())] if begin is not None else ""
+    fonts = [*_FONT.finditer(table)]
+    for font, end in zip(fonts, [*(font.start() for font in fonts[1:]), len(table)], strict=False):
+        charset = _FONT_CHARSET.search(table, font.end(), end)
+        number = int(charset[1]) if charset is not None else 1
+        doubles[int(font[0][2:])] = doubles[-1] if number < 2 else _DOUBLE.get(number, "")
+    return doubles
+
+
+def _with_unicode(source: str) -> str:
+    """Return the source with the Unicode form of each text that is stored in two forms."""
+    parts: list[str] = []
+    at = 0
+    for pair in _TWO_FORMS.finditer(source):
+        end = _group_end(source, pair.start())
+        if pair.start() >= at and (form := _UNICODE_FORM.search(source, pair.end(), end)) is not None:
+            parts += (source[at : pair.start()], "{", source[form.end() : _group_end(source, form.start())])
+            at = end
+    return "".join((*parts, source[at:])) if parts else source
 
 
 def _with_notes(source: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from lxml import etree
 
-from hybrid_core.errors import BrokenFileError, PasswordError
+from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Paragraph, Remark
-from indexers.formats.flow.linear import Piece, linear
+from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span, hidden_notes
@@ -21,6 +21,8 @@ from indexers.formats.office.number_formats import general
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NS % name for name in ("office", "text", "table", "drawing", "style"))
+_CHART = _NS % "chart"
+_LINK = "{http://www.w3.org/1999/xlink}href"
 _SVG = _NS % "svg-compatible"
 _SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
 _GROUPS = ("table-row-group", "table-rows", "table-header-rows")
@@ -41,7 +43,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
     tables = list(root.iter(f"{_TABLE}table"))
     if hidden := sum(table.get(f"{_TABLE}style-name") in unshown for table in tables):
         warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(tables)))
-    return _ods_sheets(root, path, limits, raised, warnings)
+    return _ods_sheets(package, root, path, limits, raised, warnings)
 
 
 def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
@@ -59,7 +61,12 @@ def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
 
 
 def _ods_sheets(
-    root: etree._Element, path: Path, limits: ParseLimits, raised: dict[str, tuple[int, bool]], warnings: list[str]
+    package: Package,
+    root: etree._Element,
+    path: Path,
+    limits: ParseLimits,
+    raised: dict[str, tuple[int, bool]],
+    warnings: list[str],
 ) -> Iterator[tuple[str, Grid]]:
     for table in root.iter(f"{_TABLE}table"):
         if any(str(node.tag) == f"{_TABLE}table" for node in table.iterancestors()):
@@ -83,7 +90,25 @@ def _ods_sheets(
             for paragraph in list(shape.iter(f"{_TEXT}p"))[:_MOST_REPEATED]:
                 if text := _paragraph(paragraph, raised).strip():
                     grid.apart.append((0, Paragraph(text)))
+        for element in list(table.iter(f"{_DRAW}object"))[:_MOST_REPEATED]:
+            grid.apart += [(0, Paragraph(text)) for text in _object_texts(package, element.get(_LINK) or "")]
         yield name, grid
+
+
+def _object_texts(package: Package, link: str) -> Iterator[str]:
+    """Yield the titles of an embedded chart, or an embedded formula as one line."""
+    target = f"{link.removeprefix('./').rstrip('/')}/content.xml"
+    if target not in package:
+        return
+    try:
+        inner = package.xml(target)
+    except DocumentError:
+        return  # its values are in the cells
+    if etree.QName(inner).localname == "math":
+        yield equation(inner)
+    for title in inner.iter(*(f"{_CHART}{kind}" for kind in ("title", "subtitle", "footer"))):
+        if text := " ".join(" ".join(map(str, title.itertext())).split()):
+            yield text
 
 
 def _hidden_columns(table: etree._Element) -> Iterator[int]:

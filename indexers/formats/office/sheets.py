@@ -262,7 +262,7 @@ def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
         shown: list[list[str]] = []
         end, size = at, 0
         while end < len(grid) and end - at < _MOST_ROWS and size < _FULL and (end - at < _LEAST_ROWS or size < _MANY):
-            shown.append(grid.row(end))
+            shown.append(grid.take(end))
             size += sum(map(len, shown[-1]))
             end += 1
         label = f"{name}!{columns[0]}{grid.numbers[at]}:{columns[1]}{grid.numbers[end - 1]}"

@@ -79,13 +79,28 @@ def _careful_rows(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
             joined.append(more)
             count += more.count('"')
         plain = [_plain_row(part, delimiter) for part in joined] if len(joined) > 1 or count % 2 else []
-        if plain and (count % 2 or (width > 1 and all(len(row) == width for row in plain))):
+        torn = width > 1 and all(len(row) == width for row in plain) and not _is_one_row(joined, delimiter, width)
+        if plain and (count % 2 or torn):
             yield plain[0]
             waiting[:0] = joined[1:]
             continue
         for row in csv.reader(joined, delimiter=delimiter, skipinitialspace=True):
             width = width or len(row)
             yield row
+
+
+def _is_one_row(lines: list[str], delimiter: str, width: int) -> bool:
+    """Return whether lines are one row whose quotes begin and end at the borders of cells.
+
+    A tab is not taken as part of a cell, since few cells have one.
+    """
+    if delimiter == "\t":
+        return False
+    try:
+        rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
+    except csv.Error:
+        return False
+    return len(rows) == 1 and len(rows[0]) == width
 
 
 def _plain_row(line: str, delimiter: str) -> list[str]:

@@ -17,10 +17,18 @@ from indexers.formats.flow.blocks import Block, Paragraph, Remark
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.charts import is_chart
+from indexers.formats.office.charts import is_chart, series_names
 from indexers.formats.office.grid import Grid, Span, hidden_notes
 from indexers.formats.office.number_formats import BUILT_IN, show
-from indexers.formats.office.ooxml import R, choose_alternatives, drawn_lines, main_part, part, relations
+from indexers.formats.office.ooxml import (
+    R,
+    choose_alternatives,
+    drawn_lines,
+    main_part,
+    part,
+    relations,
+    unescaped,
+)
 
 _MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]*?ref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})["']""")
 _REFERENCE = re.compile(r"([A-Za-z]{1,3})(\d{1,7})")
@@ -30,7 +38,6 @@ _CELL = re.compile(
     r"""(?P<quoted>"[^"]*"|'[^']*')|(?P<fixed>\$?)\b(?P<letters>[A-Z]{1,3})(?P<still>\$?)(?P<row>\d{1,7})\b(?![(!.])"""
     r"""|(?P<name>[\w.]+)"""
 )
-_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _UNCLOSED = re.compile(rb"<br\s*>", re.I)
 _CHUNK = 2**20
 _MOST_MERGED, _MOST_BLOCKS = 20_000, 2_000
@@ -171,8 +178,9 @@ def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
             yield row, Paragraph(line)
         for chart in anchor.iter():
             _, inner = related.get(chart.get(f"{R}id") or "", ("", "")) if is_chart(str(chart.tag)) else ("", "")
-            if inner in package and (lines := list(drawn_lines(part(package, inner)))):
-                yield row, Paragraph(" · ".join(lines))
+            if inner in package and (shown := part(package, inner)) is not None:
+                lines = dict.fromkeys((*drawn_lines(shown), *series_names(shown)))
+                yield from ((row, Paragraph(text)) for text in (" · ".join(lines),) if text)
 
 
 def _controls(data: bytes) -> Iterator[tuple[int, Block]]:
@@ -321,13 +329,6 @@ def _string(item: etree._Element) -> str:
 
 def _is_on(switch: etree._Element | None) -> bool:
     return switch is not None and switch.get("val") not in ("0", "false")
-
-
-def unescaped(text: str) -> str:
-    """Decode escapes such as "_x000D_". Control characters, which are invalid in XML, become spaces."""
-    if "_x" not in text:
-        return text
-    return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
 
 
 def column_name(number: int) -> str:

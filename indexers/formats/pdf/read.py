@@ -38,6 +38,7 @@ from indexers.formats.pdf.line_text import (
     shift_words,
 )
 from indexers.formats.pdf.reading_order import Piece, arrange, said_once
+from indexers.formats.pdf.xfa import form_lines
 from indexers.formats.word_boxes import around
 
 _UNTEXTED = frozenset(
@@ -174,7 +175,7 @@ def _read_page(
         pieces = said_once(pieces)
     if shown is None and document.is_form_pdf:
         pieces = _fields_beside_labels(page, pieces)
-    lines = [*arrange(pieces), *comments(page)]
+    lines = [*arrange(pieces), *(form_lines(document) if number == 1 else ()), *comments(page)]
     return ParsedPage(
         number=number,
         label=_label(number - 1, labels),

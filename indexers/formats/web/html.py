@@ -58,6 +58,7 @@ _SECTIONS = frozenset(
 _PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
 _STRUCK = frozenset(("del", "s", "strike"))
 _GAZETTE = re.compile(r"(?:oj-)?ti-(?:(?P<art>art)|section-\d|grseq-\d)")  # titles in the Official Journal of the EU
+_FORMULAS = ("math/tex", "math/asciimath")  # types of scripts that MathJax shows as formulas
 _LONGEST_ALT = 2_000
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)", re.I
@@ -69,6 +70,7 @@ _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]{0,60})((?:\s[^<>]{0,4000}?)?)/>")
 _MARKED_TEXT = re.compile(r"(?<!//)(?<!/\*)<!\[CDATA\[(.*?)\]\]>", re.S)
 _PREFIX = re.compile(r"""<([\w-]{1,40}):html\b[^>]{0,2000}\bxmlns:\1\s*=""")
 _VOID = frozenset("area base br col embed hr img image input link meta param source track wbr".split())
+_SHADOW = re.compile(r"<template\b[^<>]{0,400}\bshadowroot(?:mode)?\s*=[^<>]{0,400}>(.*?)</template\s*>", re.I | re.S)
 _NESTING = re.compile(  # or a comment or script, in which "<" begins no element
     r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style|textarea|title)\b.*?(?:</(?P=raw)\b|\Z)|<(/?)([A-Za-z][^\s/<>]{0,60})",
     re.I | re.S,
@@ -82,6 +84,9 @@ _MOST_NESTED = 1_000
 _BREAK = re.compile(r"(?:^|[;\s])(?:page-)?break-(before|after)\s*:\s*(?:always|page|left|right|recto|verso)\b", re.I)
 _DEEPEST = 200
 _MAIN = 0.3  # of the page's characters
+_BESIDE = 0.3  # of the words of an article: more beside it belong to the page's text
+_FRAMING = _HIDDEN | _FURNITURE | {"form"}
+_ROLES = frozenset("navigation banner contentinfo complementary search dialog menu".split())
 
 _INLINE = frozenset(("sup", "sub", "ruby", "rt", "math", "input", "select", "textarea")) | _STRUCK
 
@@ -160,6 +165,8 @@ def parse_html(
     picture that a link refers to, "" if it cannot contain words. ``framed`` is for pages inside another page; their own
     frames are not read.
     """
+    if "shadowroot" in source:  # the content of a custom element, which a browser shows
+        source = _SHADOW.sub(r"<div>\1</div>", source)
     tree = LexborHTMLParser(flattened(source))
     page = HtmlPage()
     if tree.head is not None:
@@ -174,7 +181,9 @@ def parse_html(
     if tree.body is not None:
         writer = _Writer(page, place, whole, image, Styles(tree))
         writer.framed = framed
-        main = tree.body if whole else _main(tree.body)
+        main, left_words = (tree.body, 0) if whole else _main(tree.body)
+        if left_words:
+            page.warnings.append(Note("read.beside-main", words=left_words))
         writer.walk(main, 0, article=main.tag != "body")
         writer.end()
         if not page.blocks and tree.body.css_first("noscript") is not None:
@@ -229,13 +238,35 @@ def titled(page: HtmlPage) -> list[Block]:
     return page.blocks if not title or shown else [Paragraph(title, "title"), *page.blocks]
 
 
-def _main(body: LexborNode) -> LexborNode:
-    """Return the element marked as main text, if it contains a large part of the text."""
+def _main(body: LexborNode) -> tuple[LexborNode, int]:
+    """Return the element marked as main text, if it contains a large part of the text, and the words left out with it.
+
+    Navigation, banners and footers do not count as left out. An article beside other text is not the main text.
+    """
     for selector in ("main", "[role=main]", "article"):
         nodes = body.css(selector)
         if len(nodes) == 1 and len(nodes[0].text()) > _MAIN * len(body.text()):
-            return nodes[0]
-    return body
+            left_words = _words_beside(body, nodes[0])
+            if selector == "article" and left_words > _BESIDE * len(nodes[0].text().split()):
+                break
+            return nodes[0], left_words
+    return body, 0
+
+
+def _words_beside(body: LexborNode, main: LexborNode) -> int:
+    """Return the number of words outside the main text and outside elements that frame a page."""
+    count, waiting = 0, [body]
+    while waiting:
+        for child in waiting.pop().iter(include_text=True):
+            if child.tag == "-text":
+                count += len((child.text_content or "").split())
+            elif child.mem_id != main.mem_id and not _frames_page(child):
+                waiting.append(child)
+    return count
+
+
+def _frames_page(node: LexborNode) -> bool:
+    return node.tag in _FRAMING or node.attributes.get("role") in _ROLES
 
 
 class _Writer:
@@ -310,6 +341,8 @@ class _Writer:
             self._words.append("\n")
         elif tag == "img" or tag == "image":
             self._picture(child)
+        elif tag == "script" and (child.attributes.get("type") or "").lower().startswith(_FORMULAS):
+            self._words.append(f" ${child.text(deep=True).strip()}$ ")
         elif self._left_out(child, tag, style := self._styles.of(child), article):
             return
         elif tag == "svg" and not self._whole:
@@ -354,7 +387,7 @@ class _Writer:
             return self._whole or article or is_remark(node)
         if tag == "button":
             return self._kind[0][0] == "h" or opens_text(node)
-        return tag == "svg" or (tag, True) in (
+        return tag in ("svg", "object") or (tag, True) in (
             ("dialog", "open" in node.attributes),
             ("iframe", bool(node.attributes.get("srcdoc")) and not self.framed),
         )  # fmt: skip
@@ -446,7 +479,8 @@ def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...]
 
     None for a table that only arranges the page: it contains tables, or has one column.
     """
-    if node.css_first("table table") is not None or node.css_first("h1, h2, h3") is not None:
+    nested = any(table.mem_id != node.mem_id for table in node.css("table"))
+    if nested or node.css_first("h1, h2, h3") is not None:
         return None
     rows: list[tuple[str, ...]] = []
     below: dict[int, tuple[int, str]] = {}  # by column: number of rows that a cell above still spans, and its text

@@ -126,3 +126,16 @@ def test_short_texts_hold_no_signs_within_words(encoding: str, text: str) -> Non
 @pytest.mark.parametrize("text", ["one\n", "Größe\n", "a\tb\n" * 9])
 def test_the_mark_of_dos_at_the_end_is_no_text(text: str) -> None:
     assert decode(text.encode() + b"\x1a", HERE)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("价格为一百元".encode("hz"), "价格为一百元"),
+        (b"Price: " + "价格".encode("hz") + b" (draft)\n", "Price: 价格 (draft)\n"),
+        (b"x~{a}~ and y~{b}~", "x~{a}~ and y~{b}~"),
+        (b"see ~{0}~} here", "see ~{0}~} here"),
+    ],
+)
+def test_chinese_in_seven_bits_needs_no_label(data: bytes, text: str) -> None:
+    assert decode(data, Path("a.txt"))[0] == text

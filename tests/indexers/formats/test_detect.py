@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from hybrid_core.errors import DocumentError, LimitError, NotFoundError
+from hybrid_core.errors import DocumentError, LimitError, NotFoundError, UnsupportedFileError
 from hybrid_pageindex import Engine, run
 from indexers.formats import registry
+from indexers.formats.detect import detect
 from indexers.formats.limits import ParseLimits
 from tests import pdfs
 from tests.indexers.formats.packages import docx, epub, opendocument, packed, paragraph, read, text_of
@@ -166,3 +167,26 @@ def test_other_bytes_under_such_a_name_are_no_text(tmp_path: Path, name: str) ->
     (tmp_path / name).write_bytes(b"\x00\x01\x02 kelp \n \x03")
     with pytest.raises(DocumentError):
         text_of(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "kind"),
+    [
+        ("a.pages", {"Index/Document.iwa": b"x"}, "Apple Pages"),
+        ("a.zip", {"Index.zip": b"x", "preview.jpg": b"x"}, "Apple Pages"),
+        ("a.xps", {"FixedDocSeq.fdseq": b"x", "[Content_Types].xml": b"<Types/>"}, "an XPS document"),
+        ("a.sxw", {"mimetype": b"application/vnd.sun.xml.writer", "content.xml": b"<x/>"}, "OpenOffice 1"),
+        ("a.doc", b"\xffWPC" + bytes(300), "a WordPerfect document"),
+    ],
+)
+def test_known_formats_that_are_not_read_are_named(
+    tmp_path: Path, name: str, files: bytes | dict[str, str | bytes], kind: str
+) -> None:
+    path = tmp_path / name
+    packed(path, files) if isinstance(files, dict) else path.write_bytes(files)
+    with pytest.raises(UnsupportedFileError, match=f"{kind}.*, which is not read"):
+        registry.open_file(path, None, ParseLimits())
+
+
+def test_an_archive_that_holds_archives_is_no_document_of_apple(tmp_path: Path) -> None:
+    assert detect(packed(tmp_path / "a.zip", {"Index.zip": b"x", "docs/a.fdseq": b"x"}), "archive") == "archive"

@@ -275,3 +275,27 @@ def test_captions_of_tables_and_drawn_words_are_kept(tmp_path: Path) -> None:
     art = '<w:p><w:r><w:pict><v:textpath xmlns:v="urn:schemas-microsoft-com:vml" string="DRAFT"/></w:pict></w:r></w:p>'
     text = text_of(docx(tmp_path / "a.docx", body, header=art))
     assert "![Prices]" in text and "![of 2024]" in text and "DRAFT" in text
+
+
+_VML = 'xmlns:v="urn:schemas-microsoft-com:vml"'
+
+
+@pytest.mark.parametrize(
+    ("drawing", "alt"),
+    [
+        ('<v:shape alt="A quay"><v:imagedata/></v:shape>', "![A quay]"),
+        ('<v:group alt="Plan"><v:rect alt="Quay"/></v:group>', "![Plan]\n\n![Quay]"),
+        ("<v:shape><v:imagedata/></v:shape>", ""),
+    ],
+)
+def test_alternative_texts_of_older_drawings(tmp_path: Path, drawing: str, alt: str) -> None:
+    body = line(run("Fig."), f"<w:r><w:pict {_VML}>{drawing}</w:pict></w:r>")
+    assert text_of(docx(tmp_path / "a.docx", body)) == f"Fig.\n\n{alt}".strip()
+
+
+@pytest.mark.parametrize(("author", "mark"), [("Kim Lee", "comment by Kim Lee"), ("", "comment"), (None, "comment")])
+def test_comments_name_their_authors(tmp_path: Path, author: str | None, mark: str) -> None:
+    named = "" if author is None else f' w:author="{author}"'
+    comments = f'<w:comment w:id="4"{named}>{paragraph("why")}</w:comment>'
+    path = docx(tmp_path / "a.docx", line(run("ten"), reference("comment", 4)), comments=comments)
+    assert text_of(path).split("\n\n") == ["ten", f"[{mark}] why"]

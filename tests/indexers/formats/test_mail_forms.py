@@ -31,6 +31,7 @@ def parts(kind: str, *texts: str) -> str:
     return f"Content-Type: multipart/{kind}; boundary=B\n\n" + "".join(f"--B\n{text}\n" for text in texts) + "--B--\n"
 
 
+_FEE = "The fee is 450 euros for each of the four quarters of this year, paid in advance to the office."
 PLAIN, HTML = "Content-Type: text/plain\n\n", "Content-Type: text/html\n\n"
 
 
@@ -46,6 +47,14 @@ PLAIN, HTML = "Content-Type: text/plain\n\n", "Content-Type: text/html\n\n"
         (parts("mixed", HTML + "<p>First page</p>", HTML + "<p>Second page</p>"), ["First page Second page"], []),
         (parts("alternative", "Content-Type: text/x-amp-html\n\n<style amp-custom>h1{}</style>", PLAIN + "Plain words"),
          ["Plain words"], ["amp-custom"]),
+        (parts("alternative", PLAIN + _FEE, HTML + f"<p>{_FEE}</p><p>Quay, berth 12, with crane hire and pilots</p>"),
+         ["crane hire", "paid in advance"], ["office. The fee"]),
+        (parts("alternative", PLAIN + f"{_FEE} See https://example.org/a/b/c/d?e=f",
+               HTML + f"<p>{_FEE} <a href='https://example.org'>See</a> also: by cheque, by card, or in cash.</p>"),
+         ["or in cash"], ["example.org/a"]),
+        (parts("alternative", PLAIN + f"{_FEE} The board meets in room 5 upstairs.",
+               HTML + "<p>Board: <b>moved</b></p>"),
+         ["room 5 upstairs", "Board: moved"], []),
         (parts("related", HTML + "<p>Saved page</p>", "Content-Type: text/css\n\np{color:red}"),
          ["Saved page"], ["color"]),
     ],
@@ -182,3 +191,31 @@ def test_a_damaged_signature_is_none(data: bytes) -> None:
 def test_encrypted_mails_say_so(tmp_path: Path, body: str) -> None:
     info, pages = read(mail(tmp_path, body))
     assert "encrypted with" in info.warnings[-1] and "hQEMA" not in pages[0].text
+
+
+@pytest.mark.parametrize(
+    ("field", "name"),
+    [
+        ("Content-Disposition: attachment; filename==?iso-8859-1?Q?M=FCll=2Etxt?=", "Müll.txt"),
+        ("Content-Disposition: attachment; filename= =?utf-8?B?5ZCI5ZCMLnR4dA==?=", "合同.txt"),
+        ("Content-Disposition: attachment\nContent-Type: image/x; name==?utf-8?Q?a?= =?utf-8?Q?b=2Etxt?=", "ab.txt"),
+        ('Content-Disposition: attachment; filename="plain.txt"', "plain.txt"),
+    ],
+)  # fmt: skip
+def test_file_names_that_are_encoded_words_without_quotes(tmp_path: Path, field: str, name: str) -> None:
+    path = mail(tmp_path, parts("mixed", PLAIN + "Hello", f"{field}\n\nattached"))
+    assert [member.name for member in eml_members(path, ParseLimits())] == [name]
+    assert f"Attached: {name}" in text_of(path)
+
+
+@pytest.mark.parametrize(
+    ("sender", "shown"),
+    [
+        ("=?utf-8?B?w4TDlg==?=\n =?utf-8?B?w5w=?= <a@example.org>", "ÄÖÜ <a@example.org>"),
+        ("=?utf-8?B?w4TD?= =?utf-8?B?lsOc?= <a@example.org>", "ÄÖÜ <a@example.org>"),
+        ("=?utf-8?Q?K=F6ln?= <a@example.org>", "Köln <a@example.org>"),  # its label lies
+        ("=?utf-8?Q?K=C3=B6ln?= <a@example.org>", "Köln <a@example.org>"),
+    ],
+)
+def test_encoded_words_side_by_side_are_one(tmp_path: Path, sender: str, shown: str) -> None:
+    assert f"From: {shown}" in words(mail(tmp_path, "Content-Type: text/plain\n\nx", f"From: {sender}\nSubject: s\n"))

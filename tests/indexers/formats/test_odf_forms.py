@@ -168,3 +168,28 @@ def test_what_a_sheet_hides_or_says_of_pictures(tmp_path: Path) -> None:
     assert all(part in pages[0].text for part in ("a pump", "| p | 15.3% |", "| c | 2.5 EUR |"))
     notes = " ".join(info.warnings)
     assert all(part in notes for part in ("1 of its 1 sheet is", "1 row is hidden", "1 column is hidden"))
+
+
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [
+        (f'<office:document-content {_ODF} xmlns:chart="urn:oasis:names:tc:opendocument:xmlns:chart:1.0"><chart:chart>'
+         "<chart:title><text:p>Fares of May</text:p></chart:title></chart:chart></office:document-content>",
+         "Fares of May"),
+        ('<math xmlns="http://www.w3.org/1998/Math/MathML"><mfrac><mi>a</mi><mi>b</mi></mfrac></math>', "a/b"),
+        ("<damaged", ""),
+    ],
+)  # fmt: skip
+def test_charts_and_formulas_of_sheets(tmp_path: Path, inner: str, shown: str) -> None:
+    cells = "".join(
+        f'<table:table-cell office:value-type="string"><text:p>{word}</text:p></table:table-cell>' for word in "ab"
+    )
+    content = (
+        f"<office:document-content {_ODF} {_MORE}><office:body><office:spreadsheet><table:table><table:shapes>"
+        f'<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame></table:shapes><table:table-row>{cells}'
+        "</table:table-row></table:table></office:spreadsheet></office:body></office:document-content>"
+    )
+    files = {"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": content,
+             "Object 1/content.xml": inner}  # fmt: skip
+    text = text_of(packed(tmp_path / "a.ods", files))
+    assert text.endswith(shown or "|") and "| a | b |" in text

@@ -169,3 +169,56 @@ def test_a_layer_of_rubbish_upon_a_scan_is_read_again(
     document.save(tmp_path / "a.pdf")
     first = next(iter(PdfFile(tmp_path / "a.pdf").read([1], lambda _: None)))
     assert isinstance(first, ParsedPage) and first.needs_ocr is (needs_ocr and scanned)
+
+
+def form(path: Path, template: str, data: str, catalog: bytes = b"/NeedsRendering true", parted: bool = False) -> Path:
+    """A dynamic form, whose only page asks to wait."""
+    source = (
+        '<xdp:xdp xmlns:xdp="http://ns.adobe.com/xdp/"><template xmlns="http://www.xfa.org/schema/xfa-template/3.0/">'
+        f'{template}</template><xfa:datasets xmlns:xfa="http://www.xfa.org/schema/xfa-data/1.0/"><xfa:data>{data}'
+        "</xfa:data></xfa:datasets></xdp:xdp>"
+    ).encode()
+    halves = (source[:200], source[200:]) if parted else (source, b"")
+    listed = b"[(a) 1000 0 R (b) 1001 0 R]" if parted else b"1000 0 R"
+    objects = raw_pdf.pages([raw_pdf.text("Please wait...")])
+    objects[1] = b"<< /Type /Catalog /Pages 2 0 R %s /AcroForm << /Fields [] /XFA %s >> >>" % (catalog, listed)
+    objects |= {1000 + at: raw_pdf.stream(half) for at, half in enumerate(halves)}
+    return raw_pdf.write(path, objects)
+
+
+_NAME = '<field name="n"><caption><value><text>Name:</text></value></caption><value><text>Anon</text></value></field>'
+_HTML = (
+    '<draw><value><exData><body xmlns="http://www.w3.org/1999/xhtml"><p>Fill <b>in</b></p></body></exData></value>'
+    "</draw>"
+)
+
+
+@pytest.mark.parametrize("catalog", [b"", b"/NeedsRendering true"])
+@pytest.mark.parametrize(
+    ("template", "data", "parted", "shown"),
+    [
+        (_NAME, "<f><n>Kim Lee</n></f>", False, ["Name: Kim Lee"]),
+        (_HTML + _NAME, "", True, ["Fill in", "Name: Anon"]),
+        (_NAME + _NAME, "<f><n>Kim</n><n>Lee</n><note>late</note></f>", True, ["Name: Kim", "Name: Lee", "note: late"]),
+        ("<draw><value", "", False, []),
+    ],
+)
+def test_dynamic_forms_are_read(
+    tmp_path: Path, template: str, data: str, parted: bool, shown: list[str], catalog: bytes
+) -> None:
+    assert lines(form(tmp_path / "a.pdf", template, data, catalog, parted)) == ["Please wait...", *shown]
+
+
+@pytest.mark.parametrize("mark", [b"/Type /EmbeddedFile", b"", b"/Subtype /text#2Fplain"])
+def test_files_attached_to_a_page_need_no_type(tmp_path: Path, mark: bytes) -> None:
+    objects = raw_pdf.pages([raw_pdf.text("see the note")])
+    objects[10] = objects[10].replace(b"/Contents", b"/Annots [1000 0 R] /Contents")
+    objects[1000] = (
+        b"<< /Type /Annot /Subtype /FileAttachment /Rect [9 9 20 20] /FS << /Type /Filespec /F (n.txt) "
+        b"/EF << /F 1001 0 R >> >> >>"
+    )
+    objects[1001] = raw_pdf.stream(b"attached words", mark)
+    path = raw_pdf.write(tmp_path / "a.pdf", objects)
+    assert PDF.may_hold(path)
+    members = [(member.name, b"".join(member.read())) for member in pdf_members(path, ParseLimits())]
+    assert members == [("n.txt", b"attached words")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -175,3 +176,21 @@ def test_charts_of_later_versions_are_read(tmp_path: Path) -> None:
         return {**files, "ppt/charts/x1.xml": inside.encode(), _FIRST: files[_FIRST].replace(b"</Relationships>", link)}
 
     assert "| In | 31 |" in text_of(changed(deck(tmp_path / "a.pptx", fill), chart))
+
+
+@pytest.mark.parametrize(("written", "shown"), [("a_x000B_b", "a b"), ("a_x00e9_", "aé"), ("a_x0", "a_x0")])
+def test_escaped_signs_are_read_as_signs(tmp_path: Path, written: str, shown: str) -> None:
+    path = changed(deck(tmp_path / "a.pptx", lambda slide: box(slide, "HERE")), lambda files: {
+        name: data.replace(b"HERE", written.encode()) for name, data in files.items()
+    })  # fmt: skip
+    assert " ".join(text_of(path).split()) == shown
+
+
+@pytest.mark.parametrize("element", ["<p:spPr>.*?</p:spPr>", "<p:nvSpPr>.*?</p:nvSpPr>", '<p:cNvPr [^>]*id="2"[^>]*/>'])
+def test_a_slide_that_the_library_refuses_keeps_its_words(tmp_path: Path, element: str) -> None:
+    slides = deck(tmp_path / "a.pptx", lambda slide: (box(slide, "Fare list"), box(slide, "Tide table", top=3)))
+    path = changed(slides, lambda files: {
+        name: re.sub(element.encode(), b"", data, flags=re.S) if name == "ppt/slides/slide1.xml" else data
+        for name, data in files.items()
+    })  # fmt: skip
+    assert {"Fare list", "Tide table"} <= set(text_of(path).split("\n"))

@@ -30,6 +30,14 @@ def rtf(path: Path, inside: bytes, head: bytes = _HEAD) -> Path:
         (rb"before {\object\objemb{\*\objclass W}{\*\objdata 0105}{\result{shown}}} after\par", "before shown after"),
         (rb"plain|line|\par", "plain|line|"),
         (rb"{\f3 \'96\'7c\'96\'f3}\par", "翻訳"),
+        (rb"{\f3 \'83e\'83X\'83g} caf\'e9s\par", "テスト cafés"),  # second bytes as Word writes them
+        (rb"{\f3 \'95\\\'8e\'a6 \'83|\'83C}\par", "表示 ポイ"),
+        (b"{\\f3 \x93\xfa\x97j\x93\xfa} x\\par", "日曜日 x"),
+        (rb"{\upr{Ueber}{\*\ud{\u220?ber}}} Stock\par", "Über Stock"),
+        (rb"a {\upr{x {\b y}}{\*\ud {x {\b \u955?}}}}\par", "a x λ"),
+        (rb"{\upr{only}} b\par", "b"),
+        (rb"{\pntext\f0 2)\tab}Fees\par {\pntext 3)\tab}Dues\par", "2) Fees 3) Dues"),
+        (rb"{\pntext\f1\'B7\tab}{\*\pn\pnlvlblt{\pntxtb\'B7}}Fees\par", "• Fees"),
     ],
 )
 def test_words_of_rtf(tmp_path: Path, inside: bytes, shown: str) -> None:
@@ -43,6 +51,9 @@ def test_words_of_rtf(tmp_path: Path, inside: bytes, shown: str) -> None:
         (rb"{\rtf1\pc\deff0{\fonttbl{\f0 Terminal;}}caf\'82 \'81ber\par}", "café über"),
         (b"{\\rtf1\\ansi\\ansicpg1251{\\fonttbl{\\f0\\fcharset204 Arial;}}\\f0 \\'d6\\'e5\\'ed\\'e0 "
          + "прямой".encode("cp1251") + b"\\par}", "Цена прямой"),
+        (rb"{\rtf1\ansi\ansicpg1251{\fonttbl{\f0 Times;}}\f0 \'d6\'e5\'ed\'e0\par}", "Цена"),
+        (rb"{\rtf1\ansi\ansicpg1253{\fonttbl{\f0\fcharset1 Times;}}\f0 \'d4\'e9\'ec\'de\par}", "Τιμή"),
+        (rb"{\rtf1\ansi\ansicpg936{\fonttbl{\f0 Song;}{\f1\fcharset0 Arial;}}\f0 \'8cZ\f1  caf\'e9s\par}", "孼 cafés"),
     ],
 )  # fmt: skip
 def test_character_sets_of_rtf(tmp_path: Path, source: bytes, shown: str) -> None:
@@ -61,3 +72,20 @@ def test_running_heads_are_said_once_and_hidden_words_counted(tmp_path: Path) ->
     info, pages = read(rtf(tmp_path / "a.rtf", inside))
     assert " ".join(" ".join(page.text for page in pages).split()) == "body end Ref 77 Page"
     assert "3 words of hidden text, which is not printed, left out" in info.warnings
+
+
+@pytest.mark.parametrize(
+    ("equation", "shown"),
+    [
+        (rb"{\mmath{\*\moMath{\mf{\mfPr{\mctrlPr\f34}}{\mnum{\mr\f34 x+1}}{\mden{\mr\f34 2}}}{\mr +y}}}", "(x+1)/2+y"),
+        (rb"{\mmathPara{\*\moMathPara{\moMath{\mr E=m}{\msSup{\me{\mr c}}{\msup{\mr 2}}}}}}", "E=mc^2"),
+        (
+            rb"{\*\moMath{\mnary{\mnaryPr{\mchr \u8721?}}{\msub{\mr i=1}}{\msup{\mr n}}{\me{\mr \u955?i}}}}",
+            "∑_(i=1)^n λi",
+        ),
+        (rb"{\mmath{\*\moMath{\mr a=b}}{\mmathPict{\pict\wmetafile8 0100}}}", "a=b"),
+    ],
+)
+def test_equations_of_rtf(tmp_path: Path, equation: bytes, shown: str) -> None:
+    path = rtf(tmp_path / "a.rtf", rb"Let " + equation + rb" hold\par")
+    assert " ".join(text_of(path).split()) == f"Let {shown} hold"

@@ -9,7 +9,11 @@ import xlsxwriter
 import xlwt
 
 from hybrid_core.errors import DocumentError
+from indexers.formats.flow.blocks import Table
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.grid import Grid
 from indexers.formats.office.number_formats import show
+from indexers.formats.office.sheets import sheet_parts
 from tests.indexers.formats.packages import opendocument, packed, read, text_of
 
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -233,3 +237,13 @@ def test_ods_shows_times_and_formulas_without_values(tmp_path: Path) -> None:
     assert [line.split(" | ")[1].strip(" |") for line in text.split("\n") if "port" in line] == [
         "36:30", "0:05:09", "=A1*2", "=SUM(A1:B2)",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [3, 120, 400])
+def test_rows_are_freed_as_they_are_read(rows: int) -> None:
+    grid = Grid(ParseLimits(), "a sheet")
+    for number in range(1, rows + 1):
+        grid.add(number, {0: f"name {number}", 1: f"{number}"})
+    tables = [block for part in sheet_parts("S", grid) for block in part.blocks if isinstance(block, Table)]
+    assert tables[-1].rows[-1] == (f"name {rows}", f"{rows}")
+    assert not any(any(grid.row(at)) for at in range(rows))

@@ -165,6 +165,12 @@ _EVENTS = "[Script Info]\nTitle: x\n\n[V4+ Styles]\nStyle: Default,Arial\n\n[Eve
 @pytest.mark.parametrize(
     ("name", "source", "text"),
     [
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nThe tide\n\nturns.\n\n2\n00:00:03,000 --> 00:00:04,000\nOn.\n",
+         "[00:00:01] The tide turns.\n\n[00:00:03] On."),
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\n\nThe tide\n\n\nturns.\n", "[00:00:01] The tide turns."),
+        ("a.sbv", "0:00:01.000,0:00:02.000\nThe tide\n\nturns.\n\n0:00:03.000,0:00:04.000\nOn.\n",
+         "[00:00:01] The tide turns.\n\n[00:00:03] On."),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nThe tide.\n\nNOTE remark\n\nSTYLE\nx\n", "[00:00:01] The tide."),
         ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nThe tide\n2\n00:00:03,000 --> 00:00:04,000\nturns.\n",
          "[00:00:01] The tide turns."),
         ("a.srt", "00:00:01 --> 00:00:02\n1999\n\n00:00:03 --> 00:00:04\n\n00:00:05 --> 00:00:06\nwas dry.",

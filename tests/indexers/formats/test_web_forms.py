@@ -84,3 +84,56 @@ def test_marked_sections_of_xml_are_text(tmp_path: Path, words_inside: str) -> N
     head = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><p>tail '
     (tmp_path / "a.xhtml").write_text(f"{head}<![CDATA[{words_inside}]]></p></body></html>")
     assert read(tmp_path / "a.xhtml")[1][0].text == f"tail {words_inside}"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<table><tr><td><table><tr><th>Fee<th>Due</tr><tr><td>5<td>May</tr></table><td>Side</tr></table>",
+         "| Fee | Due | |---|---| | 5 | May | Side"),
+        ("<table><tr><td><h1>Port</h1><table><tr><td>a<td>1</tr><tr><td>b<td>2</tr></table></td></tr></table>",
+         "# Port | a | 1 | |---|---| | b | 2 |"),
+        ("<table><tr><td>Top<table><tr><td><table><tr><td>x<td>y</tr><tr><td>1<td>2</tr></table></tr></table></tr></table>",
+         "Top | x | y | |---|---| | 1 | 2 |"),
+    ],
+)  # fmt: skip
+def test_tables_inside_tables_that_arrange_a_page_stay_tables(tmp_path: Path, body: str, text: str) -> None:
+    assert words(tmp_path, body) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<my-card><template shadowrootmode=open><p>Inside</p><slot></slot></template>Own</my-card>", "Inside Own"),
+        ("<my-a><template shadowroot='closed'>Old name</template></my-a>", "Old name"),
+        ("<template><p>Unused</p></template><p>Used</p>", "Used"),
+        ("<p>Let <script type='math/tex'>x^2+1</script> be</p>", "Let $x^2+1$ be"),
+        ("<script type='math/tex; mode=display'>a/b</script><script>f()</script>", "$a/b$"),
+        ("<p>So <script type='math/asciimath'>1<2</script></p>", "So $1<2$"),
+        ("<object data=a.pdf><p>See the paper copy</p></object>", "See the paper copy"),
+        ("<object type=x><param name=a value=b></object><p>rest</p>", "rest"),
+        ("<object><object>Inner words</object></object>", "Inner words"),
+    ],
+)
+def test_custom_elements_formulas_and_replacements_of_objects(tmp_path: Path, body: str, text: str) -> None:
+    assert words(tmp_path, body) == text
+
+
+_ARTICLE = "<article><h2>Tides</h2><p>The tide turns at ten and again at four each day.</p></article>"
+
+
+@pytest.mark.parametrize(
+    ("body", "present", "note"),
+    [
+        (f"<p>The harbour master told us all of this in May of last year.</p>{_ARTICLE}", True, ""),
+        (f"<nav>Home Fares</nav>{_ARTICLE}<p>One more</p>", False,
+         "2 words beside the main text of the page were left out"),
+        (f"<div role=navigation>Home</div><main>{_ARTICLE}</main><div><p>Boat</p></div><footer>Site</footer>", False,
+         "1 word beside the main text of the page was left out"),
+        (f"<header>Port</header><main>{_ARTICLE}</main><aside>Shop</aside>", False, ""),
+    ],
+)  # fmt: skip
+def test_text_beside_an_article_is_read_or_counted(tmp_path: Path, body: str, present: bool, note: str) -> None:
+    text = words(tmp_path, body)
+    assert "The tide turns" in text and ("harbour master" in text) is present
+    assert list(map(str, read(tmp_path / "a.html")[0].warnings)) == ([note] if note else [])
