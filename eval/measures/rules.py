@@ -101,7 +101,7 @@ def same(gold: Figure, stated: Figure, scale: int | None) -> bool:
 
 
 def near(gold: Figure, stated: Figure, scale: int | None) -> bool:
-    """Return whether an answer's number is within one percent of the gold's, also of the other sign."""
+    """Return whether a number of the answer is within one percent of the gold number, ignoring the sign."""
     expected, actual = abs(gold.value), abs(stated.value)
     return any(abs(actual * 10.0**shift - expected) <= _TOLERANCE * expected for shift in _shifts(gold, stated, scale))
 

@@ -108,7 +108,7 @@ def summary(name: str, run: Run) -> Summary:
 
 
 def _untraced(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> bool:
-    """Return whether a miss has no stage. Without stages the table would only count hits."""
+    """Return whether a question without a hit has no recorded stage. A table of stages would then be incomplete."""
     return any(not record.stage and not values[record.id].get(HIT, 1.0) for record in records)
 
 

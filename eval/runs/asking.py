@@ -158,7 +158,7 @@ def _settled(answer: AnswerRecord) -> bool:
 
 
 def _again(record: QuestionRecord, judge: Judge, everything: bool) -> AnswerRecord | None:
-    """Return the answer with a new judgement, which includes the usage of the failed attempt."""
+    """Judge the answer of a record again. The usage of the failed attempt is added to that of the new judgement."""
     if record.answer is None:
         return None
     question = EvalQuestion(record.id, record.question, (), answer=record.gold_answer, answerable=record.answerable)

@@ -109,7 +109,7 @@ class ShownOutline:
     passages: set[tuple[str, int]] = field(default_factory=set)
 
     def way_to(self, document: str, page: int) -> str:
-        """Return the name of the section to open for a page, "" if the page is visible."""
+        """Return the name of the section that must be opened to see a page, "" if the page is already visible."""
         if (document, page) in self.pages | self.read | self.passages:
             return ""
         around = [
@@ -188,7 +188,7 @@ def pick_known(title: str, shown: str, documents: Collection[str]) -> dict[str, 
 
 
 def guessed(title: str, shown: str, rng: random.Random) -> dict[str, Any]:
-    """Guess one of the shown documents, or one value of one field."""
+    """Guess at random: one of the shown documents, or one value of one field."""
     if title == "Picks":
         names = [short for short, _ in _ROUTE_DOCUMENT.findall(shown)]
         return _picks(rng.sample(names, min(1, len(names))))
@@ -338,7 +338,7 @@ def _find_by_question(by_question: Mapping[str, T], question: str) -> T | None:
 
 
 def stands(answer: str, text: str) -> bool:
-    """Return whether a text contains all numbers of an answer, or the letters of an answer without numbers."""
+    """Return whether a text contains an answer: all of its numbers, or its letters if it has no numbers."""
     if numbers := _numbers(answer):
         return numbers <= _numbers(text)
     return letters(answer) in letters(text)
@@ -360,7 +360,7 @@ def _source_texts(text: str) -> dict[int, str]:
 
 
 def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[str]:
-    """Return the innermost section around each page."""
+    """Return the names of the innermost sections that contain the pages."""
     names = []
     for document, page in sorted(pages):
         around = [
