@@ -168,7 +168,7 @@ class Explainer:
 
 
 def _apart(page: PageText, copy: PageText) -> str:
-    """Return how a copy differs from a page, "" if they have the same text."""
+    """Return how a nearly equal page differs from a page, "" if both have the same text."""
     if page.text == copy.text:
         return ""
     difference = differences(page.text, copy.text)

@@ -89,7 +89,7 @@ class TermPlaces:
 
     @cached_property
     def _next(self) -> Ints:
-        """Return for each term and position the next position of the term: int64 (t, p)."""
+        """Return for each term and each position the next position at which the term occurs: int64 (t, p)."""
         count = int(self.terms.max(initial=-1)) + 1
         next_places = np.full((count, len(self.places)), np.iinfo(np.int64).max)
         for term in range(count):
@@ -242,7 +242,7 @@ class WordPlaces:
 
 
 def _holding(pages: Ints, words: Ints, count: int) -> Ints:
-    """Return the number of pages that contain each of ``count`` words: int64 (count,)."""
+    """Return for each of ``count`` words the number of pages that contain it: int64 (count,)."""
     on_page = np.zeros((int(pages.max(initial=-1)) + 1, count), np.bool_)
     on_page[pages, words] = True
     return np.asarray(on_page.sum(axis=0), np.int64)

@@ -118,7 +118,9 @@ class Outcome:
     notes: tuple[Note, ...] = ()  # in the order of the stages
 
     def noted(self, *notes: str) -> Outcome:
-        """Return the outcome with these notes added, empty ones left out. Plain text becomes a note without a code."""
+        """Return the outcome with these notes added. Empty notes are left out, and plain text becomes a note without a
+        code.
+        """
         added = tuple(Note.of(note) for note in notes if note)
         return replace(self, notes=(*self.notes, *added)) if added else self
 

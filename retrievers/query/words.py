@@ -62,12 +62,12 @@ _SINGLE = re.compile("(?<![\u3400-\u9fff])[\u3400-\u9fff](?![\u3400-\u9fff])")  
 
 
 def is_frame(term: str) -> bool:
-    """Return whether a term is a filler word that may occur in any question."""
+    """Return whether a term is a filler word, such as "show" or "please", that may occur in any question."""
     return term in _FRAME
 
 
 def compares(question: str) -> bool:
-    """Return whether a question compares things."""
+    """Return whether a question asks for a comparison of several things."""
     return _COMPARING.search(question) is not None
 
 
@@ -195,8 +195,8 @@ def without_names(question: str, names: Iterable[str], of_field: Callable[[str],
 
 
 def _hidden(run: str, of_field: Callable[[str], bool]) -> str:
-    """Return the text with ``_`` for capitalised words that are not words of the field, the
-    language or an instruction.
+    """Return the text with its capitalised words replaced by ``_``, except words of the field, the language or an
+    instruction.
     """
     words = [word for word in _CAPITAL_WORD.finditer(run) if word[0].lower() not in STOP_WORDS | IMPERATIVES]
     if len(words) < 2:
@@ -354,7 +354,9 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
 
 
 def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
-    """Yield the possible corrections of a word, and whether the library may contain them only in another form."""
+    """Yield groups of possible corrections of a word, each with whether the library may contain them only in another
+    form.
+    """
     yield chain(usual(word), missing(word)), True
     if len(word) >= _WRONG:
         yield wrong(word), False

@@ -56,7 +56,9 @@ class SectionQuery:
 
 
 def part_spoken_of(question: str) -> str:
-    """Return the kind of part that a question asks for, such as "chapter", "note" or "section", "" for none."""
+    """Return the kind of part that a question mentions, such as "chapter", "note" or "section"; "" if it mentions
+    none.
+    """
     named = (_PARTS[word] for word in _LETTERS.findall(question.lower()) if word in _PARTS)
     return next(named, "section" if any(part in question for part in _CHINESE_PARTS) else "")
 

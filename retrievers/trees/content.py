@@ -37,12 +37,12 @@ class Titles:
 
     @cached_property
     def _named(self) -> int:
-        """Return the number of titles that have terms."""
+        """Return how many titles have at least one term."""
         return int(np.count_nonzero(self.terms.lengths))
 
     @cached_property
     def whole(self) -> Floats:
-        """Return the value of each title for a question that contains all of its terms: float64 (titles,)."""
+        """Return the value that each title would have for a question with all of its terms: float64 (titles,)."""
         counts = np.diff(self.terms.starts)
         rarities = np.repeat(bm25.idf(self._named, counts), counts)
         return np.asarray(np.bincount(self.terms.pages, rarities, self.terms.page_count), np.float64)

@@ -98,9 +98,9 @@ def idf_of(pages: Ints, holding: Ints) -> Floats:
 
 
 def ranges(firsts: Ints, sizes: Ints) -> Ints:
-    """Return ranges of consecutive integers, one after the other.
+    """Return several ranges of consecutive integers as one array.
 
-    Each begins at one of ``firsts`` and has one of ``sizes``.
+    ``firsts`` are the first integers of the ranges, and ``sizes`` their lengths.
     """
     before = np.cumsum(sizes) - sizes
     return np.asarray(np.arange(int(sizes.sum())) + np.repeat(firsts - before, sizes))
