@@ -193,7 +193,7 @@ def gaps_warning(sections: Sequence[Section]) -> list[Note]:
 
 
 def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (page from 1, text) for the pages that contain one of the signs of a gap."""
+    """Return (page from 1, matching text) for each page that contains one of the signs of a gap."""
     both = enumerate(zip(texts, small, strict=True), 1)
     return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
 
@@ -213,7 +213,7 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Not
 
 
 def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
-    """Return the numbers of parts whose heading is only a number, without words."""
+    """Return the numbers of those parts whose heading consists of a number without words."""
     titles = (_TITLE_BARE.match(section.title) for section in sections)
     lines = [match for text in texts for match in _PART_BARE.finditer(text)]
     return {part_number(match["number"]) for match in (*filter(None, titles), *lines)} | {
@@ -249,7 +249,7 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
 
 
 def _role(page: ParsedPage, offset: int) -> str:
-    """Return the role of the line at an offset of the page."""
+    """Return the role (text, code, table and so on) of the line at a character offset of the page."""
     end = -1
     for line in page.lines:
         end += len(line.text) + 1

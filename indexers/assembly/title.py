@@ -122,7 +122,7 @@ def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
 def _goes_on(before: Line, line: Line, body: float) -> bool:
     """Return whether a line continues the block of the previous line.
 
-    It has the same style and is directly below or beside it.
+    Such a line has the same style and is directly below or beside the previous one.
     """
     large = min(before.size, line.size) > _LARGE * body
     alike = min(before.size, line.size) >= (0.75 if large else 0.95) * max(before.size, line.size)

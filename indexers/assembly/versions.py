@@ -95,7 +95,7 @@ class StoredContents:
 
 
 def _most_made(stored: StoredVersion) -> tuple[bool, bool, bool, int, str]:
-    """Return a sort key for stored versions. Versions with less work of models come first."""
+    """Return a sort key that orders stored versions by how much work models have done on them, the least first."""
     version = stored.version
     improved, refined = bool(version.llm or version.vlm), bool(version.outline)
     return improved, refined, bool(version.ocr), int(version.ocr_pages or 0), stored.content_id

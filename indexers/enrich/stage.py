@@ -40,7 +40,7 @@ from indexers.formats.limits import plain_reason
 
 
 def within(sections: Sequence[Section], pages: Sequence[Page], before: Sequence[Page]) -> tuple[Section, ...]:
-    """Return the sections with anchors adjusted to the new texts of their pages."""
+    """Return the sections with their start positions adjusted to the new texts of the pages."""
 
     def inside(page: int, anchor: int) -> int:
         text, old = pages[page - 1].text, before[page - 1].text
@@ -121,7 +121,7 @@ _REASONS = 3  # for pages that failed, that are named
 
 
 class Sight(Protocol):
-    """Images of a document's pages, made in worker processes, one or several on a sheet.
+    """The images of a document's pages, drawn by worker processes, one page or several on an image.
 
     All methods raise DocumentError.
     """
@@ -169,7 +169,7 @@ class _RunModel:
 
     @property
     def down(self) -> str:
-        """Return the reason why the model is not called any more, "" if it is."""
+        """Return why the model is no longer called in this run, "" if it still is."""
         refused = self._breaker.refuses(self.model.name)
         return "" if refused is None else refused[0].message
 
@@ -201,7 +201,7 @@ class Enricher:
 
     @property
     def asks(self) -> bool:
-        """Return whether at least one model can still be called."""
+        """Return whether at least one model can still be called in this run."""
         return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[Note]:

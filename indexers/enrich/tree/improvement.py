@@ -195,9 +195,9 @@ class _Work:
             self._correct(self.marks, checked)
 
     def rebuild(self, *, reading: bool = True) -> bool:
-        """Use the first path whose headings pass a check. If none does, the tree does not change.
+        """Try the ways to find headings in order, and use the first whose headings pass a check.
 
-        ``reading`` also allows the path over all pages.
+        If none passes, the tree does not change. ``reading`` also allows the model to read all pages.
         """
         for path, candidates in self._paths(reading):
             if len(candidates) < _FEWEST:

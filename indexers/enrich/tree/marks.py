@@ -73,12 +73,12 @@ def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> 
 
 
 def find(doc: DocumentView, title: str, page: int, min_score: float = _LEAST) -> int | None:
-    """Return the line of a page that contains a title; None if there is none."""
+    """Return the line of a page that contains a title, or None if no line matches well enough."""
     return find_on_page(compact(title), bare(title), doc[page], None, min_score)
 
 
 def unit_of(page: PageView, mark: HeadingMark) -> int | None:
-    """Return the line of a mark's title near its anchor; None if it is not there."""
+    """Return the line of a heading's title near its stored position, or None if the title is not there."""
     position = find_on_page(compact(mark.title), bare(mark.title), page, mark.y or None, 0.0)
     if position is not None:
         return position
@@ -110,12 +110,12 @@ def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] |
 
 
 def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Sort marks in reading order; marks at one place keep their order."""
+    """Sort headings in reading order. Headings at the same position keep their order."""
     return sorted(marks, key=lambda mark: (mark.page, mark.anchor))
 
 
 def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return a new set of top headings with the old headings nested below them."""
+    """Put new top-level headings above the old headings, which are nested below them."""
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
     joined = list(frame)
