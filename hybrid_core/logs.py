@@ -210,11 +210,11 @@ def written_as_json() -> bool:
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    logging.getLogger(__name__).critical("The process ends by an error.", exc_info=(kind, error, traceback))
+    logging.getLogger(__name__).critical("The process ends because of an error.", exc_info=(kind, error, traceback))
 
 
 def _log_thread_uncaught(uncaught: threading.ExceptHookArgs) -> None:
     if uncaught.exc_value is not None and not isinstance(uncaught.exc_value, SystemExit):
         name = uncaught.thread.name if uncaught.thread else "?"
         error = (uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
-        logging.getLogger(__name__).error("The thread %s ends by an error.", name, exc_info=error)
+        logging.getLogger(__name__).error("The thread %s ended because of an error.", name, exc_info=error)
