@@ -214,7 +214,7 @@ def _one_spelling_each(names: Iterable[str]) -> list[str]:
 
 
 def _own_time(stem: str, title: str, front: str) -> _Time:
-    """Return the time of a dated document, from its name, its title and its first pages."""
+    """Return the time of a document that has a date, such as a letter, from its name, its title and its first pages."""
     named = [*find_periods(stem), *find_periods(title)]
     shown = [m.period.date for m in find_periods(front[:_COVER]) if m.period.date][:3]
     dates = [*(m.period.date for m in named if m.period.date), *shown]

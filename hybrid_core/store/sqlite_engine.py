@@ -244,7 +244,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
 
 
 def _close_what_comes_back(engine: Engine) -> None:
-    """Close connections that are returned after the engine was disposed of; its former pool would keep them open."""
+    """Close connections that return to the pool after its engine was disposed of. The pool would keep them open."""
     disposals = 0
 
     def count(_engine: Engine) -> None:

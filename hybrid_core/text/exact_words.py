@@ -207,8 +207,9 @@ def _unit_pattern(folded: str) -> str:
 
 
 def _ways(folded: str, start: int, end: int) -> str:
-    """Return the pattern for the letters from ``start`` to ``end``: either split in the middle, or written as one
-    character.
+    """Return the pattern for the letters from ``start`` to ``end``, which may also be written as one character.
+
+    Longer ranges are split in the middle.
     """
     single, several = _variants()
     if end - start < 2:

@@ -65,7 +65,10 @@ def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
 
 
 def _matching_runs(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
-    """Yield runs of words with the question terms in them. Function words ("of", "and") occur only inside a run."""
+    """Yield runs of consecutive words that match the question, with the matching terms.
+
+    Function words such as "of" and "and" occur only inside a run.
+    """
     first, last = 0, 0
     matched: _Terms = frozenset()
     for start, end, matching in _match_words(snippet, terms):

@@ -184,7 +184,9 @@ def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> 
 def _renewal(
     connection: Connection, library: str, sources: Sequence[Source]
 ) -> tuple[set[str], list[Source], set[str]]:
-    """Return the rows to delete (their paths), the sources to write, and the paths that are no longer excluded."""
+    """Compute how sources change: the paths of rows to delete, the sources to write, and the paths to exclude no
+    longer.
+    """
     before = {source.path: source for source in _sources(connection, library)}
     renewed = {
         source.path: replace(source, watch=old.watch, mounts=old.mounts) if (old := before.get(source.path)) else source

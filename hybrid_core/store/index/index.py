@@ -52,7 +52,7 @@ class VectorIndex:
 
     @property
     def stand(self) -> Head:
-        """Return the last applied change."""
+        """Return the last change of the catalog that was applied to this index."""
         return self._follower.stand
 
     @property

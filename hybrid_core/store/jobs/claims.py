@@ -205,7 +205,7 @@ def _add(counts: dict[str, _QueueLength], name: str, row: Any) -> None:
 
 
 def _before(counts: Mapping[str, _QueueLength], name: str, rank: int) -> int:
-    """Return how many turns of all names precede turn number ``rank`` of ``name``."""
+    """Return how many turns of all names come before the turn of ``name`` with this number."""
     first = counts[name][1]
     return sum(min(count, rank - 1) + (count >= rank and begin < first) for count, begin in counts.values())
 
