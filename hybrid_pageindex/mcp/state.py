@@ -152,7 +152,7 @@ async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:
 
 
 def patience_over(ctx: Context) -> Callable[[], bool]:
-    """Return a function that tells whether a call has waited long enough for a build.
+    """Return a function that tells whether a call has waited as long as it may for a build.
 
     A background task waits without limit.
     """

@@ -457,7 +457,7 @@ def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]
 
 
 def _label(section: _OwnText, at: int) -> str:
-    """Return the words before a figure, without numbers and currency signs."""
+    """Return the words in front of a number, without other numbers and currency signs. They name the number."""
     words = [
         word
         for word in section.words[max(0, at - 3 * _LABEL) : at]

@@ -251,7 +251,7 @@ class _Exhibits:
 
 
 def _leads_to_pages(rows: Sequence[str]) -> bool:
-    """Return whether table rows are a list of contents: numbers at their ends that do not fall."""
+    """Return whether the rows of a table are a table of contents: they end in numbers that never decrease."""
     numbers = [int(match[1]) for row in rows if (match := _LAST_NUMBER.search(row))]
     rises = sum(before <= after for before, after in pairwise(numbers))
     return len(rows) >= _CONTENTS_ROWS and rises >= _CONTENTS_SHARE * (len(rows) - 1)
