@@ -291,7 +291,7 @@ def flip(path: Path, place: int, bit: int) -> int:
 
 
 def _search(engine: Engine, libraries: Sequence[str] = ("default",)) -> Found:
-    """Return the pages and scores of each question's results in each library."""
+    """Search for each question in each library, and return the result pages with their scores."""
     pages = [
         engine.search_now(question, library=library, effort="fast", expert="none").results
         for library in libraries

@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def _choose(homes: Sequence[Path], times: int, seed: int, only: str) -> list[_Flip]:
-    """Choose the positions of all flips: the same number for each kind of file, whatever the name of its segment."""
+    """Choose the positions of all flips. Each kind of file gets the same number of flips."""
     flips = []
     for path in sorted(path for path in (homes[0] / "libraries").rglob("*") if path.is_file() and path.stat().st_size):
         name = path.relative_to(homes[0])

@@ -205,7 +205,7 @@ def set_up(formatter: LogFormatter, level: LogLevel) -> None:
 
 
 def written_as_json() -> bool:
-    """Return whether ``set_up`` has chosen JSON lines, which no other text on stderr should interrupt."""
+    """Return whether the logs are JSON lines. Other text on stderr should not interrupt these."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 

@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; ``note`` explains it.
+    """A table with a ``note`` that explains it.
 
     Every row has one cell for each column. A table without rows and note is not shown.
     """

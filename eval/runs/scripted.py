@@ -371,7 +371,7 @@ def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[st
 
 
 def _part_pages(text: str) -> dict[int, range]:
-    """Return the pages of each part of a list."""
+    """Return the range of pages of each part in a list that a prompt shows."""
     parts = {}
     for number, first, last, page in _PART.findall(data_of(text, "Parts") or data_of(text, "Pages")):
         start = int(first or page)

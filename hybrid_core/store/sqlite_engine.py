@@ -119,7 +119,9 @@ class _CheckedResults(SQLiteExecutionContext):
         return check
 
     def _is_filled(self, name: str) -> bool:
-        """Return whether a result is a NOT NULL column that no outer join makes optional."""
+        """Return whether a result column can never be NULL: it is NOT NULL in its table, and no outer join makes it
+        optional.
+        """
         compiled = self.compiled
         if not isinstance(compiled, SQLCompiler) or compiled.statement is None:
             return False

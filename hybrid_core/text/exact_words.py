@@ -52,7 +52,7 @@ def count_words(text: str) -> Counter[str]:
 
 
 def _fold_ascii(text: str) -> str | None:
-    """Return a folded text of the same length if it is ASCII except for common signs, else None."""
+    """Fold a text that is ASCII except for common signs, keeping its length. Return None for other texts."""
     if not text.isascii():
         for sign, plain in _SIGNS.items():
             text = text.replace(sign, plain)
@@ -165,7 +165,7 @@ def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], b
 
 
 def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> str:
-    """Return the pattern for the signs between two words of a query, or after the last one."""
+    """Return the pattern for the signs that may stand between two words of a query, or after the last word."""
     if not signs:
         return r"\s*" if before else ""
     if before and not last and not signs.strip("-\u2010\u2011\u2012\u2013\u2014 \t\n\r\u00a0\u3000"):

@@ -128,7 +128,9 @@ def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, Tabl
 
 
 def _prose(lines: Sequence[str]) -> bool:
-    """Return whether enough long lines follow each other, which never happens inside a table."""
+    """Return whether several long lines follow each other, which shows running text and never happens inside a
+    table.
+    """
     run = 0
     for line in lines:
         run = run + 1 if len(line) > _PROSE else 0

@@ -103,7 +103,10 @@ def _terms(word: str) -> _Terms:
 
 
 def _character_pairs(word: str) -> Iterator[_Terms]:
-    """Yield for each character the pairs that contain it: the terms of scripts without spaces."""
+    """Yield for each character of a word the character pairs that contain it.
+
+    Such pairs are the terms of scripts without spaces.
+    """
     folded = fold(word)
     folded = folded if len(folded) == len(word) else word
     for at, character in enumerate(folded):

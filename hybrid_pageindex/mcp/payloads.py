@@ -319,8 +319,9 @@ def page_payload(read: PageRead, text: str, *, seen: bool = False) -> dict[str, 
 
 
 def _missing_figures(text: str) -> str:
-    """Return a note if figures of a chart stand in the text without their labels, or a caption names a figure;
-    else "".
+    """Return a note if the page has a figure that its text does not explain, otherwise "".
+
+    This is so if numbers of a chart are in the text without their labels, or a caption names a figure.
     """
     if unlabelled(text):
         return "figures of a chart stand apart from their labels: format=both shows the page"

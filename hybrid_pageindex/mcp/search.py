@@ -208,7 +208,7 @@ def _join_page_list(pages: Any) -> Any:
 
 
 def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
-    """Return resource links to the best page of each of the first documents."""
+    """Return resource links to the best page of each of the first few documents."""
     best: dict[str, PageFound] = {}
     for hit in hits:
         best.setdefault(hit.doc_id, hit)

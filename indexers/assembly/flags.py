@@ -32,7 +32,10 @@ CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|
 
 
 def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
-    """Return the flags of each section by its text before its first child, in the order of ``FLAGS``."""
+    """Return the flags of each section, such as "table" or "code", in the order of ``FLAGS``.
+
+    Only the section's text before its first subsection counts.
+    """
     # An image on most pages is a logo or a scan, not a figure of some section.
     everywhere = len(pages) > 3 and sum(page.images > 0 for page in pages) > len(pages) / 2
     flags_of = []
@@ -162,7 +165,7 @@ _ALONE = ":([–—|\n"  # signs that may precede a reference that stands alone
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
-    """Return the gaps of each section as sentences with page numbers, in the order of ``sections``."""
+    """Return the gaps of each section, such as blanks to fill in, as sentences with page numbers."""
     texts = [page.text for page in pages]
     small = [text.lower() for text in texts]
     gaps: list[dict[Note, None]] = [{} for _ in sections]

@@ -100,9 +100,9 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
 
 
 def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
-    """Yield blocks in reading order.
+    """Yield the blocks of the first pages in reading order.
 
-    A line that is a stamp, or that names a type of document, is a block of its own.
+    A line with a date or number, or one that names a type of document, is a block of its own.
     """
     for number, page in enumerate(pages):
         block = _Block(number)

@@ -195,7 +195,7 @@ def forget_refusals(cache: Cache) -> None:
 
 
 class _RefusedError(Exception):
-    """A model refuses a page, or gives an unusable reply also after a second request. The refusal is cached."""
+    """A model refused to describe a page, or its reply was unusable twice. This outcome is cached."""
 
 
 class _Ahead:

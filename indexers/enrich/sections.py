@@ -384,7 +384,7 @@ def describe_document(
 
 
 def _main(sections: Sequence[Section]) -> list[str]:
-    """Return the top sections, and deeper ones if they are few, with summaries cut to fit."""
+    """Return lines for the top sections, and for deeper sections if the top ones are few. Summaries are cut to fit."""
     real = [section for section in sections if not section.synthetic] or list(sections)
     deepest = next((n for n in (1, 2, 3) if sum(s.level <= n for s in real) >= 5), 3)
     shown = [section for section in real if section.level <= deepest][:_MAX_LISTED]

@@ -481,7 +481,7 @@ def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:
 
 
 def _units(lane: Lane, turns: Sequence[Turn], threads: int) -> list[list[Turn]]:
-    """Divide files into batches and single files, in their order, with a batch for each thread."""
+    """Divide files into batches and single files, keeping their order. There is one batch for each thread."""
     if lane.batching is None:
         return [[turn] for turn in turns]
     keys = {turn: lane.batching.key(turn) for turn in turns}

@@ -136,7 +136,9 @@ def _is_cjk(doc: DocumentView) -> bool:
 
 
 def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64], pages: int) -> Floats:
-    """Return for each row the mean over the rows with the same key, and their number; zeros if the key is None."""
+    """Return for each row the mean over all rows with the same key, and the number of these rows. A key None gives
+    zeros.
+    """
     numbers: dict[Hashable, int] = {}
     group = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
     counts = np.bincount(group).astype(np.float64)

@@ -190,7 +190,7 @@ class Counts(Layered[int]):
             return default
 
     def counted(self, went: Iterable[str], came: Iterable[str]) -> Counts:
-        """Return counts increased for keys in ``came`` and decreased for keys in ``went``."""
+        """Return a copy with each key in ``came`` counted once more, and each key in ``went`` once less."""
         more = Counter(came)
         more.subtract(Counter(went))
         changed = {key: self[key] + count for key, count in more.items() if count}
@@ -202,7 +202,9 @@ class Tallies(Layered[Mapping[str, int]]):
     """Counts by key and text."""
 
     def counted(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> Tallies:
-        """Return counts increased for (key, text) pairs in ``came`` and decreased for pairs in ``went``."""
+        """Return a copy with each (key, text) pair in ``came`` counted once more, and each pair in ``went`` once
+        less.
+        """
         more = Counter(came)
         more.subtract(Counter(went))
         changed: dict[str, dict[str, int]] = {}

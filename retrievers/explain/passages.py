@@ -319,7 +319,10 @@ class _Excerpt:
 
 
 def _tables(lines: Sequence[Statement]) -> dict[int, range]:
-    """Return for each line of a table the range of the table's lines, including headings and lines between rows."""
+    """Return for each line inside a table the range of the table's lines.
+
+    The range includes column headings and lines between rows.
+    """
     table_of: dict[int, range] = {}
     first = last = -1
     spans: list[tuple[int, int]] = []

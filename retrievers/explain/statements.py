@@ -110,7 +110,7 @@ def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[s
 
 
 def _looks_like_title(text: str) -> bool:
-    """Return whether a statement looks like a title or question, so that the answer comes after it."""
+    """Return whether a statement is a title or a question, so that the statement after it gives the answer."""
     text = text.strip()
     return len(text) <= _TITLE and not text.endswith(_ENDS) and not _ITEM.match(text) and not _DIGIT.search(text)
 

@@ -46,7 +46,7 @@ class PageWords:
 
     @property
     def starts(self) -> Ints:
-        """Return the offset of each page's words: int64 (pages,)."""
+        """Return where the words of each page begin in the common arrays: int64 (pages,)."""
         return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     def numbers(self) -> Ints:
@@ -101,7 +101,7 @@ class TermPlaces:
 
     @cached_property
     def _first_places(self) -> tuple[Ints, Ints]:
-        """Return the pages that contain a term, and the offset of each page's positions."""
+        """Return the pages that contain a term, and the index of the first position on each page."""
         return np.unique(self.pages, return_index=True)
 
     def best_window(self, weights: Floats, size: int) -> Floats:

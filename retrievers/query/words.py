@@ -149,7 +149,7 @@ _RUNNING = 0.25  # small stop words among all words: fewer have headings, keywor
 
 
 def running_words(question: str) -> bool:
-    """Return whether the text is running English, in which capital letters mark names."""
+    """Return whether a question is an English sentence, in which capital letters mark names."""
     words = _WORDS.findall(question)
     return sum(word in STOP_WORDS for word in words) >= _RUNNING * len(words)
 
@@ -218,7 +218,7 @@ _JOINING = frozenset(("and", "&", "n"))
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A known key in a question.
+    """A mention of a known name in a question.
 
     ``capital`` tells whether it is capitalised, None if the whole question is in one case.
     """
@@ -230,7 +230,7 @@ class NameMention:
 
 
 class MentionFinder:
-    """A finder of known keys in texts. "name & name" and "name and name" have the same key."""
+    """Finds known names in texts by their keys. "name & name" and "name and name" have the same key."""
 
     def __init__(self, keys: Container[str], in_characters: Mapping[str, Collection[str]]) -> None:
         """Create a finder.

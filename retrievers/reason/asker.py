@@ -150,7 +150,7 @@ class Asker(QuestionSession):
         self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
 
     def fitting(self, places: Sequence[PageRef], tokens: int) -> list[PageRef]:
-        """Return the first of these pages that fit ``tokens`` with a useful length of each."""
+        """Return as many of these pages as fit into ``tokens``, with a useful length of each."""
         fitting: list[PageRef] = []
         for place, page in zip(places, self._page_texts(places), strict=True):
             tokens -= min(estimate(page.whole), _LEAST) + _NAME
@@ -228,7 +228,7 @@ class Asker(QuestionSession):
         return lines
 
     def _labels(self, places: Sequence[PageRef]) -> dict[PageRef, str]:
-        """Return a heading of each page, or the words that match if no heading begins on it."""
+        """Return a short label for each page: a heading that begins on it, otherwise the words that match."""
         titles = {place: self._heading_on(place) for place in places}
         bare = [place for place in places if not titles[place]][:_READ_LABELS]
         texts = zip(bare, self._page_texts(bare), strict=True)
@@ -252,7 +252,9 @@ class Asker(QuestionSession):
         return [_passage_line([place], passages[place]) for place in places]
 
     def _passages_of(self, places: Sequence[PageRef], whole: int) -> dict[PageRef, str]:
-        """Return the passage of each page that matches best; after the first ``whole`` ones only its statement."""
+        """Return the best matching passage of each page. Pages after the first ``whole`` get only the best
+        statement.
+        """
         shown = {}
         for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
             passage = best_passage(page_text.whole, self._terms)

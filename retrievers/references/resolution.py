@@ -278,7 +278,10 @@ def _by_silence(
     pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Put the overview pages of a document first, if the question asks what it says and names nothing inside it."""
+    """Put the overview pages of a document first if the question asks what it says and names nothing inside it.
+
+    An example is "What does the survey say?".
+    """
     text = without_saying_chinese(without(question, routing))
     loosely = ends_in_saying(question.text)
 
@@ -353,9 +356,9 @@ def _by_name(
 
 
 def _elsewhere(terms: Sequence[str], content: Content) -> list[str]:
-    """Return the terms that the document's first pages do not contain.
+    """Return the terms of a question that are missing on the document's first pages.
 
-    They ask for something inside the document; the other terms may name the document.
+    Such terms ask for something inside the document; the other terms may be part of its name.
     """
     occurrences = content.body.occurrences([cached_hash(term) for term in terms])
     full = np.flatnonzero(content.body.lengths[:_FIRST] >= _FULL)

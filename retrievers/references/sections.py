@@ -171,7 +171,7 @@ def _begins(query: SectionQuery, title: str) -> bool:
 
 
 def _verbatim(query: SectionQuery, title: str) -> int:
-    """Return the number of words of a title if the question contains the title literally, 0 otherwise.
+    """Return how many words a title has if the question contains it literally, otherwise 0.
 
     A single word counts as 0.
     """

@@ -290,6 +290,6 @@ def _delete(connection: Connection, library: str, paths: Iterable[str]) -> None:
 
 
 def _each(connection: Connection, statement: Any, column: Any, values: Iterable[str]) -> None:
-    """Execute a statement for each value of a column, in one call."""
+    """Execute a statement once for each value of a column, in one call to the database."""
     if rows := [{"value": value} for value in values]:
         connection.execute(statement.where(column == bindparam("value")), rows)

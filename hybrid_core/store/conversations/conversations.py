@@ -357,7 +357,7 @@ class ConversationWriter:
             )
 
     def locate(self, message: int, number: int, boxes: Sequence[Box]) -> None:
-        """Store where a citation's quote is on its page, as boxes."""
+        """Store the boxes of a citation's quote on its page."""
         columns = citations.c
         place = update(citations).where(columns.message == message, columns.number == number)
         with self._store.writing() as connection:

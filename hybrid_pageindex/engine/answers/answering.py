@@ -44,7 +44,7 @@ _MANY = 5  # documents of a library from which "this document" says nothing
 
 @dataclass(slots=True)
 class _Draft:
-    """The parts of an answer before its sources are known."""
+    """The parts of an answer other than its sources."""
 
     status: AnswerStatus
     why: Note = NONE

@@ -442,7 +442,7 @@ def _page_at(section: _OwnText, at: int) -> int:
 
 
 def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
-    """Yield the numbers that replace each other, if both sides have equally many."""
+    """Yield the numbers that changed in a passage, paired in order, if both sides have equally many numbers."""
     first, last, start, end = stretch
     numbers = [
         [at for at in range(*part) if _NUMBER.fullmatch(section.words[at])]

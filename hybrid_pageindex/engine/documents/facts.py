@@ -130,7 +130,7 @@ def dates_of(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _value(match: re.Match[str]) -> str:
-    """Return a date in ISO form; "" if the calendar does not have it, or a verb looks like a month ("may 2000")."""
+    """Return a date in ISO form. Return "" for a date that does not exist, and for verbs like "may" before a number."""
     parts = match.groupdict()
     month = parts["month"]
     if month in _VERBS and not parts.get("day"):

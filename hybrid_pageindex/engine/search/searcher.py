@@ -149,9 +149,7 @@ def _join(
 
 
 def _joined_documents(documents: Sequence[Document], before: LibraryView | None) -> Documents:
-    """Return the documents as a new version of the previous view's documents, so that unchanged ones are not read
-    again.
-    """
+    """Join the documents of several libraries. Unchanged documents are taken from ``before`` and not read again."""
     if before is None or not isinstance(before.documents, Documents):
         return Documents.of(documents)
     doc_ids = {document.doc_id for document in documents}

@@ -211,9 +211,9 @@ def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, co
 
 
 def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
-    """Place entries whose title is the only match on a line, in order.
+    """Locate entries of printed contents without page numbers: titles that match only one line, in order.
 
-    The model places the others.
+    The model locates the other entries.
     """
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]

@@ -74,7 +74,7 @@ def _section_key(section: Section, span: Span) -> tuple[str, Span, int, int | No
 
 
 def _spans(sections: Sequence[Section], pages: Sequence[Page]) -> list[Span]:
-    """Return the range of each section's own text, in characters of the whole document."""
+    """Return for each section the range of its text without subsections, in characters of the whole document."""
     starts = [0, *accumulate(len(page.text) for page in pages)]
 
     def at(page: int, anchor: int | None) -> int:

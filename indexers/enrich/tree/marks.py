@@ -92,7 +92,7 @@ def unit_of(page: PageView, mark: HeadingMark) -> int | None:
 
 
 def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] | None]:
-    """Return the longest ascending run of the places, with None in place of the others."""
+    """Keep the longest run of positions in ascending order, and replace the other positions by None."""
     placed = [i for i, place in enumerate(places) if place is not None]
     best: dict[int, tuple[int, int]] = {}  # length of the longest run that ends here, and the index before it
     for at, i in enumerate(placed):
@@ -178,7 +178,7 @@ class Group:
     text: str
 
     def page(self, shown: int) -> int:
-        """Return the page number in the document for a number in the text, 0 if it is invalid."""
+        """Return the document's page for a page number that a model used for this group, 0 if the number is invalid."""
         return self.numbers[shown - 1] if 1 <= shown <= len(self.numbers) else 0
 
 
@@ -208,7 +208,9 @@ def groups(
 
 
 def abridged(page: PageView) -> str:
-    """Return the lines of a page that may be headings or begin a paragraph, "…" for omitted ones."""
+    """Return a shortened text of a page: the lines that may be headings or begin a paragraph, with "…" for the
+    others.
+    """
     if not page.units:
         return ""
     widest = sorted(unit.x1 - unit.x0 for unit in page.units)[-1 - len(page.units) // 10]

@@ -267,7 +267,10 @@ def in_use(folder: Path) -> bool:
 
 
 def claim(folder: Path) -> ShardPlace:
-    """Claim the library's own shard if it is free, else a new private folder. Delete the folders of dead processes."""
+    """Take the library's own shard if no other handle owns it, otherwise create a private folder.
+
+    The folders of dead processes are deleted.
+    """
     make_folder(folder)
     owner = FolderLock(folder / "owner.lock")
     owned = owner.acquire()

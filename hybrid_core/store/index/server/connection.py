@@ -54,7 +54,10 @@ class Node:
             return work(client)
 
     def alone(self) -> bool:
-        """Return whether the node knows no other node. Of several addresses only one may be in use then."""
+        """Return whether this node knows no other node, as on a server that is not a cluster.
+
+        Of several addresses only one may be in use then.
+        """
         return len(getattr(self.call(lambda client: client.cluster_status(), _READ_SECONDS), "peers", ())) <= 1
 
     def close(self) -> None:
