@@ -54,7 +54,9 @@ class PageIndexTree:
     name = "pageindex-tree"
 
     def __init__(self, corpus: Corpus, cache: Path, progress: Progress, *, in_chinese: bool) -> None:
-        """Raise PageIndexError if the package is not installed or rejects a document."""
+        """Build or read the trees of all documents. Raise PageIndexError if the package is missing or rejects a
+        document.
+        """
         self._pages = PageBM25(corpus, in_chinese=in_chinese)
         _installed()
         self.options: Mapping[str, Any] = {"pageindex": version("pageindex"), **self._pages.options}

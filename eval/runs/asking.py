@@ -219,8 +219,9 @@ def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
 
 
 def _located(corpus: Corpus, ranking: Ranking) -> Ranking:
-    """Return the pages with a section for each. A page without one gets the deepest section that contains most of
-    it.
+    """Return the ranked pages with a section for each.
+
+    A page without a section gets the deepest section that contains most of it.
     """
     if all(page.section for page in ranking.pages):
         return ranking

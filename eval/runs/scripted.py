@@ -225,10 +225,11 @@ Pages = Collection[tuple[str, int]]  # (file name, page)
 class Oracle:
     """A scripted model that answers from the gold pages and answers of questions.
 
-    Both are by the questions' texts and are filled in later. It names a gold page only of a shown document, and only
-    after it has opened every section that hides the page; with ``reads`` only after it was shown the page's text. It
-    answers only if a gold page is among the sources, and cites those pages for each sentence. With ``reads`` it first
-    requests all truncated sources, and answers only if they contain the answer or all of its numbers.
+    Both are mappings from the questions' texts, which are filled in later. It names a gold page only of a shown
+    document, and only after it has opened every section that hides the page; with ``reads`` only after it was shown the
+    page's text. It answers only if a gold page is among the sources, and cites those pages for each sentence. With
+    ``reads`` it first requests all truncated sources, and answers only if they contain the answer or all of its
+    numbers.
     """
 
     gold: Mapping[str, Pages] = field(default_factory=dict)

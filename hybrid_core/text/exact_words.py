@@ -62,7 +62,7 @@ def _fold_ascii(text: str) -> str | None:
 
 
 def _join_pieces(broken: str) -> Iterator[str]:
-    """Yield the joined words for a hyphenated word, from any two or more consecutive pieces."""
+    """Yield the words that a hyphenated word may stand for: any two or more of its consecutive pieces, joined."""
     pieces = [_fold_word(piece.strip()) for piece in broken.split("-\n")][:_MOST_PIECES]
     for first in range(len(pieces)):
         for end in range(first + 2, len(pieces) + 1):

@@ -222,7 +222,9 @@ def _entry(line: str) -> int:
 
 
 def _index_head(line: str, limit: int) -> str:
-    """Return the first letters of an index line, for its order; "" if it is not one."""
+    """Return the first letters of a line of an index, by which its alphabetical order is checked; "" for other
+    lines.
+    """
     match = _INDEX_PAGES.search(line, max(0, len(line) - _TAIL))
     if match is None or not line[0].isalpha() or any(int(n) > limit for n in re.findall(r"\d+", match[0])):
         return ""

@@ -224,7 +224,7 @@ class Progress:
         self._said = message if len(message) <= _LINE else message[: _LINE - 1] + "…"
 
     def step(self, step: ReasoningStep) -> None:
-        """Report a step of the model that searches."""
+        """Report to the client a step of the model that searches."""
         self.note(f"{step.kind}: {step.text}")
 
     async def tell(self, message: str, share: float) -> None:

@@ -111,9 +111,9 @@ def _section_text(section: Section, own: str, what: str, others: str) -> str:
 def _own(
     pages: Sequence[Page], section: Section, first: tuple[int, int], last: tuple[int, int | None], tokens: int
 ) -> tuple[str, str]:
-    """Return the section's text before its first child, and the summaries of pages whose text is not shown in full.
+    """Return a section's text before its first subsection, and summaries of the pages whose text is not shown in full.
 
-    The text is without its title, and cut.
+    The text is cut, and its title is left out.
     """
     fragments = []
     for number in range(first[0], last[0] + 1):

@@ -70,7 +70,7 @@ class Leases:
                 by_job.pop(turn.job.id, None)
 
     def at_work(self) -> Set[int]:
-        """Return the jobs that a thread of this process still runs, even if their end is already written."""
+        """Return the jobs on which a thread of this process is still working, even if their end is already stored."""
         with self._lock:
             return set(self._turns)
 

@@ -257,9 +257,9 @@ def _nested(number: Numbering | None, stack: list[_Open]) -> int:
 
 
 def _holder(number: Numbering, stack: list[_Open]) -> int:
-    """Return the level of an open heading that names this kind in the plural, or 0.
+    """Return the level of an open heading that names the heading's kind in the plural, or 0 if there is none.
 
-    For example "Notes to Financial Statements" for a note.
+    For a note, this may be "Notes to Financial Statements".
     """
     if number.kind in STRONG:
         for node in reversed(stack):
@@ -293,7 +293,7 @@ def _first(number: Numbering) -> bool:
 
 
 def _deeper(number: Numbering, other: Numbering) -> bool:
-    """Return whether a number is below an open one, as 2.1.3 below 2.1 or 2."""
+    """Return whether a number is below the number of an open heading, as 2.1.3 is below 2.1 and 2."""
     return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
 
 

@@ -354,8 +354,9 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
 
 
 def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
-    """Yield groups of possible corrections of a word, each with whether the library may contain them only in another
-    form.
+    """Yield groups of possible corrections of a word.
+
+    Each group comes with whether the library may contain its words only in another form, such as a plural.
     """
     yield chain(usual(word), missing(word)), True
     if len(word) >= _WRONG:

@@ -293,9 +293,9 @@ class Due:
         longest_ms: int,
         limits: JobLimits = JobLimits(),
     ) -> Due | None:
-        """Return the jobs that are due for a worker, None if there are none.
+        """Return the jobs that a worker may claim now, None if there are none.
 
-        ``longest_ms`` exceeds any wait after a failure.
+        ``longest_ms`` is longer than any wait after a failure.
         """
         if paused.all:
             return None

@@ -260,7 +260,10 @@ def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _first_link(title: etree._Element) -> etree._Element | None:
-    """Return the first link below a title without a link; None for a span in a link or without links."""
+    """Return the first link in the list below a title that has no link itself. Return None if there is none.
+
+    A title without a link is a plain span in the navigation of a book.
+    """
     item = title.getparent()
     if item is None or etree.QName(item).localname != "li":
         return None

@@ -197,7 +197,7 @@ class Server:
         return self.nodes.urls
 
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
-        """Call ``Nodes.call``."""
+        """Run ``work`` with the first node that can be reached, as ``Nodes.call`` does."""
         return self.nodes.call(work, writes=writes)
 
     def version(self) -> str:
