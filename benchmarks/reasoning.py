@@ -55,7 +55,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Asked:
-    """One question with its results. ``routed`` and ``deep`` are by model: asked only about documents, or about pages
+    """A question with its results. ``routed`` and ``deep`` are by model: asked only about documents, or about pages
     too.
     """
 
