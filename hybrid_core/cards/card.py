@@ -187,9 +187,9 @@ def _mostly_letters(text: str) -> bool:
 
 
 def _names(of_file: Sequence[str], title: str, author: str, first: str, binding: bool) -> list[str]:
-    """Return the names of the subject, the most likely first.
+    """Return the names of the document's subject, the most likely first.
 
-    In an agreement, names on the page are parties instead.
+    In an agreement, names on the page without a label are those of its parties and are left out.
     """
     names = list(of_file)
     labelled = cover.labelled_names(first)
