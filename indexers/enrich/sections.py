@@ -220,7 +220,7 @@ class _Round:
         self._known: dict[str, _SectionReply] = {}
 
     def take(self, materials: Sequence[Material], replies: Mapping[int, _SectionReply]) -> list[Material]:
-        """Store the new or cached reply to each material at its section.
+        """Store the model's replies, new or cached, at the sections that they belong to.
 
         Return the materials without a reply.
         """

@@ -141,9 +141,10 @@ class SourceScan:
 
 
 def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach | None = None) -> SourceScan:
-    """Scan the sources of one library, without documents removed by hand and files below ``home``.
+    """Scan the sources of one library, and compare their files with its documents.
 
-    A file out of ``reach`` is a problem; its document does not change.
+    Documents that users removed, and files below ``home``, are left out. A file out of ``reach`` is a problem; its
+    document does not change.
     """
     library = sources[0].library
     refused: list[str] = []

@@ -116,9 +116,9 @@ def _decimals_listed(items: Sequence[Possible]) -> float:
 
 
 def style_numbers(items: Sequence[Possible]) -> npt.NDArray[np.int64]:
-    """Return a number for each item, equal for items of one style.
+    """Return a number for each item, the same for all items of one style.
 
-    A style is the look and kind of numbering, or the listed level.
+    A style is the look and kind of numbering, or the level in bookmarks or contents.
     """
     numbers: dict[Hashable, int] = {}
     keys = ((item.look.look, _scheme(item)) if item.look else item.heading.level for item in items)

@@ -93,7 +93,7 @@ class Postings:
 
 
 def idf_of(pages: Ints, holding: Ints) -> Floats:
-    """Return the idf of ``hybrid_core.text.bm25.idf`` for many collections at once."""
+    """Return the idf of terms in many collections at once, with the formula of ``hybrid_core.text.bm25.idf``."""
     return np.asarray(np.log1p((pages - holding + 0.5) / (holding + 0.5)), np.float64)
 
 

@@ -184,8 +184,9 @@ def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> 
 def _renewal(
     connection: Connection, library: str, sources: Sequence[Source]
 ) -> tuple[set[str], list[Source], set[str]]:
-    """Compute how sources change: the paths of rows to delete, the sources to write, and the paths to exclude no
-    longer.
+    """Determine what to change when sources are added.
+
+    Return the paths of rows to delete, the sources to write, and the paths that are no longer excluded.
     """
     before = {source.path: source for source in _sources(connection, library)}
     renewed = {

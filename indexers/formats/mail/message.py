@@ -165,7 +165,7 @@ def _below(block: Block) -> Block:
 
 
 def _walk(message: Message, inner: list[EmailMessage], deep: int = 0, group: int = 0) -> Iterator[tuple[Any, int]]:
-    """Yield the parts of a message without subparts, with the number of their group of alternatives (0: none)."""
+    """Yield the innermost parts of a message, each with the number of its group of alternatives, 0 for none."""
     if message.get_content_type() == "message/rfc822" and deep:
         payload = message.get_payload()
         inner += [child for child in payload if isinstance(child, EmailMessage)] if isinstance(payload, list) else []

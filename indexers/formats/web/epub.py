@@ -40,7 +40,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of the book. ``step`` is the CFI of its spine entry, with which its positions begin."""
+    """A file of the book. ``step`` is the beginning of the CFIs (EPUB positions) of its contents."""
 
     name: str
     kind: str
