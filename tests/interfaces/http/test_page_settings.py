@@ -154,7 +154,7 @@ def test_how_pages_are_chosen_is_set_and_refused_in_words(served: Serving, page:
         page.goto(f"{served.url}/#token={START}")
         page.locator("main").wait_for()
         page.goto(f"{served.url}/#/settings/searching")
-        most = page.locator(".field", has=page.get_by_label("Pages of an answer"))
+        most = page.locator(".field", has=page.get_by_label("Pages per search"))
         for value, said in (("0", "top_k"), ("1", "Saved")):
             most.get_by_role("spinbutton").fill(value)
             most.get_by_role("spinbutton").blur()
