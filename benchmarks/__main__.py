@@ -1,10 +1,10 @@
-"""Run a benchmark, or list what there is.
+"""Run a benchmark, or list all benchmarks.
 
-    python -m benchmarks              # names, and what each measures
+    python -m benchmarks              # list the benchmarks and what each measures
     python -m benchmarks NAME [...]   # run one; its options: python -m benchmarks NAME --help
 
-Benchmarks run from the checkout, whose packages need not be installed elsewhere. ``PAGEINDEX_EVAL_DATA`` names the
-folder of real documents that many of them read.
+Run them from a checkout of the repository. The packages need not be installed. Many benchmarks read real documents from
+the folder that ``PAGEINDEX_EVAL_DATA`` names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 
 
 def benchmarks() -> dict[str, str]:
-    """Return the benchmarks by name, each with the first line of its description."""
+    """Return the first line of each benchmark's description, by the benchmark's name."""
     listed = {}
     for file in sorted(FOLDER.glob("[a-z]*.py")):
         text = file.read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def benchmarks() -> dict[str, str]:
 
 
 def main() -> None:
-    """Run the benchmark that the command line names."""
+    """Run the benchmark named on the command line, or list all benchmarks."""
     names = benchmarks()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print(f"{__doc__.strip()}\n")

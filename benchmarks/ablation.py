@@ -1,10 +1,10 @@
-"""What each part of page retrieval is worth, on several sets at once: the table of docs/lab/retrieval.md.
+"""Measure how much each part of page retrieval contributes, on several question sets.
 
     python -m benchmarks ablation [--data DIR] [--out DIR] [--only NAME …] [--sample N]
 
-Every variant changes a number of ``ScoringConfig`` (or the expert knowledge) and asks the
-harness's questions again; the homes below --out are used again. Figures are hit@5 but for cuad (hit@1) and
-statutes_zh (hit@10).
+The output is the table of docs/lab/retrieval.md. Every variant changes one number of ``ScoringConfig``, or the expert
+knowledge, and searches for the questions of each set again. Indexes are kept below --out and used again. The figures
+are hit@5, except for cuad (hit@1) and statutes_zh (hit@10).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hybrid_core.errors import PageIndexError
 
 @dataclass(frozen=True)
 class Variant:
-    """``changed`` are numbers of ScoringConfig by their names."""
+    """A search configuration to measure. ``changed`` maps names of ScoringConfig's numbers to their changed values."""
 
     name: str
     changed: dict[str, Any] = field(default_factory=dict)

@@ -1,10 +1,10 @@
-"""Indexing speed beside PageIndex's own layout trees, on the same files in one run.
+"""Compare the indexing speed with that of the package ``pageindex``, on the same files in one run.
 
     python -m venv /tmp/pageindex && /tmp/pageindex/bin/pip install pageindex
     python -m benchmarks against_pageindex --python /tmp/pageindex/bin/python [--data DIR] [--files 5]
 
-PageIndex runs ``page_index_flash(pdf, summary=False, optimize=False)``: a tree, without summaries, chunks or a
-search index. Ours is the whole ``index`` command, its start included.
+``pageindex`` runs ``page_index_flash(pdf, summary=False, optimize=False)``, which builds a tree without summaries,
+chunks or a search index. This project runs the whole ``index`` command, including its start.
 """
 
 from __future__ import annotations

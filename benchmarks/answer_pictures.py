@@ -1,13 +1,13 @@
-"""Which pages an answer sends as pictures by itself, where what answers the question is a chart, a figure or a scan.
+"""Measure which gold pages are sent to a model as pictures, for questions about charts, figures and scans.
 
     python -m benchmarks answer_pictures [--data DIR] [--home DIR] [--top-k 5] [--set mmlongbench] [--json] [--missed]
                                          [--model scripted:oracle]
 
-Recall: of the gold pages of such questions the share that a model is sent as a picture, at most 3 a question: of those
-that are among the sources, and of all. In the library and with the document given. No model is asked for an answer:
-what would be sent is counted. With ``--model`` the pages are those of a deep search with a scripted one, so that
-what is missed is not the search's doing. A gold page counts where the question's evidence is a chart or a figure, or
-where the page is a scan; ``at most 3 a question`` counts no more than three of a question, which may have thirteen.
+Gold pages are the pages that answer a question. A gold page counts if the question's evidence is a chart or a figure,
+or if the page is a scan. The benchmark prints the recall: the share of these pages that would be sent as pictures. It
+prints the recall among the sources of an answer, among all gold pages, and with at most three pages per question. Each
+is measured for searches of the whole library and for searches of the right document. No model writes an answer. With
+``--model`` a scripted model selects the pages, so that errors of the search do not count.
 """
 
 from __future__ import annotations

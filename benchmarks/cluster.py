@@ -1,14 +1,15 @@
-"""What a search costs on a Qdrant server and on a cluster, beside the embedded index, and whether it finds the same.
+"""Compare searches on a Qdrant server and on a cluster with searches of the embedded index.
 
     PAGEINDEX_QDRANT_BINARY=… python -m benchmarks cluster --home HOME [--questions 92] [--nodes 1 3] [--warm 10]
 
-Over a copy of HOME's catalog (``benchmarks/scale.py --keep`` makes large ones) the same questions are asked of an
-embedded index, of one node, and of three nodes with four shards and two replicas: undisturbed, with one node killed,
-and while that node takes up what it missed. Nodes run on this machine, their files in memory.
+All indexes are built from a copy of HOME's catalog; ``benchmarks/scale.py --keep`` creates large ones. The same
+questions are searched in an embedded index, on one node, and on three nodes with four shards and two replicas. The
+cluster is measured undisturbed, with one node killed, and while that node catches up. The nodes run on this machine and
+keep their files in memory.
 
-A row says: points a second that the index was made with, median and 95th percentile of a warm search and the longest,
-the processor time of a search in this process and in all nodes, and how many questions had the embedded index's pages
-in its order with its scores within a millionth.
+Each row shows the points indexed per second, and the median, 95th percentile and maximum time of a warm search. It also
+shows the processor time in this process and in all nodes. ``same`` counts the questions with the same pages in the same
+order as in the embedded index. Their scores may differ by a millionth.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _ALIKE = 1e-6
 
 
 def worked(pids: Sequence[int]) -> float:
-    """Seconds of processor time that these processes have used."""
+    """Return the processor time, in seconds, that these processes have used."""
     seconds = 0.0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()

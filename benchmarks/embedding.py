@@ -1,12 +1,13 @@
-"""How quick an embedder is, what it adds to a search, and whether another form of the same model ranks pages alike.
+"""Measure the speed of an embedder, its effect on search times, and how its rankings compare with another's.
 
     python -m benchmarks embedding --embedder onnx:NAME [--beside SPEC] [--set NAME] [--texts 1500] [--documents N]
                                    [--data DIR] [--home DIR] [--embed]
 
-By the clock and by processor time of this process: texts of about 64 and 245 tokens, a question. With --embed also the
-search of an indexed set before and after its pages are embedded. With --beside, an embedder to compare with (the model
-in full precision): the cosine of the two vectors of each page, and hits among the pages of a question's documents by
-the vectors alone, with the 95 % interval of the paired differences.
+The benchmark embeds texts of about 64 and 245 tokens, and questions. It prints wall time and processor time. With
+--embed it also times searches of an indexed set before and after its pages are embedded. --beside names a second
+embedder, such as the same model in full precision. The benchmark then prints the cosine similarity of both vectors of
+each page. It also prints how often each embedder ranks a right page first, using vectors alone, and the 95 % interval
+of the difference.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def pages_of(engine: Engine, limit: int | None) -> dict[tuple[str, int], str]:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock, and of processor time."""
+    """Run ``work`` and return its wall time and its processor time in seconds."""
     clock, processor = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - clock, time.process_time() - processor
@@ -96,7 +97,9 @@ def speed(spec: str, model: Embedder, texts: Sequence[str], questions: Sequence[
 
 
 def searches(engine: Engine, spec: str, questions: Sequence[str]) -> None:
-    """Each question is asked once, so that no vector of it is remembered."""
+    """Time searches before and after the pages are embedded. Each question is searched once, so that no vector is
+    cached.
+    """
     run(engine.models.embed("none"))
     some, others = questions[::2], questions[1::2]
     for name in ("without", "with"):
@@ -135,7 +138,7 @@ def compare(models: Sequence[Embedder], pages: dict[tuple[str, int], str], quest
 
 
 def rank(rows: Vectors, query: Vectors, places: list[tuple[str, int]], question: EvalQuestion, setting: str) -> int:
-    """The place of the first page that answers, from 1; len + 1 where none has text."""
+    """Return the rank, from 1, of the first page that answers the question, or len + 1 if no such page has text."""
     gold = {(gold.document, gold.page) for gold in question.evidence}
     documents = {document for document, _ in gold}
     order = np.argsort(-(rows @ query), kind="stable")

@@ -1,15 +1,18 @@
-"""Nothing a person made is lost, and no process ends: kills, flipped bytes and restored backups, many times.
+"""Check that no user data is lost and no process crashes, after many kills, flipped bits and restored backups.
 
     python -m benchmarks endurance kills [--times 1000] [--seed N]
     python -m benchmarks endurance flips [--times 200] [--seed N] [--file NAME]
     python -m benchmarks endurance restores [--times 20] [--seed N]
 
-``kills`` ends workers and commands with kill -9 while they index a folder that changes. ``flips`` changes one byte of
-each stored file, ``--times`` times a file, and then searches, reads and checks a copy of the home (set TMPDIR to a
-disk in memory). ``restores`` puts a backup back in place, and beside a home that goes on, after random changes. Rows
-that people made are compared whole: one that a flip turned into another sound one counts as "altered", since SQLite
-keeps no checksums. Prints one line of JSON for each part. The exit code is 1 where something was lost, ended a
-process or took more than a minute of the processor, or where an index with a wrong byte found something else.
+- ``kills`` ends workers and commands with SIGKILL while they index a changing folder.
+- ``flips`` flips one bit of a stored file, ``--times`` times for each file. It then searches, reads and checks a copy
+  of the home. Set TMPDIR to a disk in memory.
+- ``restores`` makes random changes and then restores a backup, both in place and into a second home.
+
+Rows that people created, such as notes, are compared as a whole. SQLite keeps no checksums, so a flip can turn a row
+into another valid row; such a row counts as "altered". The benchmark prints one line of JSON for each part. It exits
+with 1 if data was lost, a process crashed, or a damaged index returned other results. It also does if an operation took
+more than a minute of processor time.
 """
 
 from __future__ import annotations
@@ -76,7 +79,9 @@ def main() -> int:
 
 
 def kills(folder: Path, times: int, seed: int) -> dict[str, Any]:
-    """Kill workers and commands. Raises AssertionError where a published page is gone or empty, or a job is left."""
+    """Kill workers and commands while they index. Raise AssertionError if a published page is lost or a job never
+    ends.
+    """
     with scripted_server(answer) as model:
         killing = Killing(folder / "home", mixed_folder(folder / "files"), model, seed)
         killing.run(times)
@@ -86,10 +91,10 @@ def kills(folder: Path, times: int, seed: int) -> dict[str, Any]:
 
 
 def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
-    """Flip one byte of a copy, look at everything, and recover what was damaged; count what became of it.
+    """Flip one bit in each of many copies of a home, check the copies, recover damaged ones, and count the outcomes.
 
-    Half of the copies are of a home whose last process was killed after a write. This process opens no home itself: a
-    forked child must not inherit the locks of threads that it lacks.
+    Half of the copies come from a home whose last process was killed after a write. This process opens no home itself:
+    a forked child must not inherit locks of threads that it does not have.
     """
     homes, expected = fill_homes(folder)
     copy = folder / "copy"
@@ -122,7 +127,9 @@ def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
 
 
 def fill_homes(folder: Path) -> tuple[list[Path], list[Found]]:
-    """Fill two homes, of which the last process was closed and killed; return what each question finds in each."""
+    """Create two homes, one closed and one killed by its last process, and return each question's results in each
+    home.
+    """
     homes = [folder / "closed", folder / "killed"]
     expected, modules = json.loads(in_child(partial(_filled, homes[0], folder / "files")))
     for module in modules:  # once, and not in each child
@@ -134,7 +141,7 @@ def fill_homes(folder: Path) -> tuple[list[Path], list[Found]]:
 
 
 def restore(source: Path, target: Path) -> None:
-    """Copy a folder with its holes and the times of its files in the place of another one."""
+    """Replace ``target`` with a copy of the folder ``source``, keeping sparse files and modification times."""
     shutil.rmtree(target, ignore_errors=True)
     copy_shard(source, target)
     for path in source.rglob("*"):
@@ -142,7 +149,9 @@ def restore(source: Path, target: Path) -> None:
 
 
 def restores(folder: Path, times: int, seed: int) -> dict[str, Any]:
-    """Restore backups in place and beside; each finds what it found when it was made, and the other stays."""
+    """Restore backups in place and into a second home. Check that each has its old results and that the other is
+    unchanged.
+    """
     choose, wrong = random.Random(seed), 0
     home, backup, files = folder / "home", folder / "backup", folder / "files"
     files.mkdir()
@@ -171,9 +180,9 @@ def restores(folder: Path, times: int, seed: int) -> dict[str, Any]:
 
 
 def in_child(work: Callable[[], str]) -> str:
-    """Return what ``work`` returned in a process of its own: "died" with the signal, or "hung" with where it stood.
+    """Run ``work`` in a child process and return its result, "died" with the signal, or "hung" with the stack.
 
-    It may take a minute of the processor, and ten by the clock, since other programs may keep it waiting.
+    ``work`` may take a minute of processor time and ten minutes of wall time, since other programs may slow it down.
     """
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as stacks:
         child = os.fork()
@@ -203,7 +212,7 @@ def in_child(work: Callable[[], str]) -> str:
 
 
 def _filled(home: Path, files: Path) -> str:
-    """Fill a home. Return what each question finds there, and the modules that this takes."""
+    """Fill a home. Return the results of each question, and the names of the modules that were imported for this."""
     fill(home, files)
     with closing(Engine(home)) as engine:
         run(engine.admin.doctor())
@@ -211,7 +220,7 @@ def _filled(home: Path, files: Path) -> str:
 
 
 def _killed(home: Path, file: Path) -> str:
-    """Write to the index of a home, note what each question finds, and end this process while it has the index open."""
+    """Write to a home's index, record the results of each question, and kill this process while the index is open."""
     engine = Engine(home)
     for library in _LIBRARIES:
         run(engine.index(pdfs.numbered(file.with_suffix(".pdf"), 3, "harbour 4 curlew"), library=library))
@@ -222,7 +231,7 @@ def _killed(home: Path, file: Path) -> str:
 
 
 def _looked_at(home: Path, expected: Found, before: Rows, name: Path) -> str:
-    """Search, read and check a home of which one byte is another; recover it where it says that it is damaged."""
+    """Search, read and check a home that has one flipped bit. Recover the home if it reports damage."""
     report, same, thorough = "", False, name.name == CATALOG
     try:
         with closing(Engine(home)) as engine:
@@ -249,7 +258,7 @@ def _looked_at(home: Path, expected: Found, before: Rows, name: Path) -> str:
 
 
 def _made_once(home: Path) -> Rows:
-    """Return the rows of what people made, whole; none of a table that cannot be read."""
+    """Return all rows that people created, by table. A table that cannot be read has no rows."""
     rows: Rows = {name: Counter() for name in MADE_ONCE}
     with closing(sqlite3.connect(home / CATALOG)) as catalog:
         catalog.text_factory = bytes
@@ -260,7 +269,7 @@ def _made_once(home: Path) -> Rows:
 
 
 def blocks_of(path: Path) -> list[int]:
-    """Return where there is more than zeros in a file: few of the bytes of an index are used."""
+    """Return the offsets of the blocks of a file that are not all zeros. Most of an index file is zeros."""
     if not path.exists():
         return []
     with path.open("rb") as stream:
@@ -269,7 +278,7 @@ def blocks_of(path: Path) -> list[int]:
 
 
 def flip(path: Path, place: int, bit: int) -> int:
-    """Change one bit as a disk does, which leaves the times of the file; return the place, which is within it."""
+    """Flip one bit of a file without changing its modification time, and return the offset of the changed byte."""
     status = path.stat()
     place = min(place, status.st_size - 1)
     with path.open("r+b") as stream:
@@ -282,7 +291,7 @@ def flip(path: Path, place: int, bit: int) -> int:
 
 
 def _search(engine: Engine, libraries: Sequence[str] = ("default",)) -> Found:
-    """Return the places and scores that each question finds in each library."""
+    """Search for each question in each library, and return the result pages with their scores."""
     pages = [
         engine.search_now(question, library=library, effort="fast", expert="none").results
         for library in libraries
@@ -292,7 +301,7 @@ def _search(engine: Engine, libraries: Sequence[str] = ("default",)) -> Found:
 
 
 def _change(home: Path, files: Path, choose: random.Random, number: int) -> None:
-    """Index a file, and now and then remove one, edit one, or write a note."""
+    """Index a file. At random, also remove a document, edit one, or write a note."""
     with closing(Engine(home)) as engine:
         path = pdfs.numbered(files / f"{choose.randrange(12):02}.pdf", choose.randint(1, 5), f"harbour {number}")
         run(engine.index(path))

@@ -1,15 +1,17 @@
-"""What models cost when filings are indexed: calls and tokens of each step, of a changed page, and throughput.
+"""Count the model calls and tokens for indexing filings: per step, after a page changed, and per second.
 
     python -m benchmarks enriching [--filings NAME…] [--first 24] [--limits 1 4 16 32] [--server-ms 200]
 
-A scripted server in a process of its own answers by plain rules from what it is shown: a heading is right where its
-line stands in the passage, summaries are first sentences and say something else wherever anything shown is different.
-So calls and input tokens are what a real model would get; output tokens and quality are not. Then the longest line of
-one page of each filing becomes another sentence and the filing is indexed again: a page in the middle, one on which a
-section begins, and that of the printed contents. At the end stand the means and the worst of the named filings and the
-first ones of the set.
-Throughput: one filing with every page described, for each limit of calls (and pages) at once, with a server that takes
---server-ms; "pages drawn" is without the server's time, which is what the machine can draw.
+A scripted model server in its own process replies by fixed rules. It confirms a heading if the heading's line is in the
+passage. Its summaries are first sentences, and they change if the input changes. Calls and input tokens are therefore
+those of a real model, but output tokens and quality are not.
+
+After the first run, the benchmark replaces the longest line of one page and indexes the filing again. It does so for a
+page in the middle, a page on which a section begins, and a page of the table of contents. At the end it prints the
+means and the maximum over all filings.
+
+To measure throughput, every page of one filing is described by the model, for each limit of simultaneous calls. The
+server waits --server-ms for each call. "pages drawn" leaves out this wait and shows how fast the machine renders pages.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 
 
 def reads(request: Request) -> dict[str, Any]:
-    """What somebody says who reads what is shown and adds nothing."""
+    """Return a scripted reply that is derived only from the contents of the request."""
     text = request.messages[-1].text
     if request.title == "Word":
         return {"word": "red" if "colour" in text else "ready"}
@@ -98,7 +100,7 @@ def _heads(title: str, passage: str) -> bool:
 
 @contextmanager
 def server(milliseconds: float) -> Iterator[str]:
-    """The URL of a scripted model in another process."""
+    """Start a scripted model in another process and yield its URL."""
     command = [sys.executable, __file__, "--serve", str(milliseconds / 1000)]
     served = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert served.stdout is not None and served.stdin is not None
@@ -115,7 +117,7 @@ def engine(home: Path, url: str, **settings: Any) -> Engine:
 
 
 def costs(path: Path, url: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """Each step of a filing, and of the same filing with another sentence on one of its pages."""
+    """Yield the cost of each indexing step, for the original filing and for copies with one changed page."""
     copy = folder / path.name
     copy.write_bytes(path.read_bytes())
     with_models = engine(folder / path.stem, url)
@@ -145,7 +147,7 @@ def costs(path: Path, url: str, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def headings(nodes: Sequence[dict[str, Any]]) -> Iterator[int]:
-    """The pages on which sections begin."""
+    """Yield the numbers of the pages on which sections begin."""
     for node in nodes:
         if not node["synthetic"]:
             yield node["start_page"]
@@ -153,7 +155,9 @@ def headings(nodes: Sequence[dict[str, Any]]) -> Iterator[int]:
 
 
 def chosen(path: Path, starts: Collection[int]) -> dict[str, int]:
-    """The pages that are changed: in the middle, one where a section begins, and, if there are any, the contents."""
+    """Return the pages to change, by name: a middle page, a page where a section begins and, if present, a contents
+    page.
+    """
     import pymupdf  # here, behind the packages that switch its libraries' telemetry off
 
     with pymupdf.open(path) as document:
@@ -170,7 +174,7 @@ def chosen(path: Path, starts: Collection[int]) -> dict[str, int]:
 
 
 def alter(path: Path, number: int, copy: Path) -> None:
-    """The filing with another sentence for the longest line of a page."""
+    """Write a copy of the filing in which the longest line of one page is replaced by another sentence."""
     import pymupdf
 
     with pymupdf.open(path) as document:
@@ -190,7 +194,9 @@ def alter(path: Path, number: int, copy: Path) -> None:
 
 
 def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Calls for 100 pages of each step, means over the filings; calls after each change, and where they were most."""
+    """Yield the calls per 100 pages for each step as means over the filings, and the calls after each change with their
+    maximum.
+    """
     steps = dict.fromkeys(row["step"] for row in rows)
     new = [row for row in rows if row["run"] == NEW]
     files = len({row["file"] for row in rows})
@@ -211,7 +217,7 @@ def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def throughput(path: Path, url: str, folder: Path, limit: int, seconds: float) -> dict[str, Any]:
-    """One filing, every page described, so many calls at once."""
+    """Index one filing with every page described and at most ``limit`` simultaneous calls. Return the figures."""
     home = folder / f"limit{limit}-{seconds}"
     improved = engine(home, url, vision="always", max_concurrent_calls=limit, max_concurrent_pages=limit, llm_model="")
     file = run(improved.index(path)).files[0]

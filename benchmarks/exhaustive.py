@@ -1,12 +1,12 @@
-"""How long an exhaustive search takes in a large generated library, for words, phrases and regular expressions.
+"""Measure how long exhaustive searches take in a large generated library, by kind of pattern.
 
     python -m benchmarks exhaustive [--pages 100000] [--home DIR] [--runs 20] [--json]
 
-The texts are drawn from a vocabulary of 50,000 words by Zipf's law, about 250 words a page. One document is indexed;
-the others are published as copies with texts of their own. Only ``grep`` is measured: ranking would need the
-copies' own term counts. Times are medians over patterns and runs, with the processor time, since machines are busy.
-The first search builds the index of words; its time is a row of its own. With ``--home`` the library is kept and used
-again.
+The patterns are words, phrases and regular expressions. The texts are drawn from a vocabulary of 50,000 words by Zipf's
+law, with about 250 words per page. One document is indexed, and the others are published as copies with their own
+texts. Only ``grep`` is measured, because ranking would need the term counts of the copies. Times are medians over
+patterns and runs. Processor times are shown too, because other programs affect them less. The first search builds the
+word index and has its own row. With ``--home`` the library is kept and used again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SYLLABLES = "ba co di fer gal hum ist jor kel lum mon nar pol rus tam vek".spli
 
 
 def vocabulary() -> list[str]:
-    """Return distinct words; the rank of a word is its place."""
+    """Return distinct words, ordered by their rank in Zipf's law."""
     rng = np.random.default_rng(1)
     words: dict[str, None] = {}
     while len(words) < _WORDS:
@@ -44,7 +44,10 @@ def vocabulary() -> list[str]:
 
 
 def page_texts(words: list[str], document: int, pages: int) -> list[str]:
-    """Return the texts of the pages of a document, the same at each call. Each page begins with a contract number."""
+    """Return the texts of a document's pages, which are the same at each call.
+
+    Each page begins with a contract number.
+    """
     rng = np.random.default_rng(document)
     ranks = np.minimum(rng.zipf(1.2, (pages, _PER_PAGE)), _WORDS) - 1
     return [
@@ -55,7 +58,7 @@ def page_texts(words: list[str], document: int, pages: int) -> list[str]:
 
 
 def grow(home: Path, words: list[str], pages: int) -> int:
-    """Fill the default library of a home with about this many pages, and return their number."""
+    """Add documents to a home's default library until it has about ``pages`` pages. Return the number of pages."""
     engine = Engine(settings=load_settings(home, {}))
     first = "\n\n".join(f"# Part {at}\n\n{text}" for at, text in enumerate(page_texts(words, 0, _PER_DOCUMENT)))
     run(engine.index(first.encode(), name="first.md"))
@@ -88,7 +91,7 @@ def grow(home: Path, words: list[str], pages: int) -> int:
 
 
 def timed(engine: Engine, request: GrepRequest) -> tuple[float, float, int]:
-    """Return the milliseconds and the processor milliseconds of a search, and how many pages match."""
+    """Return the wall time and the processor time of a search in milliseconds, and the number of matching pages."""
     began, worked = time.perf_counter(), time.process_time()
     result = run(engine.grep(request))
     took = (1000 * (time.perf_counter() - began), 1000 * (time.process_time() - worked))
@@ -98,7 +101,7 @@ def timed(engine: Engine, request: GrepRequest) -> tuple[float, float, int]:
 
 
 def measured(home: Path, words: list[str], runs: int) -> list[dict[str, float | str]]:
-    """Return the rows of the table. Each regular expression is a new one, so that no scan is remembered."""
+    """Return the rows of the table. Every regular expression is new, so that no scan is cached."""
     kinds = {
         "word, frequent": [GrepRequest(words[at]) for at in range(20, 20 + runs)],
         "word, rare": [GrepRequest(words[at]) for at in range(5_000, 5_000 + runs)],

@@ -1,4 +1,4 @@
-"""What the benchmarks over the filings share: their options, and an engine that has the filings indexed."""
+"""Shared code of the benchmarks over financial filings: options, and an engine with the filings indexed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hybrid_pageindex import Engine, run
 
 
 def options_of(doc: str | None) -> argparse.ArgumentParser:
-    """A parser with --data, --home and --json."""
+    """Return an argument parser with the options --data, --home and --json."""
     parser = argparse.ArgumentParser(description=(doc or "").split("\n")[0])
     parser.add_argument("--data")
     parser.add_argument("--home", help="keep the index here (default: a temporary folder)")
@@ -24,7 +24,7 @@ def options_of(doc: str | None) -> argparse.ArgumentParser:
 
 @contextmanager
 def indexed(options: argparse.Namespace) -> Iterator[tuple[Path, Engine, Dataset]]:
-    """The home, an engine on it that is closed at the end, and the set whose documents it holds."""
+    """Yield the home, an engine with the data set indexed, and the data set. The engine is closed at the end."""
     dataset = load("financebench", options.data)
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(options.home or temporary)

@@ -1,9 +1,9 @@
-"""How soon files are found where their section trees are refined afterwards, and where they are not.
+"""Measure how soon files can be searched, with and without later refinement of their section trees.
 
     python -m benchmarks first_published FOLDER [--runs 3] [--json]
 
-A folder is indexed in turn with each kind of tree. Medians of the seconds until the first and the last of its
-documents are published, and how many were when the layout model's first page was read.
+A folder is indexed once with each kind of section tree. The benchmark prints the median seconds until the first and the
+last document are published. It also prints how many documents were published when the layout model began to read.
 """
 
 from __future__ import annotations

@@ -1,13 +1,17 @@
-"""What a first search waits for after many new pages, while the index is behind its log.
+"""Measure how long the first search takes after many pages were published.
 
     python -m benchmarks following [--data DIR] [--pages 90000] [--new 10000] [--json]
 
-A library of real filings, published again and again under invented names, is grown to ``--pages``. A process that
-searches it is stopped, ``--new`` pages are published, and it goes on: its next search is timed beside the median of
-those before, with an index that the process had no time to bring up to date. Then as many are published while nobody
-searches, and the first search of a process is timed, beside that of a process whose index is not behind. The question
-names the last of the new documents, so that it can be seen whether it is found. Milliseconds are of the clock, and of
-the processor (all threads), which tell more on a machine that others use.
+A library of real filings grows to ``--pages`` pages by publishing copies under invented names. Then two cases are
+measured:
+
+- A searching process is paused, ``--new`` pages are published, and the process continues. Its next search is compared
+  with the median of its earlier searches.
+- The same number of pages is published while no process searches. The first search of a new process is compared with
+  the first search of a process whose index is up to date.
+
+The question names the last new document, to check that the search finds it. Times are milliseconds of wall time and of
+processor time in all threads. Processor time is more reliable on a busy machine.
 """
 
 from __future__ import annotations
@@ -38,8 +42,8 @@ from hybrid_pageindex import Engine, run
 
 
 def publish_new(catalog: Catalog, originals: list[Document], pages: int, first: int = 0) -> tuple[int, int, str]:
-    """Publish contents that the library does not have, numbered from ``first``; how many pages they have, the next
-    number, and the name of the last one.
+    """Publish new contents, numbered from ``first``. Return their number of pages, the next number, and the last
+    name.
     """
     have, copy, name = 0, first, ""
     while have < pages:
@@ -65,7 +69,7 @@ def publish_new(catalog: Catalog, originals: list[Document], pages: int, first: 
 
 
 class Reader:
-    """A process that searches."""
+    """A process that runs searches."""
 
     def __init__(self, home: str) -> None:
         command = [sys.executable, __file__, "--reader", home]
@@ -80,7 +84,7 @@ class Reader:
         return answer
 
     def end(self) -> float:
-        """Seconds that it takes to end."""
+        """End the process and return how many seconds that took."""
         assert self.process.stdin is not None
         began = time.perf_counter()
         self.process.stdin.close()
@@ -89,7 +93,7 @@ class Reader:
 
 
 def read(home: str) -> None:
-    """Run a reader."""
+    """Run searches in this process until its input ends."""
     with_engine = Engine(home)
     for line in sys.stdin:
         began, worked = time.perf_counter(), time.process_time()
@@ -106,7 +110,7 @@ def question_line(name: str) -> str:
 
 
 def cold(home: str, question: str) -> dict[str, Any]:
-    """The first search of a process, and the seconds that the process then takes to end."""
+    """Return the figures of a new process's first search, and the seconds that the process then takes to end."""
     reader = Reader(home)
     answer = reader.ask(question)
     return answer | {"ends_s": reader.end()}
@@ -154,7 +158,7 @@ def measure(home: str, originals: list[Document], questions: list[str], new: int
 
 
 def middle(answers: Sequence[dict[str, Any]]) -> list[int]:
-    """Medians: of the clock, of the processor."""
+    """Return the medians of wall time and of processor time."""
     return [round(statistics.median(sample[kind] for sample in answers)) if answers else 0 for kind in ("ms", "cpu_ms")]
 
 

@@ -1,9 +1,9 @@
-"""Pages per second and memory of each format's reader, over a folder of files of many kinds.
+"""Measure the pages per second and the memory of each format's reader, on a folder of files of many kinds.
 
     python -m benchmarks formats FOLDER [--json]
 
-Each file is read whole (opened, its headings found, its pages made) in one process a format, as a worker reads it; no
-index is made and no picture read by OCR. Seconds are of computing.
+Each format is read in its own process, as a worker reads it: open the file, detect headings, and split it into pages.
+Nothing is indexed, and OCR does not run. Seconds are processor time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from indexers.formats.registry import format_of, of_suffix, open_file
 
 
 def read(paths: list[str]) -> dict[str, float]:
-    """Files, pages, refused files, computing seconds and the peak of memory in MB, of this process."""
+    """Read files in this process. Return counts of files, pages and refused files, processor seconds, and peak memory
+    in MB.
+    """
     totals: dict[str, float] = defaultdict(int, files=len(paths))
     began = time.process_time()
     for path in paths:

@@ -1,17 +1,18 @@
-"""Nothing that was published is lost, whatever comes in or breaks: random files, calls, kills and faults of the system.
+"""Check that published documents survive random files, random calls, kills and system faults.
 
     python -m benchmarks fuzz [--seconds 60 | --rounds N] [--seed N] [--part NAME …]
 
-Each round belongs to one part and has a seed of its own, which a failure names:
+Each round runs one part with its own seed, which is printed if the round fails:
 
-- ``files``: index a mutated file of any format, or a mutated archive of such files.
-- ``calls``: change libraries at random (index, remove, restore, edit, note, back up) and compare with a model of them.
-- ``stored``: flip, cut, empty or delete a stored file of a copy of the home, then search, check and recover.
-- ``kills``: stop, continue and kill a command that indexes.
-- ``faults``: index while writes fail with ENOSPC or EIO, or opens with EMFILE (a small library that ``cc`` builds).
+- ``files``: index a mutated file of any format, or an archive of such files.
+- ``calls``: change libraries at random (index, remove, restore, edit, note, back up) and compare with expected results.
+- ``stored``: flip, cut, empty or delete a stored file in a copy of the home, then search, check and recover.
+- ``kills``: pause, continue and kill a command that indexes.
+- ``faults``: index while writes fail with ENOSPC or EIO, or opens fail with EMFILE. A small library, compiled with
+  ``cc``, injects the errors.
 
-After each round, every document that was published must be found and have the same text. A message that shows an error
-of Python counts as unclear. Prints one line of JSON; the exit code is 1 if anything was lost, unclear or hung.
+After each round, a search must find every published document, with unchanged text. A message counts as unclear if it
+shows a Python error. The benchmark prints one line of JSON and exits with 1 if anything was lost, unclear or hung.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Fuzz:
         self.published: Published = json.loads(in_child(partial(_fill, self.base, self.samples)))
 
     def round(self, part: str, choose: random.Random) -> str:
-        """Do one round in a process of its own, and return its outcome: "same", or what is wrong."""
+        """Run one round in its own process, and return the outcome: "same", or a description of what went wrong."""
         restore(self.base, self.home)
         outcome = in_child(partial(PARTS[part], self, choose))
         if outcome.partition(":")[0] not in ("done", "told"):
@@ -166,7 +167,7 @@ class Fuzz:
         return place
 
     def command(self, place: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
-        """Start a command that indexes, in a process group of its own."""
+        """Start an indexing command in its own process group."""
         command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(self.home), "index", str(place)]
         environment = {**os.environ, "PAGEINDEX_OUTLINE": "fast", "PAGEINDEX_WORKERS": "1", **variables}
         return subprocess.Popen(
@@ -181,7 +182,7 @@ PARTS: dict[str, Callable[[Fuzz, random.Random], str]] = {
 
 
 class Calls:
-    """Random calls of an engine, beside a model of what they must give."""
+    """Make random calls to an engine, and keep a record of the results that later calls must return."""
 
     def __init__(self, engine: Engine, fuzz: Fuzz, choose: random.Random) -> None:
         self._engine, self._fuzz, self._choose = engine, fuzz, choose
@@ -243,7 +244,7 @@ class Calls:
             file.unlink(missing_ok=True)
 
     def _compare(self) -> str:
-        """Return what differs from the model, "" if nothing does."""
+        """Return how the engine's contents differ from the expected ones, or "" if they are equal."""
         listed = {each.name: each for each in run(self._engine.documents.list()) if each.name.startswith("godwit")}
         if listed.keys() != self._texts.keys():
             return f"{sorted(listed.keys() ^ self._texts.keys())}"
@@ -258,7 +259,7 @@ class Calls:
 
 
 def mutate(content: bytes, choose: random.Random) -> bytes:
-    """Return bytes that differ at a few places: flipped, overwritten, removed, repeated or moved."""
+    """Return a copy of the bytes with a few random changes: bytes flipped, overwritten, removed, repeated or moved."""
     changed = bytearray(content)
     for _ in range(choose.choice([1, 1, 2, 5, 20])):
         if not changed:
@@ -281,7 +282,7 @@ def mutate(content: bytes, choose: random.Random) -> bytes:
 
 
 def write_samples(folder: Path) -> list[Path]:
-    """Write a sound file of many formats, each with a word of its own."""
+    """Write a valid file in each of many formats, each with a unique word."""
     folder.mkdir()
     for bird in _BIRDS:
         pdfs.numbered(folder / f"{bird}.pdf", 2, bird)
@@ -305,7 +306,7 @@ def write_samples(folder: Path) -> list[Path]:
 
 
 def build_faults(folder: Path) -> Path | None:
-    """Build the library that makes calls fail. Return None where there is no C compiler."""
+    """Compile the library that makes system calls fail. Return None if there is no C compiler."""
     compiler, library = shutil.which("cc"), folder / "faults.so"
     if compiler is None or sys.platform != "linux":
         return None
@@ -330,7 +331,9 @@ def _text(engine: Engine, name: str, pages: int) -> str:
 
 
 def check(home: Path, published: Published) -> str:
-    """Return "same" if every published document is found and has its text, else what is lost."""
+    """Return "same" if a search finds every published document with its text, otherwise a description of what is
+    lost.
+    """
     with closing(Engine(home)) as engine:
         documents = {document.name: document for document in run(engine.documents.list())}
         for name, (words, digest) in published.items():
@@ -347,7 +350,7 @@ def check(home: Path, published: Published) -> str:
 
 
 def look_at(home: Path, published: Published, what: str, samples: list[Path]) -> str:
-    """Check a home with a damaged file. What is reported as damage is recovered, and then nothing may be missing."""
+    """Check a home with a damaged file. Recover the reported damage, and then require that nothing is missing."""
     try:
         checked = check(home, published)
     except PageIndexError as error:
@@ -372,7 +375,7 @@ def look_at(home: Path, published: Published, what: str, samples: list[Path]) ->
 
 
 def wait_for(command: subprocess.Popen[str]) -> str:
-    """Wait for a command, and return whether it ended in time and with clear words."""
+    """Wait for a command. Return "done" if it ended in time with clear messages, otherwise what was wrong."""
     try:
         _, message = command.communicate(timeout=_SECONDS)
     except subprocess.TimeoutExpired:

@@ -1,10 +1,10 @@
-"""Libraries of which every second document has vectors, beside the same without any and with all.
+"""Compare retrieval in half-embedded libraries with libraries that have no vectors or all vectors.
 
     python -m benchmarks half_embedded [--set NAME] [--embedder SPEC] [--fusion rrf] [--expert auto] [--data DIR]
                                        [--out DIR]
 
-The documents are halved by their sorted names, and each half is the embedded one once. The homes below --out are used
-again.
+The documents, sorted by name, are split into two alternating halves. Each half is embedded in one run. Indexes are kept
+below --out and used again.
 """
 
 from __future__ import annotations

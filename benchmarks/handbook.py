@@ -1,10 +1,11 @@
-"""A library of handbooks as an operations team keeps them: headings, tables, commands, configuration, in three formats.
+"""Measure searches of generated handbooks with headings, tables, commands and configuration, in three formats.
 
     python -m benchmarks handbook [--documents 462] [--json]
 
-Markdown, HTML and DOCX (made of the HTML by LibreOffice) by turns, always the same. Told are the chunks, milliseconds
-of a search, how often the question's document comes first, and how many sections have the flags (has_command,
-has_config, has_code, has_table) of what was written into them.
+The library resembles that of an operations team and is the same in every run. The handbooks are Markdown, HTML and DOCX
+in turn; LibreOffice converts the HTML to DOCX. The benchmark prints the number of chunks, the milliseconds per search,
+and how often the right document comes first. It also prints how many sections have the right flags (has_command,
+has_config, has_code, has_table).
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def write(folder: Path, books: list[Handbook]) -> None:
 
 
 def convert(files: list[str], to: str, folder: Path) -> None:
-    """Files of text by LibreOffice, a hundred at a start."""
+    """Convert text files to the format ``to`` with LibreOffice, a hundred files per start."""
     program = shutil.which("soffice") or shutil.which("libreoffice")
     if program is None:
         raise SystemExit("LibreOffice, which makes the files, is not installed.")

@@ -1,9 +1,9 @@
-"""One HTTP server: how soon it serves, what HTTP adds to a search, many clients at once, memory after many requests.
+"""Measure one HTTP server: start time, overhead of HTTP, many clients, and memory after many requests.
 
     python -m benchmarks http_load [--only PART …] [--clients 200] [--seconds 60] [--requests 10000] [--json]
 
-Clients read, ask, search and upload side by side, each in its own order. Any answer but 2xx and 304 is an error. The
-library is of 100 made-up files; it measures the HTTP interface, not the engine.
+Clients read, ask, search and upload at the same time, each in its own order. Any status other than 2xx and 304 counts
+as an error. The library has 100 generated files, because the HTTP interface is measured and not the engine.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _QUESTIONS = [f"What did the {word} of the {other} cost?" for word in _WORDS for
 
 @contextmanager
 def served(home: Path, settings: Mapping[str, str] = {}) -> Iterator[tuple[str, psutil.Process, float]]:
-    """The address of a server's API, its process, and the seconds from its start to its first "ready"."""
+    """Start a server. Yield the address of its API, its process, and the seconds from its start until it reported
+    ready.
+    """
     began = time.perf_counter()
     command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--port", "0", "--home", str(home)]
     process = subprocess.Popen(command, env={**os.environ, **_SETTINGS, **settings}, stderr=subprocess.PIPE, text=True)
@@ -57,7 +59,9 @@ def served(home: Path, settings: Mapping[str, str] = {}) -> Iterator[tuple[str, 
 
 
 async def load(url: str, clients: int, seconds: float, token: str = _TOKEN) -> dict[str, Any]:
-    """Requests, errors (as text) and milliseconds (p50, p95) by kind, of that many clients at once."""
+    """Run ``clients`` clients at once. Return requests, errors (as text) and milliseconds (p50, p95) for each kind of
+    request.
+    """
     times: dict[str, list[float]] = {}
     errors: list[str] = []
     end = time.monotonic() + seconds
@@ -101,8 +105,8 @@ async def _send_one(
 
 
 def overhead(url: str, home: Path, process: psutil.Process, count: int = 300) -> dict[str, float]:
-    """p50 in ms of the same searches by the engine itself and over HTTP, one after the other, taken in turns; and the
-    CPU time that either took a search, which other work of the machine does not lengthen.
+    """Run the same searches alternately in the engine and over HTTP. Return the p50 of each in milliseconds, and the
+    CPU time per search, which other programs on the machine hardly affect.
     """
     direct: list[float] = []
     over_http: list[float] = []
@@ -139,7 +143,7 @@ def _cpu(process: psutil.Process) -> float:
 
 
 async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, float]:
-    """The server's own resident MB after a tenth of the requests and after all."""
+    """Return the server's resident memory in MB after a tenth of the requests, and after all of them."""
     async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=60) as client:
         left, after_tenth = requests, 0.0
         listed = await client.get("/libraries/bench/documents", params={"most": 100})
@@ -156,8 +160,8 @@ async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, 
 
 
 def first_events(home: Path, count: int = 20) -> dict[str, float]:
-    """Ms from a model's first token to the first text that a client hears, at p50: of an answer that is streamed, and
-    of one in a conversation.
+    """Return the p50 of the milliseconds from a model's first token to the first text that a client receives. One
+    figure is for a streamed answer, the other for an answer in a conversation.
     """
     with _model() as (address, sent):
         settings = {"PAGEINDEX_LLM_MODEL": "m", "PAGEINDEX_LLM_BASE_URL": address, "PAGEINDEX_ENRICH": "never"}
@@ -187,7 +191,7 @@ def first_events(home: Path, count: int = 20) -> dict[str, float]:
 
 @contextmanager
 def _model() -> Iterator[tuple[str, list[float]]]:
-    """A model of OpenAI's interface that says a few words, 50 ms each, and when it sent the first."""
+    """Start a model with OpenAI's interface that sends a word every 50 ms. Yield its URL and the times of sending."""
     sent: list[float] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -216,7 +220,7 @@ def _model() -> Iterator[tuple[str, list[float]]]:
 
 
 async def ending(home: Path, clients: int, seconds: float) -> dict[str, float]:
-    """Seconds from SIGTERM, in the middle of that load, to the end of the process."""
+    """Return the seconds from SIGTERM, sent during the same load, until the process ends."""
     with served(home) as (url, process, _):
         working = asyncio.ensure_future(load(url, clients, seconds))
         await asyncio.sleep(seconds / 2)

@@ -1,13 +1,20 @@
-"""What is done again when a file changes: pages parsed, shown to models and embedded, calls, vectors.
+"""Count the work after a file changes: pages parsed, shown to models and embedded, calls and vectors.
 
     python -m benchmarks incremental [--pages 1000] [--json]
 
-A PDF of chapters of 20 pages with sections of 4, with bookmarks, is indexed, with a model that sees every page, one
-that summarises sections (both scripted, behind HTTP: they answer by rules, and say something else wherever anything
-that they are shown is different) and an embedder. Then it changes, and is indexed and embedded again: one page says
-something else; a page is put before the first; a chapter is added at the end; the file is renamed; it is touched. Each
-change is counted from the state before it. "shown" are the pages that the model which sees was asked about, "embedded"
-those of which any text was given a vector, "vectors" all of them: a page has one of its summary and some of its text.
+The file is a PDF with bookmarks, chapters of 20 pages and sections of 4. It is indexed with an embedder and two
+scripted models behind HTTP: one reads every page as a picture, the other summarises sections. The replies of the models
+change only if their input changes. Then the file is changed in one of these ways, and indexed and embedded again:
+
+- one page gets another text;
+- a page is inserted before the first;
+- a chapter is added at the end;
+- the file is renamed;
+- only its modification time changes.
+
+Each change starts from the original file. "shown" counts the pages sent to the model that reads pictures. "embedded"
+counts the pages with at least one new vector, and "vectors" all new vectors. A page has one vector for its summary and
+others for its text.
 """
 
 from __future__ import annotations
@@ -40,7 +47,7 @@ _LINES = 32
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A page of the file: the headings that begin on it, with their levels, and what its lines are made from."""
+    """A page of the PDF: (level, title) of the headings that begin on it, and the random seed of its text."""
 
     headings: tuple[tuple[int, str], ...]
     seed: int
@@ -58,7 +65,7 @@ def headings(at: int) -> Iterator[tuple[int, str]]:
 
 
 def write(pages: Sequence[Written], path: Path) -> None:
-    """The PDF; nothing on a page says where in the file it stands."""
+    """Write the PDF. No page contains its own page number, so that moved pages keep their text."""
     import pymupdf  # here, behind the packages that switch its libraries' telemetry off
 
     with pymupdf.open() as document:
@@ -80,7 +87,9 @@ def write(pages: Sequence[Written], path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one run did. ``shown``: pages that a model saw; ``sections``: calls about sections and the document."""
+    """The work of one run. ``shown`` counts pages sent to a model; ``sections`` counts calls about sections and the
+    document.
+    """
 
     change: str
     pages: int
@@ -95,14 +104,14 @@ class Work:
 
 
 class Counter:
-    """An engine, its models, and what they were asked since the last look."""
+    """An engine with its models. It counts the requests to the models since the last reading."""
 
     def __init__(self, engine: Engine, server: ScriptedServer) -> None:
         self.engine, self.server = engine, server
         self._texts: set[str] = set()
 
     def _vectors(self) -> int:
-        """Return the number of vectors in the catalog, whatever made them."""
+        """Return the number of vectors in the catalog, from all embedders."""
         with self.engine._catalog().snapshot() as snapshot:
             return int(snapshot._connection.scalar(select(func.count()).select_from(embeddings)) or 0)
 
@@ -136,7 +145,7 @@ class Counter:
 
 
 def measured(many: int, folder: Path) -> Iterator[Work]:
-    """The first run, and one after each change of the file as it first was."""
+    """Yield the work of the first run, and of one run after each change to the original file."""
     pages, path = pages_of(many), folder / "file.pdf"
     middle = many // 2 + 3  # of a chapter, not where it begins
     changes: dict[str, Callable[[], Sequence[Written]]] = {

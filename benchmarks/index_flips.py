@@ -1,12 +1,12 @@
-"""No wrong byte in a search index ends a process or changes a result: flips in each file of it, many times.
+"""Check that flipped bits in a search index never end a process or change a result.
 
     python -m benchmarks index_flips [--times 200] [--seed N] [--file NAME]
 
-Flips one bit where a file has data, opens the index as a search does, compares its points with the catalog and asks by
-words and by vectors. Half of the flips meet the index as a closed process left it, the other half as one that was
-killed after a write. One process tries flips until it dies, so that a flip takes a fraction of what a command does
-(``endurance flips`` tries whole homes). Set TMPDIR to a disk in memory. The exit code is 1 where a process died or
-hung, or an index stayed wrong or found something else.
+Each flip changes one bit where a file of the index has data. The benchmark then opens the index, compares its points
+with the catalog, and searches by words and by vectors. Half of the flips are in an index that was closed properly, the
+other half in one whose process was killed after a write. One process tries flips until it crashes, so this is much
+faster than ``endurance flips``, which tests whole homes. Set TMPDIR to a disk in memory. The exit code is 1 if a
+process crashed or hung, or if an index stayed damaged or returned other results.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def _choose(homes: Sequence[Path], times: int, seed: int, only: str) -> list[_Flip]:
-    """Choose the places of all flips: the same of each file, whatever its segment is called."""
+    """Choose the positions of all flips. Each kind of file gets the same number of flips."""
     flips = []
     for path in sorted(path for path in (homes[0] / "libraries").rglob("*") if path.is_file() and path.stat().st_size):
         name = path.relative_to(homes[0])
@@ -99,7 +99,7 @@ def _choose(homes: Sequence[Path], times: int, seed: int, only: str) -> list[_Fl
 
 
 def _try_all(folder: Path, flips: Sequence[_Flip]) -> list[str]:
-    """Return what became of each flip; a process that died or hung is followed by another one."""
+    """Return the outcome of each flip. After a crash or a hang, a new process tries the remaining flips."""
     outcomes: list[str] = []
     written = folder / "outcomes"
     while len(outcomes) < len(flips):
@@ -126,7 +126,7 @@ def _try_all(folder: Path, flips: Sequence[_Flip]) -> list[str]:
 
 
 def _try_from(folder: Path, flips: Sequence[_Flip], written: Path) -> None:
-    """Try flips one by one, and write a line for each."""
+    """Try flips one by one, and write a line with the outcome of each."""
     copy = folder / "copy"
     catalogs = {home: Catalog(home / CATALOG) for home in {trial.home for trial in flips}}
     with written.open("a") as stream:
@@ -153,7 +153,9 @@ def _try_from(folder: Path, flips: Sequence[_Flip], written: Path) -> None:
 
 
 def _look(catalog: Catalog, home: Path, library: str) -> tuple[str, Answers]:
-    """Open an index, and return whether it holds what the catalog does ("rebuilt" where it had to be), and answers."""
+    """Open an index. Return whether it agrees with the catalog ("rebuilt" if it had to be built again), and search
+    results.
+    """
     indexes = Indexes(catalog, home)
     try:
         index = indexes.searchable(library).index

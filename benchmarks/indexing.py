@@ -1,13 +1,14 @@
-"""Indexing speed, peak memory and disk use on real filings.
+"""Measure indexing speed, peak memory and disk use on real filings.
 
     python -m benchmarks indexing [--data DIR | PATH… | --made PAGES] [--workers N] [--plain] [--json]
 
-Indexes into a new temporary home with the command line, as a user would, and samples the memory of the
-whole process tree (resident set sizes added: shared pages count more than once, so the truth is below).
---made writes one PDF of that many pages (the licence's sentences, shuffled, about 500 words and a heading on
-each) to see whether memory grows with a document's length. --plain also has as many processes do nothing but
-``page.get_text("dict")`` on the same PDFs, before and after, and tells what share of their speed, in pages for a second
-of processor time, indexing has.
+The command line indexes into a new temporary home. Meanwhile the benchmark samples the memory of all processes. It adds
+their resident set sizes, which count shared pages more than once, so the true use is lower.
+
+--made generates one PDF with that many pages, to test whether memory grows with a document's length. Each page has a
+heading and about 500 words, taken from the licence in random order. --plain also runs ``page.get_text("dict")`` alone
+on the same PDFs, with as many processes, before and after. The benchmark then prints the ratio of both speeds, in pages
+per second of processor time.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ for path in sys.argv[1:]:
 
 
 def children_seconds() -> float:
-    """Processor time of all processes that have been started and waited for."""
+    """Return the processor time, in seconds, of all child processes that have ended and were waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def plain_seconds(paths: list[Path], workers: int) -> float:
-    """Processor time of reading the text of all PDFs, so many at once."""
+    """Return the processor time of only extracting the text of all PDFs, with ``workers`` processes."""
     files = sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("*.pdf")))
     workers = workers or os.cpu_count() or 1
     before = children_seconds()

@@ -1,11 +1,11 @@
-"""What the queue itself takes: jobs enqueued and claimed per second, and what many ended ones cost.
+"""Measure the speed of the job queue: jobs added and claimed per second, and the cost of many ended jobs.
 
     python -m benchmarks jobs [--jobs 5000] [--ended 1000000] [--processes 4]
 
-One catalog in a temporary home, each write durable as a user's is, with an fsync. "claimed" is a claim and the write
-of the job's end. Then so many ended jobs are put in, and claims are timed among them: milliseconds, median and slowest
-of 500, by the clock and of processor time, which other programs on the machine change less. "folded away" is what it
-takes until only as many as are kept are left.
+The catalog is in a temporary home, and every write is durable (fsync), as in normal use. "claimed" is a claim and the
+write that ends the job. Then ``--ended`` finished jobs are added, and 500 claims are timed among them. The benchmark
+prints their median and maximum in milliseconds of wall time and of processor time. Other programs affect processor time
+less. "folded away" is the time to delete old jobs until only the retained number is left.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def request(number: int) -> JobRequest:
 
 
 def work(path: Path, name: str) -> int:
-    """Until nothing is left."""
+    """Claim and end jobs until none is left."""
     catalog, done = Catalog(path), 0
     queue = JobQueue(catalog)
     while taken := queue.claim(name, []):
@@ -67,7 +67,9 @@ def put_ended(catalog: Catalog, count: int) -> None:
 
 
 def claims(queue: JobQueue) -> tuple[list[float], list[float]]:
-    """Milliseconds of each: by the clock, and of this process's processor time, which other programs matter less to."""
+    """Return the milliseconds of each claim: wall time, and this process's processor time, which other programs affect
+    less.
+    """
     times, used = [], []
     for _ in range(_ROUNDS):
         begun, cpu = time.perf_counter(), time.process_time()

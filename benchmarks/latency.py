@@ -1,8 +1,8 @@
-"""How long a search takes: warm in process, cold on the command line.
+"""Measure how long a search takes: warm within a process, and cold on the command line.
 
     python -m benchmarks latency [--data DIR] [--home DIR] [--runs 7] [--json]
 
-Medians, since machines are noisy. "start" is a bare Python interpreter, for comparison.
+All figures are medians, to reduce noise. "start" is the time of a bare Python interpreter, for comparison.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hybrid_core.errors import PageIndexError
 
 
 def timed(program: list[str], runs: int) -> float:
-    """Median seconds of a whole process, after one that warms the disk cache."""
+    """Return the median run time of a program in seconds. An extra run before the measurement warms the disk cache."""
     seconds = []
     for _ in range(runs + 1):
         began = time.perf_counter()

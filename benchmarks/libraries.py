@@ -1,8 +1,8 @@
-"""What splitting the filings over several libraries costs a search of all of them.
+"""Measure the cost of dividing the filings among several libraries that are searched together.
 
     python -m benchmarks libraries [--data DIR] [--home DIR] [--libraries 3] [--json]
 
-Every question is asked of one library with all filings, and of several that hold every third one each.
+Every question is searched in one library with all filings, and in N libraries with every Nth filing each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEPTH = 20
 
 
 def timed_search(engine: Engine, question: str, libraries: list[str]) -> tuple[SearchResult, float]:
-    """Return the result of a search and its milliseconds."""
+    """Search, and return the result with its time in milliseconds."""
     began = time.perf_counter()
     result = engine.search_now(question, library=libraries, top_k=DEPTH, effort="fast")
     return result, (time.perf_counter() - began) * 1000

@@ -1,9 +1,10 @@
-"""Many deep searches at once with a slow model: failures, connections, and whether the log can be folded back.
+"""Run many deep searches at once with a slow model. Check failures, connections and the database log.
 
     python -m benchmarks many_questions [--home DIR] [--questions 200] [--seconds 30] [--at-once 200] [--json]
 
-The model is scripted and names the first page. ``--at-once`` is how many calls it takes at once (the setting
-max_concurrent_calls); questions beyond that wait. Connections are counted as open files of the catalog (Linux).
+The model is scripted and always names the first page. ``--at-once`` is the number of simultaneous calls (the setting
+max_concurrent_calls); further questions wait. Connections are counted as open files of the catalog (Linux). The
+write-ahead log must remain small, so the benchmark tests whether SQLite can checkpoint it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _SAID = json.dumps({"reasoning": "", "expand": [], "read": [], "pages": [_PAGE],
 
 
 class Watch:
-    """Looks ten times a second how many files of the catalog are open, and what comes of folding back its log."""
+    """Count the catalog's open files and try to checkpoint its log, ten times a second."""
 
     def __init__(self, catalog: Path) -> None:
         self._catalog = catalog

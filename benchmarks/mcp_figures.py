@@ -1,11 +1,12 @@
-"""The MCP server over stdio: overhead, start, tokens of a conversation, and an agent that only follows hints.
+"""Measure the MCP server over stdio: overhead, start time, tokens, and an agent that only follows hints.
 
     python -m benchmarks mcp_figures [--data DIR] [--home DIR] [--runs 5] [--expert auto|none] [--json]
     python -m benchmarks mcp_figures --folders DIR … [--documents 10] [--questions 5] [--home DIR] [--json]
 
-The agent has no model. It calls search with the question and then, call by call, the first hint of the newest answer
-that has one left. "named" counts questions of which a gold page has stood in an answer (as a result, a best page or
-text) after that many calls, "read" those of which its text has. Tokens are estimated as in the server's budget.
+The agent uses no model. It searches for the question. Then it repeatedly follows the first unused hint of the newest
+answer that has one. For each number of calls, "named" counts the questions for which an answer mentioned a gold page (a
+page that answers the question). "read" counts those for which an answer contained the page's text. Tokens are estimated
+with the rule of the server's budget.
 
 With --folders, one library is mixed from several question sets, and only tokens are measured: of a search, of reading
 its first page, and of each field of the two answers. A folder has questions.jsonl (question, evidence with doc) and the
@@ -47,13 +48,13 @@ def program(home: Path) -> StdioTransport:
 
 
 async def call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """The answer, and the tokens a model reads of it."""
+    """Call a tool. Return its answer, and the number of tokens that a model would read."""
     result = await client.call_tool(tool, arguments)
     return result.structured_content or {}, sum(count_tokens(getattr(part, "text", "")) for part in result.content)
 
 
 def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
-    """(document, page, whether with its text) of what an answer shows."""
+    """Yield (document, page, whether the text is included) for each page in an answer."""
     ids = {document["doc_id"]: document["document"] for document in answer.get("documents", [])}
     for page in answer.get("results", []):
         yield page["document"], page["page"], False
@@ -66,7 +67,7 @@ def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
 
 
 async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, bool]]]:
-    """Yield what has been shown after each call."""
+    """Run the agent, and yield the pages it has seen after each call."""
     hint_rounds = [[{"tool": "search", "arguments": {"question": question}}]]  # hints by answer, the newest last
     seen: set[tuple[str, int, bool]] = set()
     after = []
@@ -81,7 +82,9 @@ async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, 
 
 
 async def conversation(client: Client[Any], question: str) -> dict[str, int]:
-    """Tokens of the tool list and of a search, the outline of its best document, and reading its best pages."""
+    """Return the tokens of the tool list, a search, the outline of its best document, and the text of its best
+    pages.
+    """
     tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in await client.list_tools()]
     answer, searched = await call(client, "search", {"question": question})
     tree = {"document": answer["results"][0]["doc_id"], "question": question}
@@ -92,7 +95,7 @@ async def conversation(client: Client[Any], question: str) -> dict[str, int]:
 
 
 async def first_answer(home: Path, question: str) -> float:
-    """Seconds from starting the process to the answer of a search."""
+    """Return the seconds from starting the server process until it answers a search."""
     began = time.perf_counter()
     async with Client(program(home)) as client:
         await client.call_tool("search", {"question": question})

@@ -1,10 +1,10 @@
-"""Many MCP clients at once on one HTTP server.
+"""Measure one MCP server over HTTP with many simultaneous clients.
 
     python -m benchmarks mcp_load [--data DIR] [--home DIR] [--clients 50] [--seconds 60] [--json]
     python -m benchmarks mcp_load --sessions 10000 [--home DIR] [--json]
 
-Each client opens a session and then searches, follows the first hint, and begins again. Any error counts. With
---sessions: what it costs the server's memory that so many clients open a session and never come back.
+Each client opens a session, searches, follows the first hint and starts again. Every error counts. With --sessions, the
+benchmark measures the server's memory after many clients open a session and never return.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from hybrid_pageindex import Engine, run
 
 
 async def load(url: str, questions: Sequence[str], clients: int, seconds: float) -> dict[str, Any]:
-    """Run clients at once for some seconds. Return the calls, the errors (as text), and p50 and p95 in milliseconds."""
+    """Run clients at once for some seconds. Return the number of calls, the errors (as text), and p50 and p95 in
+    milliseconds.
+    """
     times: list[float] = []
     errors: list[str] = []
     end = time.monotonic() + seconds
@@ -68,7 +70,9 @@ async def load(url: str, questions: Sequence[str], clients: int, seconds: float)
 
 
 def sessions(url: str, process: int, count: int) -> dict[str, Any]:
-    """Resident MB of the server's process before and after ``count`` sessions were opened and left."""
+    """Return the server's resident memory in MB before and after ``count`` clients opened a session and never closed
+    it.
+    """
     hello = {
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {
@@ -91,7 +95,7 @@ def sessions(url: str, process: int, count: int) -> dict[str, Any]:
 
 @contextmanager
 def server(home: Path) -> Iterator[tuple[str, int]]:
-    """A server's URL and its process."""
+    """Start a server, and yield its URL and process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,14 +1,14 @@
-"""What learned sparse terms and small dense vectors add to the learned ranker, held out by kind of documents.
+"""Measure the benefit of learned sparse terms and small dense vectors on held-out kinds of documents.
 
     python -m benchmarks meaning --sparse DIR [--dense FILE] --out DIR
         [--data DIR] [--set NAME …] [--pages 300] [--questions 60]
 
-DIR of --sparse holds ``model.safetensors`` and ``tokenizer.json`` of a BERT with a masked-language head, trained as
-SPLADE. FILE of --dense is the ONNX network of a sentence model with the same vocabulary. For each set a library of
-about --pages pages is indexed. Scores of windows of 160 words become features of the candidate pages (the best window
-counts). Weights are learned as ``eval fit`` does, without the kind that is ranked. The weights of all sets then rank
-the paraphrases and cross-language questions of ``benchmarks/data``. Results of each set are kept in --out, so that an
-interrupted run continues. Times are processor times of one thread.
+--sparse names a folder with ``model.safetensors`` and ``tokenizer.json`` of a BERT with a masked-language head, trained
+as SPLADE. --dense names the ONNX file of a sentence model with the same vocabulary. The benchmark indexes a library of
+about --pages pages for each set. Each page is split into windows of 160 words, and the score of the best window becomes
+a feature of the page. Weights are learned as in ``eval fit``, without the kind of documents that is ranked. The weights
+of all sets then rank the paraphrased and cross-language questions of ``benchmarks/data``. The results of each set are
+kept in --out, so that an interrupted run can continue. Times are processor times of one thread.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _WORDS, _STEP, _WINDOWS, _TOKENS, _BATCH = 160, 150, 4, 256, 8
 
 
 class SparseModel:
-    """A SPLADE model of the BERT architecture in numpy: texts become weights of terms of the vocabulary."""
+    """A SPLADE model with the BERT architecture, in numpy. It turns texts into weights of vocabulary terms."""
 
     def __init__(self, folder: Path, heads: int) -> None:
         from tokenizers import Tokenizer
@@ -70,7 +70,10 @@ class SparseModel:
         self.layers = 1 + max(int(name.split(".")[3]) for name in self._tensors if name.startswith("bert.encoder"))
 
     def weights(self, texts: Sequence[str], terms: npt.NDArray[np.int64] | None = None) -> Floats:
-        """Return float32 (texts, terms): log(1 + ReLU(logit)), the maximum over tokens. ``terms`` None: all."""
+        """Return the term weights of texts, float32 (texts, terms): the maximum over tokens of log(1 + ReLU(logit)).
+
+        ``terms`` selects vocabulary terms; None selects all.
+        """
         words = self._tensors["bert.embeddings.word_embeddings.weight"]
         bias = self._tensors["cls.predictions.bias"]
         if terms is not None:
@@ -123,7 +126,7 @@ class SparseModel:
 
 
 class DenseModel:
-    """A sentence model in onnxruntime. A text becomes the mean of its tokens, of length 1."""
+    """A sentence model in onnxruntime. The vector of a text is the mean of its token vectors, scaled to length 1."""
 
     def __init__(self, network: Path, tokenizer: Any) -> None:
         import onnxruntime
@@ -135,7 +138,7 @@ class DenseModel:
         self._tokenizer = tokenizer
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Return unit rows."""
+        """Return one vector of length 1 per text, as rows of a matrix."""
         rows: list[Floats] = [np.zeros(0, np.float32)] * len(texts)
         for places, ids, mask in batches(self._tokenizer, texts):
             attention = mask.astype(np.int64)
@@ -165,7 +168,7 @@ def batches(
 
 
 def gelu(values: Floats) -> Floats:
-    """Return the Gaussian error linear unit; erf by Abramowitz and Stegun 7.1.26."""
+    """Apply the Gaussian error linear unit. erf is approximated by formula 7.1.26 of Abramowitz and Stegun."""
     size = np.abs(values) * np.float32(math.sqrt(0.5))
     t = 1 / (1 + np.float32(0.3275911) * size)
     factors = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
@@ -177,7 +180,7 @@ def gelu(values: Floats) -> Floats:
 
 
 def read_safetensors(path: Path) -> dict[str, Floats]:
-    """Return the float32 tensors of a file by name."""
+    """Read the float32 tensors of a safetensors file, and return them by name."""
     content = path.read_bytes()
     (size,) = struct.unpack("<Q", content[:8])
     head = json.loads(content[8 : 8 + size])
@@ -197,7 +200,7 @@ def windows_of(text: str) -> list[str]:
 
 
 def own_set(name: str, data: Path | None, of: Sequence[str] | None) -> Dataset:
-    """Return the questions of ``benchmarks/data`` (only those of the sets ``of``) with the documents of their sets."""
+    """Return the questions of ``benchmarks/data`` about the sets ``of``, together with the documents of these sets."""
     rows = [json.loads(line) for line in (Path(__file__).parent / "data" / f"{name}.jsonl").open(encoding="utf-8")]
     rows = [row for row in rows if of is None or row["set"] in of]
     sets = dict.fromkeys("bookmarks" if row["set"] == "bookmarks" else f"sets/{row['set']}" for row in rows)
@@ -214,7 +217,9 @@ def own_set(name: str, data: Path | None, of: Sequence[str] | None) -> Dataset:
 
 
 def index_part(engine: Engine, dataset: Dataset, pages: int) -> None:
-    """Index documents in the order of a hash, two with gold to one without, until there are enough pages."""
+    """Index documents, two with right pages for each one without, until there are enough pages. Hashes decide the
+    order.
+    """
 
     def drawn(names: Sequence[str]) -> list[str]:
         return sorted(names, key=lambda name: sha256(name.encode()).digest())
@@ -237,7 +242,7 @@ def index_part(engine: Engine, dataset: Dataset, pages: int) -> None:
 
 @dataclass
 class Costs:
-    """Processor seconds by step, and the windows and questions that were scored."""
+    """Processor seconds per step, and the numbers of scored windows and questions."""
 
     windows: int = 0
     questions: int = 0
@@ -248,7 +253,7 @@ class Costs:
 
 
 def collect(dataset: Dataset, options: argparse.Namespace, models: tuple[SparseModel, DenseModel | None]) -> FeatureSet:
-    """Return the features of a set's questions, those of ADDED last."""
+    """Return the features of a set's questions. The columns ADDED, from the models under test, come last."""
     path = options.out / f"{dataset.name.replace('/', '-')}.npz"
     stamp = {
         "pages": options.pages,
@@ -304,7 +309,7 @@ def collect(dataset: Dataset, options: argparse.Namespace, models: tuple[SparseM
 def score(
     questions: Sequence[str], texts: Sequence[str], models: tuple[SparseModel, DenseModel | None], costs: Costs
 ) -> tuple[Floats, Floats]:
-    """Return the sparse and dense scores of the best window, each float32 (pages, questions)."""
+    """Return the sparse and the dense score of each page's best window, both float32 (pages, questions)."""
     sparse, dense = models
     cut = [windows_of(text) for text in texts]
     starts = np.cumsum([0, *map(len, cut)])[:-1]
@@ -326,7 +331,7 @@ def score(
 
 
 def added_features(sparse: Floats, dense: Floats) -> Floats:
-    """Return the columns of ADDED: each score as it is, and in relation to the other candidates."""
+    """Return the columns named by ADDED: each score unchanged, and relative to the scores of the other candidates."""
     lowest, highest = float(dense.min()), float(dense.max())
     columns = [
         sparse / max(float(sparse.max()), 1e-9), np.log1p(sparse) / 4,
@@ -336,14 +341,18 @@ def added_features(sparse: Floats, dense: Floats) -> Floats:
 
 
 def with_columns(features: FeatureSet, added: Sequence[str]) -> FeatureSet:
-    """Return the features without those of ADDED that are not in ``added``."""
+    """Return the features with only those columns of ADDED that ``added`` names."""
     columns = [at for at, name in enumerate(features.names) if name not in ADDED or name in added]
     questions = tuple(replace(question, values=question.values[:, columns]) for question in features.questions)
     return replace(features, names=tuple(features.names[at] for at in columns), questions=questions)
 
 
 def held_out(sets: Sequence[FeatureSet], own: Sequence[FeatureSet]) -> dict[str, list[int]]:
-    """Return the ranks of the first right page by set, each ranked without its kind; ``own`` by all of ``sets``."""
+    """Return the ranks of the first right page, by set. Each set is ranked by weights learned without its kind of
+    documents.
+
+    The questions in ``own`` are ranked by weights learned from all of ``sets``.
+    """
     fitter = Fitter(sets)
     ranks: dict[str, list[int]] = {}
     for kind in dict.fromkeys(kind_of(features.dataset) for features in sets):
@@ -358,7 +367,7 @@ def held_out(sets: Sequence[FeatureSet], own: Sequence[FeatureSet]) -> dict[str,
 
 
 def score_only(features: FeatureSet, added: Sequence[str]) -> list[RankedList]:
-    """Return a set's candidates with two sorts of columns: the score by the shipped weights, and those of ``added``."""
+    """Return a set's candidates with few columns: the score by the shipped weights, and the columns in ``added``."""
     weights, plain = shipped_model().weights(), len(features.names) - len(ADDED)
     vector = np.array([weights[name] for name in weight_names(features.names[:plain], features.pairs)])
     paired = [features.names.index(name) for name in features.pairs]
@@ -375,7 +384,7 @@ def score_only(features: FeatureSet, added: Sequence[str]) -> list[RankedList]:
 def held_out_on_score(
     sets: Sequence[FeatureSet], own: Sequence[FeatureSet], added: Sequence[str]
 ) -> dict[str, list[int]]:
-    """Return the ranks as ``held_out`` does. Only the weights of the shipped score and of ``added`` are learned."""
+    """Return the same ranks as ``held_out``, but learn only the weight of the shipped score and those of ``added``."""
     lists = {features.dataset: score_only(features, added) for features in (*sets, *own)}
     ranks = {}
     for features in (*sets, *own):
@@ -386,14 +395,14 @@ def held_out_on_score(
 
 
 def figures(ranks: Sequence[int]) -> tuple[float, float, float]:
-    """Return MRR, hit@1 and hit@5."""
+    """Return MRR, hit@1 and hit@5 of a list of ranks."""
     values = np.array(ranks)
     reciprocal = np.where(values > 0, 1 / np.maximum(values, 1), 0.0)
     return float(reciprocal.mean()), float((values == 1).mean()), float(((values > 0) & (values <= 5)).mean())
 
 
 def table(sets: Sequence[FeatureSet], own: Sequence[FeatureSet], variants: Variants, *, on_score: bool) -> list[str]:
-    """Return the lines of the table in Markdown: MRR / hit@1 / hit@5 by set and variant."""
+    """Return the result table as Markdown lines: MRR, hit@1 and hit@5 by set and variant."""
     ranks = {
         name: held_out_on_score(sets, own, added)
         if on_score

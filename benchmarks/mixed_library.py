@@ -1,13 +1,15 @@
-"""Forty questions whose answers stand in PDFs, asked of the same content as DOCX, EPUB, HTML and PPTX.
+"""Compare retrieval from PDFs with retrieval from the same content as DOCX, EPUB, HTML and PPTX.
 
     python -m benchmarks mixed_library DATA [--questions 40] [--json]
 
-DATA is a folder as PAGEINDEX_EVAL_DATA names: financebench/questions.jsonl with pages of evidence, and its PDFs. Of
-each PDF that the first questions name, the pages up to 15 before and after an evidence are taken. Their text becomes
-HTML (the section tree's titles are headings, rows of cells tables, all else paragraphs); LibreOffice makes DOCX and
-EPUB of it; a slide of PPTX holds a page's. Each format is a library of its own. A hit is a page among the first five
-that holds at least .3 of the evidence page's lines, or whose own lines come from it to .3: pages of what flows are
-shorter.
+DATA is a data folder like that of PAGEINDEX_EVAL_DATA. It contains financebench/questions.jsonl, with the pages that
+answer each question, and the PDFs. The benchmark takes the PDFs of the first questions, and of each PDF up to 15 pages
+before and after an answering page. Their text becomes HTML with headings from the section tree, tables and paragraphs.
+LibreOffice converts the HTML to DOCX and EPUB. In PPTX each slide holds one page. Each format has its own library.
+
+A question is a hit if one of the first five result pages matches the answering page. Pages match if the result page
+contains at least 0.3 of the answering page's lines. They also match if at least 0.3 of the result page's lines come
+from the answering page. The second rule exists because pages of formats without fixed pages are shorter.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def questions(data: Path, limit: int) -> list[Question]:
 
 
 async def excerpts(data: Path, questions: Sequence[Question], folder: Path) -> list[Source]:
-    """Shortened PDFs in ``folder``, their lines, and the headings that the engine finds in them."""
+    """Write shortened PDFs to ``folder``. Return each with its lines and the headings that the engine detects."""
     sources: dict[str, Source] = {}
     for question in questions:
         source = sources.setdefault(question.document, Source(question.document))
@@ -99,7 +101,7 @@ def _key(text: str) -> str:
 
 
 def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
-    """(h1 … h6 | table | p, lines) of a page."""
+    """Yield the blocks of a page as (HTML tag: h1 to h6, table or p; lines)."""
     waiting: list[str] = []
     rows: list[str] = []
     for line, level in [*_headed(source.texts.get(page, []), source.titles.get(page, {})), ("", 0)]:
@@ -125,7 +127,9 @@ def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
 
 
 def _headed(lines: Sequence[str], titles: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """Lines with the levels of their headings, 0 for text; those over which a title goes on are one."""
+    """Yield the lines with their heading levels, 0 for text. The lines of a title that spans several lines are
+    joined.
+    """
     at = 0
     while at < len(lines):
         for count in range(_TITLE_LINES, 0, -1):

@@ -1,12 +1,17 @@
-"""What a model adds to section trees: F1 against human outlines, calls and tokens, no endpoint.
+"""Measure how much a model improves section trees: F1 against human outlines, model calls and tokens.
 
     python -m benchmarks model_trees [--data DIR]
 
-Twelve legal books with outlines by people (hips), without their bookmarks. Their trees are improved by two scripted
-models that read what any model is shown: one answers from the outline (the ceiling), one by chance (the floor). Three
-starts: the tree that rules make; none, so that printed contents must be read; none, and the pages with the printed
-contents taken away, so that the pages themselves must be. F1, precision, recall and parents as in eval/runs/trees.py,
-means over the books. Tokens are of the input, four characters each.
+The set hips has twelve legal books with outlines by people. Bookmarks are removed. Two scripted models improve the
+trees and see what a real model would see. One answers from the outline and shows the upper bound; the other guesses and
+shows the lower bound. Each model starts from three states:
+
+- the tree built by rules;
+- no tree, so that the model must read the printed table of contents;
+- no tree and no contents pages, so that it must read the pages themselves.
+
+F1, precision, recall and parents are computed as in eval/runs/trees.py and averaged over the books. Input tokens are
+estimated at four characters each. No endpoint is needed.
 """
 
 from __future__ import annotations
@@ -45,7 +50,7 @@ class Book:
 
 
 def read(path: Path, *, bookmarks: bool) -> Book:
-    """A PDF's pages as they are stored, and the tree that rules make of it."""
+    """Read a PDF's pages as the index stores them, and the tree that rules build from them."""
     with open_pdf(path) as pdf:
         info = read_info(pdf)
         pages = [page for page in read_pages(pdf, range(1, info.pages + 1)) if isinstance(page, ParsedPage)]

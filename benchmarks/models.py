@@ -1,12 +1,12 @@
-"""What the engine adds to calls of models, and how throughput follows the limit of calls at once.
+"""Measure the engine's overhead per model call, and how throughput depends on the limit of simultaneous calls.
 
     python -m benchmarks models [--calls 640] [--server-ms 200]
 
-The server runs in a process of its own, answers every call after a fixed time, and has no limit. Overhead is the wall
-time of all calls beyond ceil(calls / concurrency) × the server's time, in per cent of the latter; the first calls,
-which open the connections, are not timed. "bare" is the same work by the HTTP library alone: what the machine and the
-server add on their own. On a busy machine read the processor time per call, which other programs change little.
-The last rows are throughput against the limit of calls at once, with twice as many callers as the largest limit.
+The server runs in its own process, answers every call after a fixed time, and has no limit. The ideal time is
+ceil(calls / concurrency) × the server's time. Overhead is the additional wall time in per cent of the ideal time. The
+first calls open the connections and are not timed. "bare" makes the same calls with the HTTP library alone and shows
+the overhead of machine and server. On a busy machine, read the processor time per call instead. The last rows show the
+throughput for each limit, with twice as many callers as the largest limit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Found(BaseModel):
 
 
 def timed(call: Callable[[int], object], calls: int, threads: int) -> tuple[float, float]:
-    """Wall seconds of so many calls and processor seconds of this process; calls before them open the connections."""
+    """Return the wall seconds of the calls, and this process's processor seconds. Untimed calls open the connections
+    first.
+    """
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(call, range(-threads, 0)))
         start, worked = time.perf_counter(), time.process_time()

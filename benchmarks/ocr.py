@@ -1,11 +1,16 @@
-"""Errors of OCR on made pages in five languages, and in tables, clean and poor: each engine alone, and both together.
+"""Measure OCR errors on generated pages and tables, for each engine alone and for both together.
 
     python -m benchmarks ocr [--json]
 
-A page is read as ``index`` reads it. CER is the edit distance to the known words over their length, without white space
-and in normal form NFKC, with words in the order of reading; recall the share of the different words that were found, as
-white space parts them (of characters in Chinese and Japanese); sure the engine's mean confidence; seconds wall time.
-"Together" is what ``index`` takes where Tesseract has English only and reads first.
+The pages are in five languages. They are read as ``index`` reads them, in clean and in poor quality. The columns are:
+
+- CER (character error rate): the edit distance to the true text, divided by its length. White space is ignored, text is
+  normalised (NFKC), and words are in reading order.
+- recall: the share of the distinct words that were read; in Chinese and Japanese, of the distinct characters.
+- sure: the engine's mean confidence.
+- seconds: wall time.
+
+"Together" is what ``index`` does if Tesseract has English only: Tesseract reads first.
 """
 
 from __future__ import annotations
@@ -40,7 +45,7 @@ class Figure:
 
 
 class _Drawn:
-    """A file whose one page is a known picture of A4."""
+    """A file with one A4 page that shows a known picture."""
 
     pages = 1
 

@@ -1,4 +1,4 @@
-"""Pages in five languages whose words are known, drawn as pictures: clean, and as a poor scanner or fax gives them."""
+"""Generate test pages with known words in five languages, as clean pictures and as poor scans or faxes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ GOODS = ("Washed sand", "Gravel 8/16", "Crushed stone", "Quick lime", "Cement CE
 
 @dataclass(frozen=True, slots=True)
 class KnownPage:
-    """A grey picture in PGM and the words that it shows."""
+    """A grey PGM picture, and the words that it shows."""
 
     name: str
     language: str
@@ -87,7 +87,10 @@ class KnownPage:
 
 
 def known_pages() -> list[KnownPage]:
-    """Text in five languages and tables, clean and poor: always the same pictures."""
+    """Return pages with text in five languages and with tables, clean and poor.
+
+    The pictures are the same at each call.
+    """
     pages = []
     for number, (language, text) in enumerate(TEXTS.items()):
         title, *paragraphs = text
@@ -127,7 +130,9 @@ def _table(seed: int) -> tuple[str, str]:
 
 
 def _poor(image: bytes, seed: int) -> bytes:
-    """At three quarters of the resolution, turned by .7 degrees, grey, noisy, and packed as JPEG at 40."""
+    """Return a poor copy: three quarters of the resolution, rotated by 0.7 degrees, noisy, and saved as JPEG at quality
+    40.
+    """
     draw = np.random.default_rng(seed)
     picture = Image.open(io.BytesIO(image))
     small = picture.resize((picture.width * 11 // 20, picture.height * 11 // 20), Image.Resampling.BILINEAR)

@@ -1,9 +1,10 @@
-"""Headings that are found, against the outline that a file carries: styles of DOCX, `text:h` of ODT, nav of EPUB.
+"""Compare detected headings with a file's own outline: DOCX styles, ODT `text:h`, and EPUB navigation.
 
     python -m benchmarks outlines_of_formats FOLDER [--json]
 
-The outlines are read here by a few lines of their own, not by the readers under test. A title counts as found where a
-heading has it, numbers and marks aside; what the outline does not have is not counted against a reader.
+Separate code in this file reads the outlines, so that the readers under test are not compared with themselves. A title
+counts as found if a heading equals it, ignoring numbers and punctuation. Headings that are missing from the file's
+outline do not count as errors.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def plain(title: str) -> str:
 
 
 def docx(package: zipfile.ZipFile) -> Iterator[str]:
-    """Paragraphs whose style, or what it is based on, has an outline level."""
+    """Yield the paragraphs whose style, or a style it is based on, has an outline level."""
     styles = {style.get(f"{_W}styleId"): style for style in _root(package, "word/styles.xml").iter(f"{_W}style")}
 
     def level(name: str | None) -> int:
@@ -61,7 +62,7 @@ def odt(package: zipfile.ZipFile) -> Iterator[str]:
 
 
 def epub(package: zipfile.ZipFile) -> Iterator[str]:
-    """The table of contents: that of EPUB 3, else the ncx."""
+    """Yield the titles of the table of contents: that of EPUB 3, otherwise the NCX file."""
     opf = next(str(item.get("full-path")) for item in _local(_root(package, "META-INF/container.xml"), "rootfile"))
     items = list(_local(_root(package, opf), "item"))
     nav = next((item for item in items if "nav" in (item.get("properties") or "").split()), None)
@@ -98,7 +99,9 @@ _OUTLINES: dict[str, Callable[[zipfile.ZipFile], Iterator[str]]] = {"docx": docx
 
 
 def compare(path: Path, format: str) -> tuple[list[str], list[str]] | None:
-    """The titles of a file's own outline that are found, and those that are not; None where it has none to be read."""
+    """Return the titles of a file's outline that were found, and those that were not. Return None if there is no
+    outline.
+    """
     try:
         with zipfile.ZipFile(path) as package:
             outline = [title for title in _OUTLINES[format](package) if plain(title)]

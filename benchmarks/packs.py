@@ -1,10 +1,11 @@
-"""What an expert pack gains on companies, laws or contracts that its entries were not chosen on.
+"""Measure the benefit of an expert pack on companies, laws or contracts that did not influence its entries.
 
     python -m benchmarks packs financebench hybrid_pageindex/packs/finance.yaml [--setting library] [--measure hit@5]
 
-The questions are dealt to five folds by group. For each fold only those entries of the pack are kept that gain on the
-other four (strict), or do not lose there (lenient), and what is kept is scored on the fold. An entry's gain is what it
-adds alone plus what the pack loses without it, both summed over the settings. In-sample is the whole pack.
+The questions are divided into five folds that keep groups together. For each fold, the benchmark selects entries by
+their gain on the other four folds: "strict" keeps entries with a gain, "lenient" also those without a loss. The
+selected entries are then measured on the fold. An entry's gain is the sum of two values over all settings: the
+improvement by the entry alone, and the loss of the pack without it. "In-sample" is the whole pack.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ RULES: dict[str, Callable[[float], bool]] = {"strict": lambda gain: gain > 0, "l
 
 
 class Measured:
-    """A pack's entries measured on a set in one setting."""
+    """The measures of a pack's entries on one set in one setting."""
 
     def __init__(self, plan: Plan, pack: Mapping[str, Any], measure: str, folder: Path) -> None:
         dataset = load(plan.dataset, plan.data)
@@ -52,7 +53,9 @@ class Measured:
         self.groups = {question.id: question.group for question, _ in self._asked}
 
     def scores(self, entries: Entries, ids: Collection[str] | None = None) -> Scores:
-        """The measure with these entries of the pack alone, of every question or of those ``asked``."""
+        """Return the measure of each question with only these entries of the pack, for all questions or those in
+        ``ids``.
+        """
         self._file.write_text(yaml.safe_dump({**self._pack, "expand": list(entries)}), encoding="utf-8")
         ranker = EngineRanker(
             self._engine, self._corpus.ids, {"effort": "fast", "expert": str(self._file) if entries else "none"}
@@ -62,7 +65,7 @@ class Measured:
         return {number: values[self._measure] for number, values in retrieval.per_question(records).items()}
 
     def touched(self, entry: Mapping[str, Any]) -> set[str]:
-        """The questions that an entry speaks to; it changes nothing in the others."""
+        """Return the questions that an entry matches. It changes nothing for the other questions."""
         alone = read_expert(yaml.safe_dump({**self._pack, "expand": [entry]}), self._file.name).everywhere()
         return {question.id for question, _ in self._asked if alone.expand(question.text, [""])}
 
@@ -79,7 +82,7 @@ class Measured:
 
 
 def report(sets: Sequence[Measured], entries: Entries) -> None:
-    """Each entry's gain, then the folds; of ``made`` there is one for each setting."""
+    """Print each entry's gain, then the results of the folds. ``sets`` has one element per setting."""
     none, full = [m.scores([]) for m in sets], [m.scores(entries) for m in sets]
     alone, without = [], []
     for entry in entries:
@@ -114,7 +117,7 @@ def report(sets: Sequence[Measured], entries: Entries) -> None:
 
 
 def total(scores: Sequence[Scores], questions: Sequence[str]) -> float:
-    """The sum over settings and questions."""
+    """Return the sum of the scores over settings and questions."""
     return sum(values[question] for values in scores for question in questions)
 
 

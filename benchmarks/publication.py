@@ -1,10 +1,11 @@
-"""What one publication costs the search after it, by the size of the library.
+"""Measure how much one publication delays the next search, for libraries of several sizes.
 
     python -m benchmarks publication [--documents 1000 20000] [--rounds 15]
 
-Documents of one page with invented cards, several to an organisation. In turn one document is published and a question
-asked twice: the difference of the two is what bringing the index, the library's view and the router up to date took.
-Milliseconds, median of the rounds; "open" is that step as the search itself reports it.
+The documents have one page and generated cards, with several documents per organisation. In each round one document is
+published and the same question is searched twice. The difference between both searches is the time to update the index,
+the view of the library and the router. Figures are medians in milliseconds. "open" is this step as reported by the
+search itself.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ENDINGS = ("Inc.", "Holdings", "Water Works", "International Ltd", "Optics Compa
 
 
 def card(number: int) -> Card:
-    """The card of an invented report; four in a row are of one organisation."""
+    """Return the card of a generated report. Four consecutive numbers belong to one organisation."""
     rng = random.Random(number // 4)
     name = "".join(rng.choices(SYLLABLES, k=3)).capitalize() + " " + rng.choice(ENDINGS)
     year, kind = 2010 + number % 15, TYPES[number % len(TYPES)]

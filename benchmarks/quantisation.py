@@ -1,9 +1,11 @@
-"""How many of the exact best a quantised collection finds, on real vectors: those of a home whose library is embedded.
+"""Measure how many of the exact nearest vectors a quantised collection finds.
 
     PAGEINDEX_QDRANT_BINARY=… python -m benchmarks quantisation HOME [--copies N]
 
-Each vector is stored N times, the copies turned a little at random so that there are enough of them to be quantised.
-Queries are vectors of the library turned further. For each kind: recall of the exact 200, median milliseconds.
+HOME is a home with an embedded library, whose vectors are used. Quantisation needs many vectors, so each is stored N
+times, and each copy is rotated slightly at random. Queries are vectors of the library that are rotated further. For
+each kind of quantisation, the benchmark prints the recall of the 200 exact neighbours and the median time in
+milliseconds.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _SHARE = 0.5  # of a copy that is not the vector itself
 
 
 def turned(rows: Rows, share: float, seed: int) -> Rows:
-    """Unit rows, each mixed with another direction."""
+    """Return the rows rotated: each is mixed with a random direction by ``share`` and scaled to length 1."""
     other = np.random.default_rng(seed).normal(size=rows.shape).astype(np.float32)
     mixed = rows + share * other / np.linalg.norm(other, axis=1, keepdims=True)
     return (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)

@@ -1,13 +1,13 @@
-"""How many words this reader and others find in the same files, and how many they add.
+"""Compare how many words this project and other readers extract from the same files, and how many they add.
 
     python -m benchmarks readers FOLDER... [--files 25] [--json]
 
-The reference is a file's own markup: the elements of text of Office, OpenDocument and EPUB packages, the text of a web
-page without scripts and navigation, the parts of text of a mail, the cells of a notebook. Recall is the share of its
-words that a reader gives, precision the share of a reader's words that are in it. Words are two letters or more, each
-counted as often as it stands there; figures are left out, since sheets show them in their formats. A file that a reader
-refuses, or takes over half a minute for, has recall 0. Readers: this one, and those of ``pandoc``, ``markitdown``,
-``soffice`` and ``docling`` that are installed.
+The reference is the text in the file's markup. For Office, OpenDocument and EPUB, these are the text elements of the
+package, and for a web page everything except scripts and navigation. For a mail they are the text parts, and for a
+notebook the cells. Recall is the share of the reference's words that a reader returns. Precision is the share of the
+returned words that are in the reference. Words have at least two letters, and repeated words count each time. Numbers
+are ignored, because spreadsheets format them. A file has recall 0 if the reader refuses it or takes more than half a
+minute. The other readers are ``pandoc``, ``markitdown``, ``soffice`` and ``docling``, if they are installed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def words(text: str) -> Counter[str]:
 
 
 def of_package(path: Path) -> str:
-    """The texts of an Office or OpenDocument package, or of a book's pages."""
+    """Return the text of an Office or OpenDocument package, or of a book's pages."""
     texts: list[str] = []
     with zipfile.ZipFile(path) as package:
         for name in package.namelist():
@@ -67,7 +67,7 @@ def of_package(path: Path) -> str:
 
 
 def _marked(root: Any) -> Iterator[str]:
-    """The paragraphs of an XML part; runs inside one are joined."""
+    """Yield the paragraphs of an XML part, with the runs of each paragraph joined."""
     waiting = [root]
     while waiting:
         element = waiting.pop()
@@ -136,7 +136,7 @@ def _printed(*command: str) -> Callable[[Path], str]:
 
 
 def _converted(*command: str) -> Callable[[Path], str]:
-    """A reader that writes a file of text into a folder, which is its last argument but one."""
+    """Return a reader that runs a converter command. The last argument but one of the command is the output folder."""
 
     def read(path: Path) -> str:
         with TemporaryDirectory() as folder:
@@ -158,7 +158,7 @@ def readers() -> dict[str, Callable[[Path], str]]:
 
 
 def measure(read: Callable[[Path], str], path: Path, reference: Counter[str]) -> tuple[float, float | None]:
-    """Recall and precision of a reader; the latter None where it gives no word."""
+    """Return the recall and the precision of a reader; the precision is None if the reader returns no words."""
     try:
         output = words(read(path))
     except (PageIndexError, subprocess.SubprocessError, OSError):

@@ -1,13 +1,14 @@
-"""What a model that reads the section trees can add, and what `auto` saves: accuracy against cost, without an endpoint.
+"""Measure what a model that reads section trees can add, and how much effort `auto` saves: accuracy against cost.
 
     python -m benchmarks reasoning financebench [--data DIR] [--home DIR] [--setting library|given]
                                                 [--strategy outline|mcts] [--svg FILE]
 
-Each question is searched without a model and then with two scripted ones, which see what any model would see: an oracle
-that knows the gold pages (the ceiling) and one that guesses (the floor). A row of the table is a threshold of
-`reason_below`: the share of questions whose pages `auto` asks for, input tokens per question, and hit@1 / hit@5; beside
-them what asking as many questions, chosen at random, would give. The model may also be asked for documents that are
-close (route `auto`); that is part of every row but the first.
+Each question is searched without a model, and with two scripted models that see what a real model would see. One knows
+the right pages and shows the upper bound; the other guesses and shows the lower bound. No endpoint is needed. Each row
+of the table is a threshold for the setting `reason_below`. The columns are the share of questions for which `auto` asks
+the model about pages, the input tokens per question, and hit@1 and hit@5. For comparison, a row also shows the hits if
+the same number of questions were chosen at random. The route `auto` may also ask the model which documents are right if
+their scores are close; this applies to every row except the first.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ MODELS = ("oracle", "guess")
 
 @dataclass(frozen=True)
 class Found:
-    """Ranks of the first gold page (0: none), how sure the search was, and what it took."""
+    """The result of one search. ``rank`` is that of the first right page, 0 for none. ``sureness`` estimates its
+    correctness.
+    """
 
     rank: int
     sureness: float
@@ -52,7 +55,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Asked:
-    """One question. ``routed`` and ``deep`` are by model: asked for documents only, and for pages too."""
+    """A question with its results. ``routed`` and ``deep`` are by model: asked only about documents, or about pages
+    too.
+    """
 
     fast: Found
     routed: dict[str, Found]
@@ -105,13 +110,16 @@ def share_asked(questions: Sequence[Asked], model: str, below: float) -> float:
 
 
 def at_random(questions: Sequence[Asked], model: str, k: int, share: float) -> float:
-    """hit@k where that share of the questions, whichever, has its pages asked for."""
+    """Return the expected hit@k if the model were asked about the pages of a random ``share`` of the questions."""
     without, always = ([question.at(model, below).rank for question in questions] for below in (0.0, 2.0))
     return (1 - share) * hit(without, k) + share * hit(always, k)
 
 
 def auroc(sure: Sequence[float], right: Sequence[bool]) -> float:
-    """How often a question that is right is surer than one that is wrong; .5 is chance, nan where all are alike."""
+    """Return the probability that a right question has a higher sureness than a wrong one.
+
+    0.5 is chance. The result is nan if all questions are right or all are wrong.
+    """
     good = [value for value, well in zip(sure, right, strict=True) if well]
     bad = [value for value, well in zip(sure, right, strict=True) if not well]
     if not good or not bad:
@@ -140,7 +148,7 @@ def table(questions: Sequence[Asked]) -> list[str]:
 
 
 def curves(questions: Sequence[Asked]) -> list[Line]:
-    """hit@1 and hit@5 of both models for every threshold that tells two questions apart."""
+    """Return hit@1 and hit@5 of both models, for every threshold that separates two questions."""
     lines = []
     for model, colour in zip(MODELS, ("#1f77b4", "#d62728"), strict=True):
         levels = sorted({question.routed[model].sureness for question in questions})

@@ -1,4 +1,4 @@
-"""Accuracy against cost, drawn: hit@k for the share of questions that a model is asked."""
+"""Draw accuracy against cost: hit@k by the share of questions for which a model is asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LABEL = 14  # between the names of lines that end together
 
 @dataclass(frozen=True)
 class Line:
-    """Points (share asked, hit@k), both 0 to 1; beside it, thin, what asking as many at random gives."""
+    """A curve of points (share of questions asked, hit@k), both from 0 to 1."""
 
     name: str
     colour: str
@@ -22,7 +22,9 @@ class Line:
 
 
 def draw(title: str, lines: Sequence[Line], chosen: float, file: Path) -> None:
-    """Write the curves as an SVG; ``chosen`` is the share that the default asks."""
+    """Write the curves as an SVG file. ``chosen`` is the share of questions for which the default setting asks the
+    model.
+    """
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif"',
         f' font-size="12" role="img"><title>{title}</title>',

@@ -1,11 +1,11 @@
-"""How much slower searches are while section trees are refined, and how fast that goes.
+"""Measure how much refining section trees slows down simultaneous searches, and how fast the refining is.
 
     python -m benchmarks refining_beside FILE --home HOME [--searches 40] [--json]
 
-``HOME`` is one with an index, which is searched for its documents' titles, alone and while a command of its own has the
-PDF's pages read by the layout model. ``clock`` and ``cpu`` are medians in milliseconds of a search, ``cpu``
-what the searching process computed for it; pages a second are those of the clock, and of a core that all processes
-of the command kept busy from beginning to end (parsing and loading the model are in it).
+HOME has an index. It is searched for the titles of its documents: first alone, then while another command refines the
+section tree of the PDF FILE with the layout model. ``clock`` and ``cpu`` are medians in milliseconds per search: wall
+time, and processor time of the searching process. Pages per second are given for wall time and for processor time. The
+processor time includes all processes of the command, with parsing and loading the model.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def searched(engine: Engine, questions: Iterator[str], goes_on: Callable[[int], 
 
 
 def read(home: Path) -> int:
-    """Pages that the layout model has read."""
+    """Return the number of pages that the layout model has read."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{home / 'cache.sqlite'}?mode=ro", uri=True)) as cache:
         return int(cache.execute("SELECT count(*) FROM entries WHERE key LIKE 'regions/%'").fetchone()[0])
     return 0

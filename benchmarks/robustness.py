@@ -1,11 +1,11 @@
-"""Every file is indexed or refused with one line: odd, broken and ordinary PDFs through the public engine.
+"""Check that every file is indexed or refused with a one-line reason: odd, damaged and ordinary PDFs.
 
     python -m benchmarks robustness [--data DIR | PATH…] [--workers N] [--json]
 
-Indexes into a new temporary home. ``slowest`` is by the seconds from a file's start to its first publication,
-which include waiting for a worker; ``later_by_ocr`` by those that reading its scans took after that. Memory is
-the largest resident set of any single process, Tesseract's too, sampled every 20 ms. Exit code 1 where a
-file took over 20 s, a process over 1 GB, a reason has more than one line, or a worker died.
+The public engine indexes into a new temporary home. ``slowest`` is by the seconds from a file's start to its first
+publication, including the wait for a worker. ``later_by_ocr`` is by the additional seconds for reading scans. Memory is
+the largest resident set of any single process, including Tesseract, sampled every 20 ms. The exit code is 1 if a file
+took over 20 s or a process used over 1 GB. It is also 1 if a reason has several lines or a worker died.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _SLOWEST = 8
 
 
 class PeakMemory(threading.Thread):
-    """Watches this process and its children; ``largest`` is of one process, ``together`` of all at once (bytes)."""
+    """Watch the memory of this process and its children. ``largest`` is of one process, ``together`` of all at once
+    (bytes).
+    """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -100,7 +102,7 @@ def _name(path: str) -> str:
 
 
 def _kind(error: str) -> str:
-    """A reason without its particulars."""
+    """Return the reason of a refusal without file names and numbers."""
     return re.sub(r"\([^()]*\)", "(…)", re.sub(r"\d+", "#", error))
 
 
@@ -109,7 +111,7 @@ def _notes(note: str) -> list[str]:
 
 
 def faults(report: dict[str, Any]) -> list[str]:
-    """Return the faults of a run: slow files, large processes, refusals without a reason, an unsound home."""
+    """Return the faults of a run: slow files, large processes, refusals without a reason, or a damaged home."""
     messages = [f"{name} took {seconds} s" for name, seconds in report["slowest"].items() if seconds > _MOST_SECONDS]
     if report["largest_process_mb"] * 1e6 > _MOST_BYTES:
         messages.append(f"a process held {report['largest_process_mb']} MB")

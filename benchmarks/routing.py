@@ -1,9 +1,9 @@
-"""How well questions are routed to documents by their cards.
+"""Measure how well questions are matched with the right documents by document cards.
 
     python -m benchmarks routing [--data DIR] [--errors]
 
-DIR holds the evaluation sets (default: the environment's PAGEINDEX_EVAL_DATA). doc@k counts ties fairly: it is
-the expected value when documents of equal score come in random order.
+A card is a short description of a document: organisation, period, type and date. DIR holds the evaluation sets; the
+default is PAGEINDEX_EVAL_DATA. doc@k is the expected value if documents with equal scores come in random order.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def read_file(path: Path) -> tuple[str, dict[str, str], list[str]]:
 
 
 def read_library(paths: Sequence[Path]) -> Library:
-    """Cards and page texts of PDFs; the texts are kept in the temporary folder between runs."""
+    """Read the cards and page texts of PDFs. The texts are cached in the temporary folder between runs."""
     stamp = hashlib.sha256("".join(f"{p}{p.stat().st_size}{p.stat().st_mtime}" for p in paths).encode()).hexdigest()
     cache_file = Path(tempfile.gettempdir()) / f"routing-{stamp[:16]}.pickle"
     if not cache_file.exists():
@@ -94,7 +94,7 @@ def _read_or_nothing(path: Path) -> tuple[str, dict[str, str], list[str]]:
 
 
 def at(k: int, scores: Scores, relevant: frozenset[str], everyone: Sequence[str]) -> float:
-    """The expected chance that a relevant document is among the first k, ties in random order."""
+    """Return the probability that a relevant document is among the first k, with equal scores in random order."""
     values = [scores.get(doc, 0.0) for doc in everyone]
     order = sorted(set(values), reverse=True)
     place, missed = 0, 1.0
@@ -110,8 +110,11 @@ def at(k: int, scores: Scores, relevant: frozenset[str], everyone: Sequence[str]
 
 
 def document_scores(library: Library, questions: Iterable[Question]) -> list[dict[str, float]]:
-    """DocScore of page BM25 (k1 1.2, b 1): Σ s/√(N+1) over a document's N pages among the best 200, s = score/best,
-    then divided by the best document's."""
+    """Return the DocScore of each document for each question, divided by the best document's.
+
+    DocScore is Σ s/√(N+1) over a document's N pages among the best 200 by page BM25 (k1 1.2, b 1). s is a page's score
+    divided by the best page's.
+    """
     owners = [doc for doc, pages in library.pages.items() for _ in pages]
     texts = [text for pages in library.pages.values() for text in pages]
     vocabulary: dict[str, int] = {}
@@ -147,7 +150,7 @@ def combined(content: Scores, routing: Scores, weight: float) -> dict[str, float
 
 
 def without_time(text: str) -> str:
-    """The question with its years, quarters and dates cut out."""
+    """Return the question without its years, quarters and dates."""
     pieces, position = [], 0
     for mention in find_periods(text):
         pieces.append(text[position : mention.start])
@@ -194,8 +197,10 @@ def report_questions(title: str, library: Library, cases: Sequence[Asked], error
 
 
 def chance(library: Library, questions: Sequence[Asked]) -> float:
-    """doc@1 of a guess among the documents of the right organisation and the right type: what can be had, content
-    aside, where the question does not name the time."""
+    """Return the doc@1 of guessing among the documents of the right organisation and type.
+
+    Without reading content, no method can do better if the question does not name a time.
+    """
     values = []
     for a in questions:
         own = library.cards[min(a.docs)]
@@ -213,7 +218,7 @@ def _show_errors(name: str, questions: Sequence[Asked], mixed: Sequence[Scores],
 
 
 def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], errors: bool) -> None:
-    """Print how many questions made from templates are right: only the expected documents have the best score."""
+    """Print the share of generated questions for which exactly the expected documents have the best score."""
     begun = time.perf_counter()
     router = Router(cards)
     built = time.perf_counter() - begun
@@ -242,7 +247,7 @@ def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], e
 
 
 def questions(name: str, data: Path) -> tuple[Library, list[Asked]]:
-    """A set's documents, and the questions that say which of them they are about."""
+    """Return a set's documents, and its questions with the documents that they are about."""
     dataset = load(name, data)
     routed = [Asked(q.text, frozenset(Path(d).stem for d in q.documents)) for q in dataset.questions if q.documents]
     return read_library(dataset.files), routed

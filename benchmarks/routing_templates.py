@@ -1,7 +1,7 @@
-"""Questions made by templates over documents' cards: names × periods × with and without time.
+"""Generate questions from document cards with templates: names × periods, with and without a time.
 
-The right answer of each is known by construction: all documents of the organisation that are of the period asked
-for. Spellings are made here from the names on the covers, not by the code under test.
+The right answer is known by construction: all documents of the organisation in the requested period. The spellings are
+derived here from the names on the covers, not by the code under test.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Case:
 
 
 def bare(name: str) -> str:
-    """A name without its legal forms, as people say it."""
+    """Return a name without its legal form, such as "Inc.", as people say it."""
     name = re.sub(r"(?i)^the\s+|(?<=\w{4})(?:inc|corp|ltd|llc|plc|co,ltd|,inc|,ltd)$", "", name)
     while (shorter := _LEGAL.sub("", name).strip(" ,.&")) != name:
         name = shorter
@@ -39,7 +39,7 @@ def bare(name: str) -> str:
 
 
 def spellings(card: Card) -> Iterator[tuple[str, str]]:
-    """How people write the organisation: kind of spelling, spelling."""
+    """Yield ways to write the organisation, as (kind of spelling, spelling)."""
     name = max(card.names, key=lambda n: len(n.split()))
     plain = bare(name)
     words = plain.split()
@@ -58,7 +58,7 @@ def spellings(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def times(card: Card) -> Iterator[tuple[str, str]]:
-    """How people say the card's period: kind, words that follow "… margin"."""
+    """Yield ways to say the card's period, as (kind, words to put after "… margin")."""
     if not card.years:
         return
     year, quarter = card.years[0], card.quarter
@@ -93,7 +93,7 @@ def _long(iso: str) -> str:
 
 
 def card_cases(cards: Mapping[str, Card]) -> list[Case]:
-    """Cases for every card that names an organisation."""
+    """Return test questions for every card that names an organisation."""
     cases = []
     for doc, card in cards.items():
         if not card.names:
@@ -129,7 +129,7 @@ def _squashed(name: str) -> str:
 
 
 def title_cases(cards: Mapping[str, Card]) -> list[Case]:
-    """Cases for documents known by their titles (statutes)."""
+    """Return test questions for documents known by their titles, such as statutes."""
     cases: list[Case] = []
     for doc, card in cards.items():
         title = re.sub(r"[(（]\d{4}.*?[)）]$", "", doc)

@@ -1,14 +1,14 @@
-"""How a search grows with the library: real documents published again and again, each with other words left out.
+"""Measure how search time grows with the library, with real documents published many times in varied copies.
 
     python -m benchmarks scale [--data DIR] [--home HOME] [--pages 10000 100000] [--keep DIR] [--svg FILE] [--json]
 
-Each copy is a document and a content of its own, with three of four of the occurrences of its words, so that no two
-pages score alike. Its card bears another name. HOME is one whose default library is grown; without it the filings of
-financebench are indexed. A Qdrant server or PostgreSQL is used where the settings name one.
+Each copy is a separate document with another name on its card. It keeps a random three quarters of the word
+occurrences, so that no two pages have equal scores. HOME's default library is enlarged; without it the financebench
+filings are indexed. A Qdrant server or PostgreSQL is used if the settings name one.
 
-A row says: pages and documents, publications and points a second, the first search of a fresh process with the memory
-that two searches add to it (its own, and what is mapped from files), and the median, the 95th percentile and the stages
-of warm searches.
+Each row shows the pages, the documents, the publications and points per second, and the first search of a new process.
+It also shows the memory that two searches add (private, and mapped from files), and the median, 95th percentile and
+steps of warm searches.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Read = tuple[Document, ContentVersion, IndexedContent, TermCounts]
 
 
 def thinned(counts: TermCounts, copy: int) -> bytes:
-    """Some of the postings, others in each copy; pages keep their lengths."""
+    """Return the postings with a random part left out, different for each copy. Pages keep their lengths."""
     chosen = np.random.default_rng(copy).random(len(counts.pages)) < _KEPT_SHARE
     before = np.append(0, np.cumsum(chosen))
     starts = before[counts.starts]
@@ -78,7 +78,9 @@ def originals(catalog: Catalog) -> list[Read]:
 
 
 def grow(catalog: Catalog, read: list[Read], copy: int, have: int, pages: int) -> tuple[int, int]:
-    """Publish copies until the library has about ``pages`` pages; the next copy's number and how many pages it has."""
+    """Publish copies until the library has about ``pages`` pages. Return the next copy's number and the number of
+    pages.
+    """
     while have < pages:
         document, version, content, counts = read[copy % len(read)]
         sha256 = f"{copy:064x}"
@@ -100,7 +102,9 @@ def grow(catalog: Catalog, read: list[Read], copy: int, have: int, pages: int) -
 
 
 def resident() -> tuple[float, float]:
-    """MB that this process holds: of its own, and mapped from files, which the system takes back when it needs it."""
+    """Return this process's memory in MB: private memory, and memory mapped from files, which the system can
+    reclaim.
+    """
     all_, mapped = (int(word) for word in Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3])
     return (all_ - mapped) * resource.getpagesize() / 1e6, mapped * resource.getpagesize() / 1e6
 
@@ -110,7 +114,7 @@ def opened(home: Path) -> Engine:
 
 
 def first_search(home: Path, question: str) -> dict[str, float]:
-    """Measure the first search of a fresh process, without its imports."""
+    """Measure the first search of a new process, without its imports."""
     engine = opened(home)
     before, began, worked = resident(), time.perf_counter(), time.process_time()
     result = engine.search_now(question, effort="fast")
@@ -151,7 +155,7 @@ def measured(home: Path, questions: list[str]) -> dict[str, float]:
 
 
 def draw(rows: list[dict[str, float]], file: Path) -> None:
-    """A chart of two lines, pages across (logarithmic), milliseconds up."""
+    """Write a chart with two lines: pages on a logarithmic x axis, milliseconds on the y axis."""
     import math
 
     width, height, left, bottom = 640, 360, 60, 310

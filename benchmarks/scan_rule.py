@@ -1,10 +1,10 @@
-"""Which pages of a folder's PDFs are taken for scans although the file holds readable text for them.
+"""List the pages of a folder's PDFs that the engine treats as scans although they contain readable text.
 
     python -m benchmarks scan_rule FOLDER…
 
-The check, written down before the rule was: filings made by word processors have no scanned page, so of these no page
-with text may be named; each page named in other folders is looked at, and must be a picture under a stamp, a running
-head or a page number.
+The acceptance test was fixed before the rule was written. Filings made with word processors have no scans, so none of
+their pages with text may be listed. Every listed page of other folders is inspected by a person. It must be a picture
+with only a stamp, a running head or a page number as text.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How scans beside them hold up files with text: pages parsed a second, and when the first and the last can be found.
+"""Measure how much scans delay files with text that are indexed in the same run.
 
     python -m benchmarks scans_beside [--files 40] [--pages 20] [--decks 6] [--slides 6] [--json]
 
-Two folders of the same PDFs with text are indexed by commands of their own, one of them with scanned decks whose names
-come first. Told are the seconds until the first and the last file with text is searchable, the pages with text a second
-until then, and the seconds until the last deck is read. The seconds of an idle machine are wall time; ``cpu`` is what
-all processes of the command computed.
+Two commands index two folders with the same PDFs. One folder also has scanned slide decks whose names come first. The
+benchmark prints the seconds until the first and the last file with text can be searched. It also prints the pages with
+text per second until then. The last figure is the seconds until the last deck is read. Times are wall time; ``cpu`` is
+the processor time of all processes of the command.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Whether the answer stands in what a model is given to answer from, and not only on the pages that were found.
+"""Measure whether the answer is contained in the text that a model is given, not only on the result pages.
 
     python -m benchmarks sources SET [--setting library|given] [--data DIR] [--home DIR] [--tokens N] [--depth N …]
 
-No model is asked. ``text``: a gold text stands, letters and digits compared, in a source on its page; ``answer``: so
-does the gold answer, or all of its numbers where it has some (calculated ones stand nowhere). Beside each what they
-hold once a model has asked for all of the gold sources that were cut (READ source 4), as it may before it answers, and
-what the pages would hold if they were given whole.
+No model is called. ``text``: the gold text (the passage that answers) is in a source, comparing only letters and
+digits. ``answer``: the gold answer is in a source, or all of its numbers are. Calculated numbers are usually in no
+source. Each figure is printed three times: for the first prompt, after a model has requested the rest of all truncated
+right sources, and with all pages in full.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Shown = Mapping[tuple[str, int], str]  # the text of (document, page)
 
 
 def gold_of(question: EvalQuestion) -> list[tuple[tuple[str, int], str]]:
-    """((document, page), text) of all gold with a page."""
+    """Return ((document, page), text) for all gold evidence with a page."""
     return [
         ((gold.document, page), gold.text)
         for gold in question.evidence
@@ -39,7 +39,10 @@ def gold_of(question: EvalQuestion) -> list[tuple[tuple[str, int], str]]:
 
 
 def holds(question: EvalQuestion, shown: Shown) -> dict[str, bool]:
-    """Whether its gold text and its answer stand on gold pages as they are shown; without those it has not."""
+    """Return whether the shown gold pages contain the gold text and the answer.
+
+    Without shown gold pages they do not.
+    """
     gold = gold_of(question)
     counts = {}
     if texts := [(place, letters(text)) for place, text in gold if text]:
@@ -53,7 +56,7 @@ def holds(question: EvalQuestion, shown: Shown) -> dict[str, bool]:
 
 
 def _why(answer: str, page: str) -> str:
-    """What the check of citations says of the answer's numbers alone."""
+    """Return the finding of the citation check about only the numbers of the answer."""
     numbers = " ".join(word for word in answer.split() if any(map(str.isdigit, word))).rstrip(".")
     return check(f"{numbers} [[source:1]]", {1: page}, "")[1][0].why
 

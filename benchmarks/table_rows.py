@@ -1,10 +1,10 @@
-"""Whether a snippet shows a figure of the gold answer with the name of its row and the head of its column.
+"""Measure whether snippets show a number of the answer together with its row name and its column head.
 
     python -m benchmarks table_rows financebench [--data DIR] [--home DIR] [--depth 5] [--json] [--misses N]
 
-Counted are the hits among the first ``--depth`` pages of the gold documents (the set's gold pages, where it names some)
-that hold a gold figure in a row of a table. Where it stands, and the names of its row and its column, are told from the
-words of the file by their places alone: of the row the words to its left, of the column the nearest words above it.
+A result counts if it is among the first ``--depth``, is the right page, and has the answer's number in a table row. If
+the set names no pages, any page of the right document may count. The positions of the words in the file determine the
+names: the row name is the text to the left of the number, and the column head is the nearest text above it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _Word = tuple[float, float, float, float, str]  # x0, y0, x1, y1, text
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A gold figure in a table: as it is written, the words of its row's name, the word at its column's head."""
+    """A number of the gold answer in a table: its text, the words of its row name, and the word at the head of its
+    column.
+    """
 
     written: str
     row: tuple[str, ...]
@@ -62,7 +64,9 @@ def cells(words: Sequence[_Word], gold: Sequence[Figure], scale: int | None) -> 
 
 
 def shown(cell: Cell, snippet: str) -> tuple[bool, bool, bool]:
-    """Whether the snippet holds the figure, besides the name of its row, besides the head of its column."""
+    """Return whether the snippet contains the number; the number and its row name; and all three with the column
+    head.
+    """
     snippet_terms = set(tokens.tokenise(snippet))
     figure = cell.written.strip("$()%,.") in snippet
     names = set(tokens.tokenise(" ".join(cell.row)))

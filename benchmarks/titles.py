@@ -1,7 +1,7 @@
-"""How many documents get the title that a reader would call theirs: ``python -m benchmarks titles [KIND…]``.
+"""Measure how many documents get the right title: ``python -m benchmarks titles [KIND…]``.
 
-``data/titles.jsonl`` holds titles written down by hand from the documents' first pages. A title is right where it is
-one of them, compared by its letters and digits alone: case, spaces, punctuation and ligatures do not count.
+``data/titles.jsonl`` contains titles that people wrote down from the documents' first pages. A title is right if it
+equals one of them, comparing only letters and digits and ignoring case.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Seconds from a saved file to a search that finds it, with a watch running.
+"""Measure the seconds from saving a file until a search finds it, while a watch of its folder is running.
 
     python -m benchmarks watching [--files N] [--pages N] [--others N] [--poll] [--json]
 
-The watch is the command line's, in a process of its own; this process searches all the time, as a user's program would.
-Each file is a new PDF with words of its own, saved in one go into a folder that holds --others files already.
+The watch is started by the command line in its own process. This process searches continuously. Each new file is a PDF
+with unique words. It is saved in one step into a folder that already contains --others files.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""How light and quick the web page is, by the performance API of a browser.
+"""Measure how small and fast the web page is, with the performance API of a browser.
 
     python -m benchmarks web_page [--times 7] [--pages 1000] [--json]
 
-Prints medians: what is sent for the first view, first paint and layout shifts of a cold visit, what a key or a click
-takes until it is painted, and a page of a long document from the click to its picture, with nothing of it kept by the
-browser. The page's own server and browser run on this machine, whose load is printed beside them.
+The benchmark prints medians. They include the bytes sent for the first view, and the first paint and layout shifts of a
+cold visit. Others are the time from a key or click until the screen is updated. The last is the time from a click until
+a page of a long document appears, without the browser's cache. Server and browser run on this machine; its load is
+printed too.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _OPEN = """async ([place, page]) => {
 
 
 def measured(browser: Browser, url: str, doc: str, pages: int) -> dict[str, float]:
-    """Measure one visit by a browser that has nothing of the page yet."""
+    """Measure one visit with a browser that has nothing cached."""
     context = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
     context.add_init_script(_WATCH)
     page = context.new_page()

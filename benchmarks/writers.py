@@ -1,15 +1,15 @@
-"""How fast several processes publish into one catalog at once, and what one publication waits for.
+"""Measure how fast several processes publish into one catalog at once, and how long one publication takes.
 
     python -m benchmarks writers --home HOME [--writers 1 2 4 8] [--documents 50] [--json]
 
-The documents are those of HOME's default library, varied as ``benchmarks/scale.py`` varies them, made before the
-clock starts. They go into a new SQLite catalog, or into the empty PostgreSQL database that PAGEINDEX_POSTGRES_URL
-names; each number of writers has a library of its own there. Every writer is a process that publishes ``--documents``
-documents, each in a transaction of its own; one that finds the catalog busy tries again, as a worker does.
+The documents are variants of those in HOME's default library, created as in ``benchmarks/scale.py`` before the clock
+starts. They are written to a new SQLite catalog, or to the empty PostgreSQL database that PAGEINDEX_POSTGRES_URL names,
+with one library for each number of writers. Every writer is a process that publishes ``--documents`` documents, each in
+its own transaction. If the catalog is busy, the writer tries again, as a worker does.
 
-A row says: pages and documents a second of all together, the median, the 95th percentile and the longest of the times
-that a publication took, how many were tried again, and the processor time of a document. It fails if a document, or one
-of the pages that weights of words are counted from, is missing at the end.
+Each row shows the total pages and documents per second, and the median, 95th percentile and maximum time of a
+publication. It also shows the number of retries and the processor time per document. The benchmark fails if a document
+or the word statistics of a page are missing at the end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MINUTES = 10  # that writers wait for each other to be ready
 
 
 def varied(read: Sequence[Read], library: str, numbers: range) -> list[Publication]:
-    """Return publications of copies of the read documents, one for each number, with varied terms."""
+    """Return a publication for each number: a copy of one of the read documents with varied terms."""
     publications = []
     for number in numbers:
         document, version, content, counts = read[number % len(read)]
@@ -61,7 +61,7 @@ def varied(read: Sequence[Read], library: str, numbers: range) -> list[Publicati
 def write(
     source: Path, target: Path, url: str, library: str, numbers: range, ready: Barrier, reports_queue: Queue[Any]
 ) -> None:
-    """Make the documents of a writer, and publish them when all writers are ready."""
+    """Prepare the documents of one writer, and publish them when all writers are ready."""
     catalog = Catalog(source)
     mine = varied(originals(catalog), library, numbers)
     catalog.close()
@@ -83,7 +83,7 @@ def write(
 
 
 def publish(source: Path, target: Path, url: str, writers: int, documents: int) -> dict[str, float]:
-    """A row: ``writers`` processes, ``documents`` each."""
+    """Run ``writers`` processes that publish ``documents`` documents each, and return the row of the table."""
     library = f"written-by-{writers}"
     catalog = Catalog(target, url)
     catalog.ensure_library(library)

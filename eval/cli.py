@@ -39,7 +39,7 @@ class Command:
 
 
 def main(typed: Sequence[str] | None = None) -> int:
-    """Run ``python -m eval`` like ``hybrid-pageindex eval``, with the same exit codes."""
+    """Run ``python -m eval`` in the same way as ``hybrid-pageindex eval``, with the same exit codes."""
     from hybrid_pageindex.cli.main import main as command
 
     return command(["eval", *(sys.argv[1:] if typed is None else typed)])

@@ -41,12 +41,12 @@ class PageIndexError(Exception):
 
     @property
     def problem(self) -> str:
-        """Return the message without the file that it is about."""
+        """Return the message without the file name at its beginning."""
         return self.message
 
     @property
     def without_file(self) -> Note:
-        """Return the message without the file that it is about, with its advice."""
+        """Return the message and its advice, without the file name at the beginning."""
         return Note.joined((self.problem, self.advice), "list.sentences")
 
     @property

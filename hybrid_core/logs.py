@@ -205,16 +205,16 @@ def set_up(formatter: LogFormatter, level: LogLevel) -> None:
 
 
 def written_as_json() -> bool:
-    """Return whether ``set_up`` has chosen JSON lines, which no other text on stderr should interrupt."""
+    """Return whether the logs are JSON lines. Other text on stderr should not interrupt these."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    logging.getLogger(__name__).critical("The process ends by an error.", exc_info=(kind, error, traceback))
+    logging.getLogger(__name__).critical("The process ends because of an error.", exc_info=(kind, error, traceback))
 
 
 def _log_thread_uncaught(uncaught: threading.ExceptHookArgs) -> None:
     if uncaught.exc_value is not None and not isinstance(uncaught.exc_value, SystemExit):
         name = uncaught.thread.name if uncaught.thread else "?"
         error = (uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
-        logging.getLogger(__name__).error("The thread %s ends by an error.", name, exc_info=error)
+        logging.getLogger(__name__).error("The thread %s ended because of an error.", name, exc_info=error)

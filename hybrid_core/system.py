@@ -58,7 +58,7 @@ _EXTRA = "{} the extra '{}' in the environment that the engine runs in: {}"
 
 
 def require(module: str, extra: str) -> Any:
-    """Import ``module``, which the extra ``extra`` of this project installs.
+    """Import ``module``, which the optional extra ``extra`` of this project installs.
 
     Raise PageIndexError if the module is missing or broken; the message names the extra and the pip command. The return
     type is Any because the type checker must pass without the extras.

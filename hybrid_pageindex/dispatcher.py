@@ -51,7 +51,7 @@ app.conf.update(
 
 
 class Leaving:
-    """Cancellation of the running job when its process must end, so that the job returns to the queue.
+    """Cancels the running job when its process must end, so that the job returns to the queue.
 
     A signal handler may call ``tell``.
     """
@@ -146,7 +146,7 @@ def _work(job: int) -> None:
 
 
 def _start_logs(**_: Any) -> None:
-    """Write JSON lines instead of Celery's own log. Text stays as Celery is told to write it."""
+    """Write log lines as the settings say, in place of Celery's own log when they are JSON."""
     start_logs(_settings, serves=True)
 
 

@@ -5,6 +5,7 @@
 - A private function name stands at most four times in the product.
 - A function has at most eight parameters, but for those of ``WIDE``, which mirror a public interface.
 - The first line of a docstring begins with a verb or a noun, not with a clause. A sentence of it has at most 25 words.
+  Benchmarks are checked only for this.
 - A line of Markdown has at most 120 characters, outside of tables and code, and English quotes are no guillemets.
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("hybrid_core", "indexers", "retrievers", "hybrid_pageindex", "eval")
+STUDIES = ("benchmarks",)
 PAGES = ("README.md", "CHANGELOG.md", "AGENTS.md", "docs")
 VAGUE = set("one found said told held made asked known kept given wanted most least here there over beside".split())
 PUBLIC = {"most", "least", "asked", "given", "said", "made", "kept", "over", "one"}
@@ -48,6 +50,10 @@ def check_code() -> Iterator[str]:
                   for field in node.body if isinstance(field, ast.AnnAssign)}  # fmt: skip
         for node in ast.walk(tree):
             yield from (f"{place}:{text}" for text in check_node(node, fields))
+    for path in (path for room in STUDIES for path in sorted((ROOT / room).rglob("*.py"))):
+        place = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            yield from (f"{place}:{text}" for text in check_docstring(node))
     for name, places in private.items():
         if len(places) > REPEATS:
             yield f"{places[0]}: {name} is defined {len(places)} times: name each by what it does ({', '.join(places)})"
@@ -65,6 +71,10 @@ def check_node(node: ast.AST, fields: set[int]) -> Iterator[str]:
         count = sum(argument.arg not in ("self", "cls") for argument in arguments)
         if count > PARAMETERS and node.name not in WIDE:
             yield f"{node.lineno}: {node.name} has {count} parameters: pass a value"
+    yield from check_docstring(node)
+
+
+def check_docstring(node: ast.AST) -> Iterator[str]:
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         first = (ast.get_docstring(node) or "").split("\n")[0]
         if first.startswith(CLAUSES):

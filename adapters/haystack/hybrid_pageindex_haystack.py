@@ -1,7 +1,6 @@
-"""Pages of Hybrid PageIndex as Haystack's documents. Haystack's telemetry is switched off by importing this.
+"""Pages of Hybrid PageIndex as Haystack documents. Importing this module switches off Haystack's telemetry.
 
-from haystack import Pipeline
-from hybrid_pageindex_haystack import PageIndexRetriever
+from haystack import Pipeline from hybrid_pageindex_haystack import PageIndexRetriever
 
 PageIndexRetriever(top_k=5).run(query="What was the capital expenditure in fiscal 2025?")["documents"]
 """
@@ -28,12 +27,12 @@ _FIELDS = ("year", "type", "organisation", "quarter", "tags")
 
 @component
 class PageIndexRetriever:
-    """Whole pages, best first, with a score from 0 to 1.
+    """A Haystack retriever that returns whole pages, best first, with a score from 0 to 1.
 
-    ``home`` is the folder of the index (by default that of the settings), ``options`` further arguments of
-    ``Engine.search``, ``filters`` comparisons as Haystack's document stores take them: ``==`` of year, type,
-    organisation, quarter or tags, several joined by ``AND``. They are what a saved pipeline keeps. Raises
-    ``hybrid_pageindex`` errors of the family ``PageIndexError``, for what cannot be searched by when it is made.
+    ``home`` is the folder of the index, by default that of the settings. ``options`` are further arguments of
+    ``Engine.search``. ``filters`` are comparisons in the form of Haystack's document stores: ``==`` of year, type,
+    organisation, quarter or tags, several joined by ``AND``. A saved pipeline contains these values. Errors derive from
+    ``PageIndexError`` of ``hybrid_pageindex``. Invalid options and filters raise one when the retriever is created.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class PageIndexRetriever:
         self._asked(None, None, None)
 
     def warm_up(self) -> None:
-        """Open the index; ``run`` does so where it was not done."""
+        """Open the index. ``run`` does this if it was not done before."""
         if self._engine is None:
             self._engine = Engine(self.home)
 
@@ -71,7 +70,9 @@ class PageIndexRetriever:
         options: dict[str, Any] | None = None,
         filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """``filters`` take the place of those that it was made with."""
+        """Return the best pages for a query as documents. ``filters`` replace those that the retriever was created
+        with.
+        """
         return {"documents": _documents(run(retrieve(self._opened(), query, **self._asked(top_k, options, filters))))}
 
     @component.output_types(documents=list[Document])
@@ -82,7 +83,7 @@ class PageIndexRetriever:
         options: dict[str, Any] | None = None,
         filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """As ``run``."""
+        """Do the same as ``run``, without blocking the event loop."""
         return {"documents": _documents(await retrieve(self._opened(), query, **self._asked(top_k, options, filters)))}
 
     def _opened(self) -> Engine:
@@ -99,7 +100,9 @@ class PageIndexRetriever:
 
 
 def _conditions(filters: dict[str, Any] | None) -> list[str]:
-    """Haystack's filters as conditions of a search. Raise UsageError for what a search cannot compare."""
+    """Convert Haystack's filters to conditions of a search. Raise UsageError for a comparison that a search does not
+    support.
+    """
     if not filters:
         return []
     operator, inner = filters.get("operator"), filters.get("conditions")

@@ -1,7 +1,6 @@
-"""Pages of Hybrid PageIndex as LangChain's documents.
+"""Pages of Hybrid PageIndex as LangChain documents.
 
-from hybrid_pageindex import Engine
-from hybrid_pageindex_langchain import PageIndexRetriever
+from hybrid_pageindex import Engine from hybrid_pageindex_langchain import PageIndexRetriever
 
 PageIndexRetriever(source=Engine(), k=5).invoke("What was the capital expenditure in fiscal 2025?")
 """
@@ -24,12 +23,13 @@ __all__ = ["PageIndexRetriever"]
 
 
 class PageIndexRetriever(BaseRetriever):
-    """Whole pages, best first; the metadata says source (the file's name), page, place, section path, score (0 to 1).
+    """A LangChain retriever that returns whole pages, best first.
 
-    ``source`` is an ``Engine``, in asynchronous code a ``Client``, or the folder of an index (None for that of the
-    settings): with a folder the retriever can be pickled and dumped. ``options`` are further arguments of
-    ``Engine.search``: libraries, where, effort, expert. ``k`` and they may be given to ``invoke`` too. Raises
-    ``hybrid_pageindex`` errors of the family ``PageIndexError``, for options that there are not when it is made.
+    The metadata of a page are: source (the file's name), page, place, section path, and score (0 to 1). ``source`` is
+    an ``Engine``, in asynchronous code also a ``Client``, or the folder of an index (None: that of the settings). With
+    a folder the retriever can be pickled. ``options`` are further arguments of ``Engine.search``, such as libraries,
+    where, effort and expert. ``k`` and the options can also be passed to ``invoke``. Errors derive from
+    ``PageIndexError`` of ``hybrid_pageindex``. An unknown option raises one when the retriever is created.
     """
 
     source: Any = None

@@ -1,11 +1,9 @@
-"""The way from a question to an answer as a graph: retrieve → enough? → read tree → answer.
+"""Answer a question with a LangGraph graph: retrieve → enough? → read tree → answer.
 
-from hybrid_pageindex import Engine
-from hybrid_pageindex_langgraph import answer_graph
+from hybrid_pageindex import Engine from hybrid_pageindex_langgraph import answer_graph
 
-graph = answer_graph(Engine())
-state = await graph.ainvoke({"question": "What was the capital expenditure in fiscal 2025?"})
-state["answer"].text, state["answer"].sources
+graph = answer_graph(Engine()) state = await graph.ainvoke({"question": "What was the capital expenditure in fiscal
+2025?"}) state["answer"].text, state["answer"].sources
 """
 
 from __future__ import annotations
@@ -38,8 +36,10 @@ Choice = Literal["read_tree", "answer"]
 
 
 class AnswerState(TypedDict, total=False):
-    """``question`` is what is given, or ``messages`` of which the last is one. ``found`` are the pages so far, ``read``
-    whether trees were read for them. The answer is in ``answer``, and as a message in ``messages``.
+    """The state of the graph. The input is ``question``, or ``messages``, whose last message is the question.
+
+    ``found`` are the pages found so far, and ``read`` tells whether section trees were read for them. The output is
+    ``answer``, and a message in ``messages``.
     """
 
     question: str
@@ -50,20 +50,19 @@ class AnswerState(TypedDict, total=False):
 
 
 def enough(state: AnswerState) -> Choice:
-    """Trees are read where the pages do not strongly bear the question out, once."""
+    """Choose the next step: read section trees, once, if the evidence of the pages is not strong; otherwise answer."""
     return "answer" if state.get("read") or state["found"].evidence.level == "strong" else "read_tree"
 
 
 def answer_graph(
     engine: Engine, *, sections: int = 3, decide: Callable[[AnswerState], Choice] = enough, **options: Any
 ) -> CompiledStateGraph[AnswerState, None, AnswerState, AnswerState]:
-    """A graph that is asked by ``invoke`` or ``ainvoke`` and followed by ``stream`` or ``astream``, with ``engine`` as
-    its store.
+    """Return a graph that answers questions, for ``invoke``, ``ainvoke``, ``stream`` or ``astream``.
 
-    ``options`` are further arguments of ``Engine.search``. ``decide`` says after each search whether trees are to be
-    read. Then a model walks them, where one is configured; without one the pages of the ``sections`` that score best
-    come before the others. It has no checkpointer: what is to be kept is kept by ``Engine.conversations``. Raises
-    ``hybrid_pageindex`` errors of the family ``PageIndexError``, for options that there are not when it is made.
+    ``options`` are further arguments of ``Engine.search``. After each search ``decide`` chooses whether section trees
+    are read. If they are, a configured model walks them; without a model the pages of the ``sections`` with the best
+    scores come first. The graph has no checkpointer: ``Engine.conversations`` stores conversations. Errors derive from
+    ``PageIndexError`` of ``hybrid_pageindex``. An unknown option raises one when the graph is created.
     """
     options = checked(options)
 
@@ -102,7 +101,7 @@ def answer_graph(
 
 
 def _question(state: AnswerState) -> str:
-    """The question, or the last message. Raise UsageError where neither is there."""
+    """Return the question of a state, otherwise its last message. Raise UsageError if there is neither."""
     if question := state.get("question"):
         return question
     messages = state.get("messages") or []

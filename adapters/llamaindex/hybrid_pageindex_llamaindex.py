@@ -1,7 +1,6 @@
-"""Pages of Hybrid PageIndex as LlamaIndex's nodes.
+"""Pages of Hybrid PageIndex as LlamaIndex nodes.
 
-from hybrid_pageindex import Engine
-from hybrid_pageindex_llamaindex import PageIndexRetriever
+from hybrid_pageindex import Engine from hybrid_pageindex_llamaindex import PageIndexRetriever
 
 PageIndexRetriever(Engine(), top_k=5).retrieve("What was the capital expenditure in fiscal 2025?")
 """
@@ -34,11 +33,12 @@ _HIDDEN = [
 
 
 class PageIndexRetriever(BaseRetriever):
-    """Whole pages, best first, each a node whose source is its document, with a score from 0 to 1.
+    """A LlamaIndex retriever that returns whole pages as nodes, best first, with a score from 0 to 1.
 
-    ``source`` is an ``Engine``, or in asynchronous code a ``Client``. ``similarity_top_k`` is ``top_k`` as LlamaIndex
-    calls it. ``options`` are further arguments of ``Engine.search``. Raises ``hybrid_pageindex`` errors of the family
-    ``PageIndexError``, for options that there are not when it is made.
+    The source of a node is its document. ``source`` is an ``Engine``, or in asynchronous code a ``Client``.
+    ``similarity_top_k`` is LlamaIndex's name for ``top_k``. ``options`` are further arguments of ``Engine.search``.
+    Errors derive from ``PageIndexError`` of ``hybrid_pageindex``. An unknown option raises one when the retriever is
+    created.
     """
 
     def __init__(
@@ -78,5 +78,5 @@ def _node(page: RetrievedPage) -> TextNode:
 
 
 def _label(page: RetrievedPage) -> str:
-    """The page as it is printed, else its number: LlamaIndex's readers give it as text."""
+    """Return the printed label of a page, otherwise its number, as text like LlamaIndex's own readers."""
     return str(page.metadata.get("label") or page.metadata["page"])

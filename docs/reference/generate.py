@@ -1,7 +1,8 @@
-"""Write the pages of reference that the code describes: ``python docs/reference/generate.py [--check]``.
+"""Write the reference pages that the code describes: ``python docs/reference/generate.py [--check]``.
 
-Each page stands between hand-written pages of the same folder and is checked in, so that it can be read without a
-build. ``--check`` writes nothing, and ends with 1 where a page differs from what the code says.
+The pages are checked in, so that they can be read without a build. Two hand-written pages contain a generated list
+between ``BEGIN`` and ``END``: the formats and the errors of the HTTP API. ``--check`` writes nothing, and ends with 1
+if a page differs from the code.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.http.api import describe_api
+from hybrid_pageindex.http.problems import PROBLEMS
 from hybrid_pageindex.http.reference import describe_type
+from indexers.formats.builtin import FORMATS
 
 FOLDER = Path(__file__).parent
 TOOLS = FOLDER.parent.parent / "tests" / "interfaces" / "mcp_tools.json"
 MADE = "<!-- Made by docs/reference/generate.py: change the code that it describes, not this page. -->\n"
+BEGIN = "<!-- The list from here is made by docs/reference/generate.py: change the code that it describes. -->"
+END = "<!-- End of the list. -->"
 _GROUPS = {
     "Storage": "Storage", "Index": "Indexing", "Embedding": "Embedding", "Model": "Models", "Search": "Search",
     "Answer": "Answers", "Mcp": "Agents (MCP)", "Http": "HTTP API", "Log": "Logs",
@@ -53,8 +58,20 @@ def main() -> int:
 
 
 def pages() -> dict[str, str]:
-    """Return the text of each generated page by its file name."""
-    return {"commands.md": commands(), "settings.md": settings(), "http.md": http(), "tools.md": tools()}
+    """Return the text of each page with generated text, by its path relative to this folder."""
+    return {
+        "commands.md": commands(), "settings.md": settings(), "http.md": http(), "tools.md": tools(),
+        "../errors.md": _with_list("../errors.md", errors()), "../formats.md": _with_list("../formats.md", formats()),
+    }  # fmt: skip
+
+
+def _with_list(name: str, generated: str) -> str:
+    """Return a hand-written page with its list, between ``BEGIN`` and ``END``, replaced by a generated one."""
+    above, _, rest = (FOLDER / name).read_text(encoding="utf-8").partition(BEGIN)
+    _, _, below = rest.partition(END)
+    if not below:
+        raise SystemExit(f"{name} has no line {BEGIN} followed by a line {END}")
+    return f"{above}{BEGIN}\n\n{generated}\n{END}{below}"
 
 
 def commands() -> str:
@@ -189,6 +206,24 @@ def tools() -> str:
                 )
             parts += [""]
     return "\n".join(parts)
+
+
+def errors() -> str:
+    """Return the errors of the HTTP API, one heading per code, in the order of their statuses."""
+    parts = []
+    for code, (status, meaning) in sorted(PROBLEMS.items(), key=lambda item: item[1][0]):
+        parts += [f"### {code}\n", textwrap.fill(f"Status {status}. {meaning}", 120, break_on_hyphens=False) + "\n"]
+    return "\n".join(parts)
+
+
+def formats() -> str:
+    """Return a table of the built-in formats: endings, positions, and whether files inside become documents."""
+    rows = ["| format | name in lists | endings | positions | files inside become documents |\n|---|---|---|---|---|"]
+    for format in FORMATS:
+        endings = ", ".join(suffix.removeprefix(".") for suffix in format.suffixes)
+        inside = "yes" if format.members else ""
+        rows.append(f"| {format.title} | `{format.name}` | {endings} | {format.place} | {inside} |")
+    return "\n".join([*rows, ""])
 
 
 def _cell(text: str) -> str:

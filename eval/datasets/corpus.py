@@ -84,7 +84,7 @@ def place(
 ) -> GoldPlacement:
     """Locate gold by the page counts of documents, and by the page texts of documents with gold texts.
 
-    ``sections`` are (title folded by ``letters``, first page, last page) of documents with gold sections.
+    Each of the ``sections`` is (title folded by ``letters``, first page, last page) in a document with gold sections.
     """
     read = {name: PageTexts(page_texts) for name, page_texts in texts.items()}
     counts: Counter[str] = Counter()
@@ -167,7 +167,7 @@ class PageTexts:
         return ("fuzzy", (page,)) if page else ("unplaced", ())
 
     def turns(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the pages, from 1, that contain the beginning "[n] " of one of these turns."""
+        """Return the pages (from 1) on which one of these turns of a transcript begins. A turn begins with "[n] "."""
         marks = [f"[{number}] " for number in numbers]
         return tuple(n for n, page in enumerate(self._pages, 1) if any(mark in page for mark in marks))
 

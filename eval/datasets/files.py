@@ -86,14 +86,14 @@ def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
 
 
 def physical(page: object) -> int:
-    """Check a page number from 1. Raise ValueError for anything else."""
+    """Check that a value is a page number, which counts from 1, and return it. Raise ValueError for anything else."""
     if isinstance(page, bool) or not isinstance(page, int) or page < 1:
         raise ValueError(f"'{page}' is not a page; pages are whole numbers from 1")
     return page
 
 
 def words(value: object, name: str) -> str:
-    """Check a non-empty text. Raise ValueError for anything else."""
+    """Check that a value is a non-empty text, and return it. Raise ValueError for anything else."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"'{name}' must be a text that is not empty")
     return value.strip()
@@ -123,7 +123,7 @@ LABELS: Mapping[str, Verdict] = {
 
 
 def label(written: object) -> Verdict:
-    """Return the verdict for a label. Raise ValueError for an unknown label."""
+    """Return the verdict for a written label. Raise ValueError for an unknown label."""
     verdict = LABELS.get(str(written).strip().lower())
     if verdict is None:
         raise ValueError(f"'{written}' is not a known label; the labels are {', '.join(LABELS)}")
@@ -145,8 +145,9 @@ def published_results(folder: Path, left_out: list[str]) -> Iterator[LabelledAns
 
 
 def own_labels(entry: Mapping[str, Any], id: str) -> Iterator[LabelledAnswer]:
-    """Yield the labelled answers of an entry of ``custom``: "labelled": [{"answer", "label"}], beside its own
-    "answer".
+    """Yield the labelled answers of a question in the set ``custom``.
+
+    They are in "labelled": [{"answer", "label"}]. The reference answer "answer" is separate from them.
     """
     for number, labelled in enumerate(entry.get("labelled", ()), 1):
         reference = words(entry.get("answer"), "answer")

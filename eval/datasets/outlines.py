@@ -73,7 +73,7 @@ def _rows_of_toc(toc: Path, suffix: str, left_out: list[str]) -> tuple[Row, ...]
 
 
 def _scopes(path: Path, left_out: list[str]) -> dict[str, tuple[int, int | None]]:
-    """Return the scored pages of each document, by its name."""
+    """Return the range of scored pages of each document, by the document's name."""
     if not path.exists():
         return {}
     rows = enumerate(csv.reader(text(path).splitlines()), 1)

@@ -56,7 +56,7 @@ def _plain_question(entry: Mapping[str, Any], _: int) -> EvalQuestion:
 
 
 def _financebench_question(entry: Mapping[str, Any], number: str, kind: str, gold: tuple[Gold, ...]) -> EvalQuestion:
-    """Return the group, the company: the part of the document's name before the year."""
+    """Return a question of FinanceBench. Its group is the company: the part of the document's name before the year."""
     if not gold:
         raise ValueError("no evidence")
     company = _COMPANY.match(gold[0].document)

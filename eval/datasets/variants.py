@@ -75,7 +75,9 @@ def misspelt(dataset: Dataset, words: int, seed: int) -> Dataset:
 
 
 def misspell(text: str, words: int, chance: random.Random) -> str:
-    """Misspell ``words`` words of a text, one error each. The first letter stays, as in real typing errors."""
+    """Misspell ``words`` words of a text, with one error each. The first letters stay, as in most real typing
+    errors.
+    """
     matches = list(_WORD.finditer(text))
     for match in sorted(chance.sample(matches, min(words, len(matches))), key=lambda hit: -hit.start()):
         text = text[: match.start()] + _slip(match.group(), chance) + text[match.end() :]

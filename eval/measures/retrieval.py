@@ -156,7 +156,7 @@ def _gold_and_ranking(record: QuestionRecord, level: str) -> tuple[set[str], lis
 
 
 def _ranked(values: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[str], list[str]]]) -> None:
-    """Add the measures by ir-measures for the questions that have gold."""
+    """Compute the measures with ir-measures for the questions that have gold, and add them to ``values``."""
     if not runs:
         return
     ir = require("ir_measures", "eval")

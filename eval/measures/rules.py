@@ -101,7 +101,7 @@ def same(gold: Figure, stated: Figure, scale: int | None) -> bool:
 
 
 def near(gold: Figure, stated: Figure, scale: int | None) -> bool:
-    """Return whether an answer's number is within one percent of the gold's, also of the other sign."""
+    """Return whether a number of the answer is within one percent of the gold number, ignoring the sign."""
     expected, actual = abs(gold.value), abs(stated.value)
     return any(abs(actual * 10.0**shift - expected) <= _TOLERANCE * expected for shift in _shifts(gold, stated, scale))
 
@@ -172,8 +172,9 @@ def _in(figure: Figure, others: list[Figure]) -> bool:
 
 
 def _by_words(question: str, reference: str, answer: str) -> Verdict:
-    """Return the verdict by the share of the reference's terms in the answer, without the question's terms if others
-    remain.
+    """Judge an answer by the share of the reference's terms that it contains.
+
+    Terms of the question do not count, unless no others remain.
     """
     terms, question_terms = set(words.tokenise(reference)), set(words.tokenise(question))
     new = {term for term in terms - question_terms if not term[0].isdigit()} or terms

@@ -37,7 +37,7 @@ Tokens = Callable[[Sequence[str]], list[list[str]]]
 
 
 class Places:
-    """All pages of the library in one order: documents by name, pages by number."""
+    """All pages of the library in one order: documents by name, and pages of a document by number."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.names = sorted(corpus.documents)

@@ -54,7 +54,9 @@ class PageIndexTree:
     name = "pageindex-tree"
 
     def __init__(self, corpus: Corpus, cache: Path, progress: Progress, *, in_chinese: bool) -> None:
-        """Raise PageIndexError if the package is not installed or rejects a document."""
+        """Build or read the trees of all documents. Raise PageIndexError if the package is missing or rejects a
+        document.
+        """
         self._pages = PageBM25(corpus, in_chinese=in_chinese)
         _installed()
         self.options: Mapping[str, Any] = {"pageindex": version("pageindex"), **self._pages.options}
@@ -109,7 +111,7 @@ def _installed() -> Any:
 
 
 def _leaves(pdf: Path, cache_file: Path, pages: int) -> list[Leaf]:
-    """Return (first page, last page) of the deepest sections. A document without a tree is one section."""
+    """Return (first page, last page) of the sections without subsections. A document without a tree is one section."""
     if cache_file.exists():
         tree = json.loads(cache_file.read_text(encoding="utf-8"))
     else:
@@ -232,7 +234,10 @@ class WholeTree:
         return [candidates[short] for short in picked if short in candidates][:MOST_PICKED], reply.usage, notes
 
     def _trees(self, documents: Sequence[str]) -> tuple[list[tuple[tuple[str, Section] | None, str]], list[str]]:
-        """Return ((document, section), line) of everything shown, and what was left out because of the token limit."""
+        """Return what the model is shown: ((document, section), line) for each line.
+
+        Also return notes on what was left out because of the token limit.
+        """
         whole = self._lines(documents, summaries=True)
         if _size(whole) <= TREE_TOKENS:
             return whole, []

@@ -32,7 +32,7 @@ class QuestionFeatures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSet:
-    """The questions of one data set in one setting with one expert knowledge.
+    """The questions of one data set with their candidate pages, for one setting and one choice of expert knowledge.
 
     names: the features in order. pairs: features whose product with "named" has a weight too. notes: what was left out.
     """

@@ -1,4 +1,4 @@
-"""Progress with the time left: a bar on stderr in a terminal, otherwise a line from time to time."""
+"""Show progress with the time left: a bar on stderr in a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 

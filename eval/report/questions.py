@@ -141,7 +141,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _ends(record: QuestionRecord) -> str:
-    """Return the stage, or a description if there is no trace."""
+    """Return the stage at which a question ended, or a description if the ranker leaves no trace."""
     if record.stage:
         return record.stage
     if record.error:

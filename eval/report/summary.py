@@ -108,7 +108,7 @@ def summary(name: str, run: Run) -> Summary:
 
 
 def _untraced(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> bool:
-    """Return whether a miss has no stage. Without stages the table would only count hits."""
+    """Return whether a question without a hit has no recorded stage. A table of stages would then be incomplete."""
     return any(not record.stage and not values[record.id].get(HIT, 1.0) for record in records)
 
 
@@ -172,7 +172,7 @@ def missing(summaries: Sequence[Summary]) -> list[str]:
 
 
 def _unreasoned(run: Summary) -> list[str]:
-    """Return a note if the effort required a model but the measures are those of effort fast."""
+    """Return a note if a model was required but not used, so that the measures are those of the effort fast."""
     effort = run.head.options.get("effort", "fast")
     if effort != "fast" and not run.head.model and not run.search_tokens:
         return [f"No language model is configured (llm_model): effort {effort} worked like the effort fast."]

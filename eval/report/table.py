@@ -21,7 +21,7 @@ _PIPED_WIDTH = 200  # used if no terminal limits the width, so that the table is
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell. It is sorted by ``value``, or as text if that is None."""
+    """A table cell. Rows are sorted by its ``value``, or by its text if the value is None."""
 
     text: str
     value: float | None = None
@@ -29,7 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; ``note`` explains it.
+    """A table with a ``note`` that explains it.
 
     Every row has one cell for each column. A table without rows and note is not shown.
     """

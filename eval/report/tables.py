@@ -206,7 +206,10 @@ def _measure_order(name: str) -> tuple[int, int, str, int]:
 
 
 def _facts(title: str, facts: Sequence[Mapping[str, Any]], summaries: Sequence[Summary]) -> Table:
-    """Return a row for each fact and a column for each run. Keys of nested mappings are joined with a dot."""
+    """Return a table with a row for each fact and a column for each run.
+
+    Keys of nested mappings are joined with a dot.
+    """
     flat = [dict(_flat("", run)) for run in facts]
     rows = [
         (text(key), *(_fact(run.get(key)) for run in flat)) for key in dict.fromkeys(key for run in flat for key in run)

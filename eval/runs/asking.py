@@ -158,7 +158,7 @@ def _settled(answer: AnswerRecord) -> bool:
 
 
 def _again(record: QuestionRecord, judge: Judge, everything: bool) -> AnswerRecord | None:
-    """Return the answer with a new judgement, which includes the usage of the failed attempt."""
+    """Judge the answer of a record again. The usage of the failed attempt is added to that of the new judgement."""
     if record.answer is None:
         return None
     question = EvalQuestion(record.id, record.question, (), answer=record.gold_answer, answerable=record.answerable)
@@ -219,8 +219,9 @@ def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
 
 
 def _located(corpus: Corpus, ranking: Ranking) -> Ranking:
-    """Return the pages with a section for each. A page without one gets the deepest section that contains most of
-    it.
+    """Return the ranked pages with a section for each.
+
+    A page without a section gets the deepest section that contains most of it.
     """
     if all(page.section for page in ranking.pages):
         return ranking

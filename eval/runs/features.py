@@ -188,7 +188,7 @@ L2 = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The result of a question: its signals, whether its first page answers, and whether one of the first five does.
+    """A question with its evidence signals, whether its first page answers, and whether one of the first five does.
 
     answerable: False for a question of another set, or one that its set calls unanswerable.
     """

@@ -168,7 +168,7 @@ def fit_feedback(
 
 
 def _taught(question: RatedQuestion, candidates: CandidateFeatures) -> QuestionFeatures:
-    """Return the training data of a question.
+    """Return the candidates of a rated question with marks for the right pages, as training data.
 
     Right are the pages rated right; without any, all pages except those rated wrong.
     """

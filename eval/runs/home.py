@@ -37,7 +37,7 @@ _NO_MATTER = {
 
 
 def machine() -> dict[str, Any]:
-    """The computer on which a run was measured. Memory is in gigabytes (10**9 bytes)."""
+    """Return a description of this computer. Memory is in gigabytes (10**9 bytes)."""
     names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
     memory = math.prod(map(os.sysconf, names)) if hasattr(os, "sysconf") else 0  # Windows has no such call
     return {

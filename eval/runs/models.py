@@ -49,7 +49,7 @@ class RunModels:
 
 
 def patient(settings: Settings) -> Settings:
-    """Return the settings with a timeout of minutes for each call of a model, unless they state another one."""
+    """Return the settings with a timeout of several minutes per model call, unless they set another timeout."""
     usual = Settings().model_timeout
     return replace(settings, model_timeout=_MINUTES) if settings.model_timeout == usual else settings
 

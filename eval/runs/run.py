@@ -100,7 +100,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
 
 
 def _left_to_mend(folder: Path) -> bool:
-    """Return whether a model failed for questions of a run."""
+    """Return whether the run in this folder has questions that failed because of a model."""
     return any(degraded(record).by_model for record in read_run(folder).questions)
 
 
@@ -173,7 +173,7 @@ def gold_pages(question: EvalQuestion) -> set[tuple[str, int]]:
 
 
 def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tuple[GoldPlace, ...]:
-    """Return the question's located gold, with the sections that contain it."""
+    """Return the located gold of a question, with the sections that contain each piece."""
     return tuple(
         GoldPlace(
             gold.document, gold.page,

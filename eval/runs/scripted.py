@@ -109,7 +109,7 @@ class ShownOutline:
     passages: set[tuple[str, int]] = field(default_factory=set)
 
     def way_to(self, document: str, page: int) -> str:
-        """Return the name of the section to open for a page, "" if the page is visible."""
+        """Return the name of the section that must be opened to see a page, "" if the page is already visible."""
         if (document, page) in self.pages | self.read | self.passages:
             return ""
         around = [
@@ -188,7 +188,7 @@ def pick_known(title: str, shown: str, documents: Collection[str]) -> dict[str, 
 
 
 def guessed(title: str, shown: str, rng: random.Random) -> dict[str, Any]:
-    """Guess one of the shown documents, or one value of one field."""
+    """Guess at random: one of the shown documents, or one value of one field."""
     if title == "Picks":
         names = [short for short, _ in _ROUTE_DOCUMENT.findall(shown)]
         return _picks(rng.sample(names, min(1, len(names))))
@@ -225,10 +225,11 @@ Pages = Collection[tuple[str, int]]  # (file name, page)
 class Oracle:
     """A scripted model that answers from the gold pages and answers of questions.
 
-    Both are by the questions' texts and are filled in later. It names a gold page only of a shown document, and only
-    after it has opened every section that hides the page; with ``reads`` only after it was shown the page's text. It
-    answers only if a gold page is among the sources, and cites those pages for each sentence. With ``reads`` it first
-    requests all truncated sources, and answers only if they contain the answer or all of its numbers.
+    Both are mappings from the questions' texts, which are filled in later. It names a gold page only of a shown
+    document, and only after it has opened every section that hides the page; with ``reads`` only after it was shown the
+    page's text. It answers only if a gold page is among the sources, and cites those pages for each sentence. With
+    ``reads`` it first requests all truncated sources, and answers only if they contain the answer or all of its
+    numbers.
     """
 
     gold: Mapping[str, Pages] = field(default_factory=dict)
@@ -338,7 +339,7 @@ def _find_by_question(by_question: Mapping[str, T], question: str) -> T | None:
 
 
 def stands(answer: str, text: str) -> bool:
-    """Return whether a text contains all numbers of an answer, or the letters of an answer without numbers."""
+    """Return whether a text contains an answer: all of its numbers, or its letters if it has no numbers."""
     if numbers := _numbers(answer):
         return numbers <= _numbers(text)
     return letters(answer) in letters(text)
@@ -360,7 +361,7 @@ def _source_texts(text: str) -> dict[int, str]:
 
 
 def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[str]:
-    """Return the innermost section around each page."""
+    """Return the names of the innermost sections that contain the pages."""
     names = []
     for document, page in sorted(pages):
         around = [
@@ -371,7 +372,7 @@ def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[st
 
 
 def _part_pages(text: str) -> dict[int, range]:
-    """Return the pages of each part of a list."""
+    """Return the range of pages of each part in a list that a prompt shows."""
     parts = {}
     for number, first, last, page in _PART.findall(data_of(text, "Parts") or data_of(text, "Pages")):
         start = int(first or page)

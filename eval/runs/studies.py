@@ -261,7 +261,7 @@ def _measure_shown_gold(
 
 
 def _nothing(request: Request) -> dict[str, Any] | str:
-    """Return a reply that names and requests nothing."""
+    """Return a valid reply that names no page and requests nothing."""
     nothing: dict[str, Any] = {"reasoning": "silent", "documents": [], "conditions": [], "pages": [], "ratings": []}
     return "NOT IN THE SOURCES" if request.schema is None else nothing
 

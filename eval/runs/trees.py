@@ -159,7 +159,7 @@ def fold(title: str) -> str:
 
 
 def alike(left: str, right: str) -> bool:
-    """Return whether two folded titles match."""
+    """Return whether two folded titles are similar enough to count as the same."""
     return _likeness(left, right) >= _ALIKE
 
 

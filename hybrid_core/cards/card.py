@@ -187,9 +187,9 @@ def _mostly_letters(text: str) -> bool:
 
 
 def _names(of_file: Sequence[str], title: str, author: str, first: str, binding: bool) -> list[str]:
-    """Return the names of the subject, the most likely first.
+    """Return the names of the document's subject, the most likely first.
 
-    In an agreement, names on the page are parties instead.
+    In an agreement, names on the page without a label are those of its parties and are left out.
     """
     names = list(of_file)
     labelled = cover.labelled_names(first)
@@ -214,7 +214,7 @@ def _one_spelling_each(names: Iterable[str]) -> list[str]:
 
 
 def _own_time(stem: str, title: str, front: str) -> _Time:
-    """Return the time of a dated document, from its name, its title and its first pages."""
+    """Return the time of a document that has a date, such as a letter, from its name, its title and its first pages."""
     named = [*find_periods(stem), *find_periods(title)]
     shown = [m.period.date for m in find_periods(front[:_COVER]) if m.period.date][:3]
     dates = [*(m.period.date for m in named if m.period.date), *shown]

@@ -82,7 +82,9 @@ def legal_names(text: str) -> list[str]:
 
 
 def _trimmed(name: str, before: str) -> str:
-    """Return the name without words in front of it, "" for a description such as "a Delaware Corporation"."""
+    """Return a name without the words in front of it, "" if it is only a description such as "a Delaware
+    Corporation".
+    """
     lines = name.split("\n")
     for number in range(len(lines) - 1, 0, -1):
         if len(lines[number - 1]) < _SHORT_LINE and len(lines[number].split()) > 1:

@@ -185,7 +185,9 @@ class Exporting(Protocol):
 
 
 def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collection[int]) -> TermWeights:
-    """Return the highest positive weight of each token of a text. Raise ModelError for NaN or infinity."""
+    """Return the highest weight of each token of a text, without weights of 0 or less. Raise ModelError for NaN or
+    infinity.
+    """
     if not np.isfinite(weights).all():
         raise ModelError("BGE-M3 returned a token weight that is NaN or infinite.", _FAULT)
     weights_by_token: TermWeights = {}

@@ -146,7 +146,7 @@ def _library_errors(model: LocalModel, tried: str, advice: str, *, bars: bool) -
 
 @contextmanager
 def running(name: str) -> Iterator[None]:
-    """Translate exceptions of a local model's library into ModelError."""
+    """Translate exceptions from the library of a local model into ModelError, which names the model."""
     try:
         yield
     except Exception as error:

@@ -335,9 +335,9 @@ def _trace(model: Exportable, file: Path) -> None:
 
 
 def _quantise(file: Path, network: Path) -> None:
-    """Quantise to int8 with one spare bit.
+    """Quantise a network to int8 with one bit unused.
 
-    Processors without VNNI sum products of eight bits in sixteen bits, which would overflow otherwise.
+    Processors without VNNI add products of eight bits in sixteen bits, which would overflow otherwise.
     """
     quantization = require("onnxruntime.quantization", "export")
     quantization.quantize_dynamic(

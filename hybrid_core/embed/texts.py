@@ -39,7 +39,7 @@ class EmbeddingText:
 
     @property
     def key(self) -> str:
-        """Return the hash by which the vector is stored.
+        """Return the hash under which the vector of this text is stored.
 
         Equal texts are embedded once, in all documents and versions.
         """

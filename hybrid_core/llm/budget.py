@@ -146,7 +146,7 @@ class Meter(Protocol):
         """Raise ChatError ("quota") before a call if a spending limit is reached."""
 
     def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
-        """Count an answered call. ``priced``: its price is known."""
+        """Count a call that was answered. ``priced`` is True if the price of the model is known."""
 
 
 _NOBODY = Charge()

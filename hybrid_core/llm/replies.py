@@ -46,9 +46,9 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _strict(node: Any, *, names: bool = False) -> Any:
-    """Return a schema node in the strict subset.
+    """Return a node of a JSON schema converted to the strict subset that endpoints can enforce.
 
-    With ``names`` the keys are names of fields, not keywords of the schema.
+    With ``names`` the node's keys are names of fields, not keywords of the schema.
     """
     if isinstance(node, list):
         return [_strict(item) for item in node]

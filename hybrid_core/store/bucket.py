@@ -191,9 +191,9 @@ class Bucket:
                     self._delete([entry["path"] for entry in self._entries(f"{kind}/{file}/")])
 
     def _put_aside(self, name: str) -> str | None:
-        """Copy a file aside and return its new place, None if the file is not stored.
+        """Copy a file to another place in the bucket, and return that place. Return None if the file is not stored.
 
-        The place is new, so that no other process deletes it.
+        The place is new, so that no other process deletes the copy.
         """
         place = f"{_ASIDE}/{name}/{uuid.uuid4().hex}"
         try:

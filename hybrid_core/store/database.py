@@ -21,7 +21,7 @@ CONNECTIONS = 10  # per process and database; a thread waits for a free connecti
 _T = TypeVar("_T")
 DAMAGED = Advice(
     "Whoever runs the server can recover it, or restore a backup: see Backup and restore in the documentation. Notes, "
-    "corrections, conversations, rights and the names of uploads are in it alone.",
+    "corrections, conversations, rights and the names of uploads are stored only there.",
     "Run 'hybrid-pageindex recover': it saves what can be read, and indexes the stored uploads again. Or restore a "
     "backup, which has everything up to its date. If neither works, 'sqlite3 catalog.sqlite .recover | sqlite3 "
     "saved.sqlite' may help. Do not just move the file away: notes, corrections, conversations, rights and "
@@ -124,7 +124,7 @@ def reread(work: Callable[[], _T]) -> _T:
 
 
 def parts(values: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
-    """Yield the values in order, in lists of at most ``size``, since statements limit their parameters."""
+    """Yield the values in lists of at most ``size``, because an SQL statement limits its number of parameters."""
     rest = iter(values)
     while some := list(islice(rest, size)):
         yield some

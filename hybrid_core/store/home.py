@@ -226,9 +226,9 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
 
 
 def refusal(error: OSError, what: Path) -> StoreError:
-    """Return the error for a path that cannot be created in a home.
+    """Return the error for a path that cannot be created in a home. ``what`` describes the path.
 
-    Its type says whether the disk is full, the home is read-only, or something else failed.
+    The type of the error says whether the disk is full, the home is read-only, or something else failed.
     """
     message = f"{what}: cannot be written ({error.strerror})."
     if error.errno in FULL:
@@ -272,7 +272,7 @@ def _new(parent: Path) -> tuple[Path, FileLock]:
 
 
 def living(parent: Path) -> set[str]:
-    """Return the names of the working folders of live processes. Folders of dead processes are deleted first."""
+    """Return the names of working folders whose processes are alive. Delete the folders of dead processes first."""
     sweep(parent)
     return {file.name.removesuffix(_ALIVE) for file in parent.glob("*" + _ALIVE)}
 

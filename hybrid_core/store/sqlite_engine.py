@@ -119,7 +119,9 @@ class _CheckedResults(SQLiteExecutionContext):
         return check
 
     def _is_filled(self, name: str) -> bool:
-        """Return whether a result is a NOT NULL column that no outer join makes optional."""
+        """Return whether a result column can never be NULL: it is NOT NULL in its table, and no outer join makes it
+        optional.
+        """
         compiled = self.compiled
         if not isinstance(compiled, SQLCompiler) or compiled.statement is None:
             return False
@@ -244,7 +246,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
 
 
 def _close_what_comes_back(engine: Engine) -> None:
-    """Close connections that are returned after the engine was disposed of; its former pool would keep them open."""
+    """Close connections that return to the pool after its engine was disposed of. The pool would keep them open."""
     disposals = 0
 
     def count(_engine: Engine) -> None:

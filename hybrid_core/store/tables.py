@@ -107,7 +107,7 @@ _TAKE = (
 
 
 def hold(connection: Connection, name: str) -> None:
-    """Keep other transactions from taking numbers from this counter until this transaction is committed."""
+    """Block other transactions from taking numbers of this counter until this transaction is committed."""
     take(connection, name, 0)
 
 

@@ -238,7 +238,7 @@ class WordStore:
             (self._folder / name).unlink(missing_ok=True)
 
     def _look(self) -> None:
-        """Open the files that other processes wrote, and close those that they deleted."""
+        """Find out which segment files other processes wrote or deleted, and open or close them."""
         names = {path.name for path in self._folder.glob("*.words")} if self._folder.is_dir() else set()
         for name in [
             name for name, segment in self._segments.items() if segment.path is not None and name not in names

@@ -28,7 +28,9 @@ class Bm25:
     average: float = 300.0
 
     def weights(self, counts: npt.NDArray[np.uint16], lengths: npt.NDArray[np.generic] | float) -> Floats:
-        """Return the term frequency part of the score: float32 of the shape of ``counts``, 0 to 1, higher is better."""
+        """Return the term-frequency part of the BM25 score: float32 of the shape of ``counts``, 0 to 1, higher is
+        better.
+        """
         tf = counts.astype(np.float32)
         norm = self.k1 * (1 - self.b + self.b * np.asarray(lengths, np.float32) / self.average)
         return (tf / (tf + norm)).astype(np.float32)

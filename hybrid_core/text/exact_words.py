@@ -52,7 +52,7 @@ def count_words(text: str) -> Counter[str]:
 
 
 def _fold_ascii(text: str) -> str | None:
-    """Return a folded text of the same length if it is ASCII except for common signs, else None."""
+    """Fold a text that is ASCII except for common signs, keeping its length. Return None for other texts."""
     if not text.isascii():
         for sign, plain in _SIGNS.items():
             text = text.replace(sign, plain)
@@ -62,7 +62,7 @@ def _fold_ascii(text: str) -> str | None:
 
 
 def _join_pieces(broken: str) -> Iterator[str]:
-    """Yield the joined words for a hyphenated word, from any two or more consecutive pieces."""
+    """Yield the words that a hyphenated word may stand for: any two or more of its consecutive pieces, joined."""
     pieces = [_fold_word(piece.strip()) for piece in broken.split("-\n")][:_MOST_PIECES]
     for first in range(len(pieces)):
         for end in range(first + 2, len(pieces) + 1):
@@ -165,7 +165,7 @@ def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], b
 
 
 def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> str:
-    """Return the pattern for the signs between two words of a query, or after the last one."""
+    """Return the pattern for the signs that may stand between two words of a query, or after the last word."""
     if not signs:
         return r"\s*" if before else ""
     if before and not last and not signs.strip("-\u2010\u2011\u2012\u2013\u2014 \t\n\r\u00a0\u3000"):
@@ -207,8 +207,9 @@ def _unit_pattern(folded: str) -> str:
 
 
 def _ways(folded: str, start: int, end: int) -> str:
-    """Return the pattern for the letters from ``start`` to ``end``: either split in the middle, or written as one
-    character.
+    """Return the pattern for the letters from ``start`` to ``end``, which may also be written as one character.
+
+    Longer ranges are split in the middle.
     """
     single, several = _variants()
     if end - start < 2:

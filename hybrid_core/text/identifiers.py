@@ -78,7 +78,9 @@ def is_identifier(written: str) -> bool:
 
 
 def _numbered(written: str) -> bool:
-    """Return whether digits and signs are an identifier: "9001:2015", "2016/679", "978-3-16-148410-0"."""
+    """Return whether a run of digits and signs is an identifier, such as "9001:2015", "2016/679" or
+    "978-3-16-148410-0".
+    """
     groups = _GROUPS.split(written)
     if len(groups) < 2 or not all(group.isdecimal() for group in groups) or _DATE.fullmatch(written):
         return False

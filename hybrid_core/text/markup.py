@@ -128,7 +128,9 @@ def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, Tabl
 
 
 def _prose(lines: Sequence[str]) -> bool:
-    """Return whether enough long lines follow each other, which never happens inside a table."""
+    """Return whether several long lines follow each other, which shows running text and never happens inside a
+    table.
+    """
     run = 0
     for line in lines:
         run = run + 1 if len(line) > _PROSE else 0
@@ -220,7 +222,9 @@ def _entry(line: str) -> int:
 
 
 def _index_head(line: str, limit: int) -> str:
-    """Return the first letters of an index line, for its order; "" if it is not one."""
+    """Return the first letters of a line of an index, by which its alphabetical order is checked; "" for other
+    lines.
+    """
     match = _INDEX_PAGES.search(line, max(0, len(line) - _TAIL))
     if match is None or not line[0].isalpha() or any(int(n) > limit for n in re.findall(r"\d+", match[0])):
         return ""

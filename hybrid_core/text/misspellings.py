@@ -43,21 +43,21 @@ def usual(word: str) -> Iterator[str]:
 
 
 def missing(word: str) -> Iterator[str]:
-    """Yield the word with any letter inserted after the first letter."""
+    """Yield possible corrections of a word with a missing letter: any letter inserted after the first one."""
     for at in range(1, len(word) + 1):
         for letter in ascii_lowercase:
             yield word[:at] + letter + word[at:]
 
 
 def wrong(word: str) -> Iterator[str]:
-    """Yield the word with any letter but the first replaced."""
+    """Yield possible corrections of a word with a wrong letter: any letter except the first one replaced."""
     for at in range(1, len(word)):
         for letter in ascii_lowercase:
             yield word[:at] + letter + word[at + 1 :]
 
 
 def alike(word: str, page_counts: Mapping[str, int]) -> list[str]:
-    """Return the known words with the most similar spelling, the most similar first.
+    """Return the known words whose spelling is most similar to a word, the most similar first.
 
     ``page_counts`` has the number of pages of each known word. Return [] for a known word, and for a word of fewer than
     four letters. Equally similar words are ordered by their number of pages.

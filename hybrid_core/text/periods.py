@@ -31,7 +31,7 @@ _NTH = r"(?:first|second|third|fourth|last|1st|2nd|3rd|4th)"
 
 
 def _of_year(long: str, short: str) -> str:
-    """Return the pattern for the year after a quarter: four digits, or two after FY or an apostrophe."""
+    """Return the pattern for the year that follows a quarter: four digits, or two digits after FY or an apostrophe."""
     return (
         r"(?:[\s,]{0,3}(?:(?:of|in|for)\s{1,3})?(?:the\s{1,3})?"
         rf"(?:(?:{_FISCAL}\s{{0,3}})?['’]?(?P<{long}>{_YEAR})(?!\d)|(?:fy\s?['’]?|['’])(?P<{short}>\d\d)(?!\d)))?"

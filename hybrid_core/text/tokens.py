@@ -146,7 +146,10 @@ def folded_terms(folded: str) -> list[str]:
 
 
 def _runs(folded: str) -> list[str]:
-    """Return the runs of letters, digits and signs between them, without the hidden parts of links."""
+    """Split a folded text into runs of letters, digits and the signs between them.
+
+    Hidden parts of links are left out.
+    """
     if has_links(folded):
         folded = visible(folded)
     return (_ASCII_RUN if folded.isascii() else _RUN).findall(folded)

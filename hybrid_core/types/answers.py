@@ -112,7 +112,7 @@ class Answer:
         return tuple(claim for claim in self.claims if claim.pictured)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return the answer as JSON values, in the form of all interfaces."""
         shape = asdict(self)
         for source in shape["sources"]:
             for name in ("library", "place"):

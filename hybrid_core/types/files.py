@@ -30,7 +30,7 @@ class FileStamp:
         return cls(stat.st_size, stat.st_mtime, stat.st_ctime, str(stat.st_ino), read_at)
 
     def fits(self, stat: os.stat_result) -> bool:
-        """Return whether the system still reports this stamp for a file."""
+        """Return whether the system reports the same size and times for a file as this stamp."""
         return self == FileStamp.of(stat, self.read_at)
 
     def proves(self, stat: os.stat_result) -> bool:

@@ -35,7 +35,7 @@ class Library:
         return name != "" and folded(name) in (folded(self.name), folded(self.alias))
 
     def fits(self, part: str) -> bool:
-        """Return whether the name or the alias contains ``part``, ignoring case and width."""
+        """Return whether the library's name or alias contains ``part``, ignoring case and character width."""
         return folded(part) in folded(self.name) or folded(part) in folded(self.alias)
 
 

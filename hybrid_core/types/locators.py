@@ -76,9 +76,9 @@ def place_span(first: str, last: str) -> str:
 
 
 def distance(place: str, other: str) -> tuple[int, ...] | None:
-    """Return the differences between the numbers of two positions, None if their words differ.
+    """Return the differences between the numbers of two positions, such as (4,) for "slide 3" and "slide 7".
 
-    Element ids are ignored.
+    Return None if their words differ. Element ids are ignored.
     """
     (own, numbers), (two, others) = _numbers(place), _numbers(other)
     return tuple(abs(a - b) for a, b in zip(numbers, others, strict=True)) if own == two else None

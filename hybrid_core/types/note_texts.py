@@ -38,7 +38,7 @@ _SEARCH: Mapping[str, str] = {
     "cannot be updated: {error}",
     "search.index-rebuilt": "the vector index was rebuilt from the catalog ({reason})",
     "search.home-read-only": "this home cannot be written ({reason}), so the time of this search is not recorded",
-    "search.ended-early": "the model's search ended early, with the pages named so far ({error})",
+    "search.ended-early": "the model's search ended early ({error}), so only the pages that it had named were used",
     "search.unread": "{documents} {documents|document holds|documents hold} pages without text, which searches cannot "
     "find ({which}); {advice}",
     "search.unread-of": "{documents} of {searched} {documents|document holds|documents hold} pages without text, which "
@@ -65,7 +65,8 @@ _EFFORT: Mapping[str, str] = {
     "effort.no-pages": "the search found no pages that a model could choose from",
     "effort.sure": "the first page probably answers the question ({sure:.2f}, and a model is used only below {below})",
     "effort.unsure": "the first page may not answer the question ({sure:.2f}, below {below})",
-    "effort.one-call": "{reason}; one call was enough, because one of the first pages probably does ({likely:.2f})",
+    "effort.one-call": "{reason}; one model call was enough, because one of the first pages probably answers it "
+    "({likely:.2f})",
     "effort.failed-before": "the model failed while choosing documents and was not called again",
     "effort.failed": "the model failed ({error}), so pages were ranked without a model",
     "effort.named-none": "the model named no page, so pages were ranked without a model",
@@ -99,7 +100,7 @@ _REASONS: Mapping[str, str] = {
     "reason.year": "year {year}",
     "reason.quarter": "year {year} Q{quarter}",
     "reason.title": "title",
-    "verdict.asked-by-model": "read as the model asked",
+    "verdict.asked-by-model": "read because the model asked for it",
     "verdict.tree": "found by searching the section tree, in '{title}'",
     "verdict.hidden": "{verdict}; hidden text on this page",
     "verdict.section-begins": "'{title}' begins on this page",
@@ -123,11 +124,11 @@ _ANSWERS: Mapping[str, str] = {
     "answer.model-failed": "the model failed ({error}): these are the best passages",
     "answer.nothing-held": "Not in the library: none of the pages holds enough of what the question asks for",
     "answer.partly-held": "Not in the library: the best pages hold only part of what the question asks for",
-    "answer.no-page-named": "Not in the library: the model that looked named no page, and the best ones hold too "
-    "little of the question",
+    "answer.no-page-named": "Not in the library: the model that searched named no page, and the best pages contain "
+    "too little of what the question asks for",
     "answer.not-in-sources": "Not in the library: the model found no answer in the sources",
     "answer.not-in-sources-because": "Not in the library: the model found no answer in the sources: {reason}",
-    "answer.asked-too-much": "Not in the library: the model asked for more than it may read",
+    "answer.asked-too-much": "Not in the library: the model asked for more pages than it may read",
     "answer.nothing-found": "Nothing was found: {hint}",
     "answer.which-document": "Which document is meant? The question names none of the {documents} that were searched. "
     "Name the document in the question, or limit the question to it",
@@ -137,10 +138,11 @@ _ANSWERS: Mapping[str, str] = {
     "answer.citations-dropped": "citations of sources that were not given were taken out: {citations}",
     "answer.picture-not-seen": "the picture of source {source} ({document}, page {page}) was not looked at, and its "
     "text lacks what a chart or figure shows: open the page to compare",
-    "answer.no-room": "{missing} of {pages} pages were not given to the model: answer_tokens has no room for them",
+    "answer.no-room": "{missing} of {pages} pages were not given to the model, because the setting answer_tokens "
+    "leaves no room for them",
     "answer.text-only": "source {sources} was sent as text only: {error}",
-    "answer.page-gone": "removed since it was found, so only the passage is left: {page}",
-    "answer.page-hides": "hidden text on this page, left out: {page}",
+    "answer.page-gone": "this page was removed after it was found, so only its passage was used: {page}",
+    "answer.page-hides": "hidden text on this page was left out: {page}",
     "answer.page": "{document}, page {page}",
     "answer.vision-failed": "the vision model cannot be used: {error}",
     "answer.no-vision": "no vision model is configured (vlm_model), so no pictures were sent",
@@ -149,9 +151,9 @@ _ANSWERS: Mapping[str, str] = {
     "claim.not-on-page": "{numbers} {count|is|are} not on the cited page",
     "claim.address-not-on-page": "the address {address} is not on the cited page",
     "claim.quote-not-on-page": "'{quote}' is not on the cited page",
-    "claim.comes-to": "it comes to {result}",
-    "claim.no-calculation": "it does not consist only of numbers and signs, so it could not be checked",
-    "claim.few-words": "few of its words are on the cited page",
+    "claim.comes-to": "the correct result is {result}",
+    "claim.no-calculation": "the calculation contains more than numbers and signs, so it could not be checked",
+    "claim.few-words": "few words of the sentence are on the cited page",
     "claim.pictured": "{reason}; the model also saw a picture of the page, with which the claim was not compared",
 }
 _TURNS: Mapping[str, str] = {
@@ -181,10 +183,10 @@ _FILES: Mapping[str, str] = {
     "file.earlier-models-stay": "results of earlier models stay",
     "file.removed-while-read": "the document was removed while OCR read its pages",
     "file.moved": "moved from {path}",
-    "file.members-not-read": "its files were not read: {reason}",
-    "file.member-not-read": "{name} in it could not be read: {reason}",
-    "file.members-more": "{count} more files in it could not be read",
-    "file.members-left-out": "in it, {left_out}",
+    "file.members-not-read": "the files inside it were not read: {reason}",
+    "file.member-not-read": "the file {name} inside it could not be read: {reason}",
+    "file.members-more": "{count} more files inside it could not be read",
+    "file.members-left-out": "inside this file, {left_out}",
     "file.paused": "paused: it continues when its job is resumed",
     "file.rest-cancelled": "the remaining work on this file was cancelled",
 }
@@ -248,8 +250,8 @@ _INDEXING: Mapping[str, str] = {
     "model.language-broken": "the language model does not work, so indexing continues without it: {error}",
     "model.vision-broken": "the vision model does not work, so indexing continues without it: {error}",
     "model.given-up": "{model} was not called any more, so the rest was made without a model: {reason}",
-    "model.checked-on-sheets": "checked only on contact sheets, because their pictures add nothing to their text: "
-    "pages {which}",
+    "model.checked-on-sheets": "pages {which} were checked only on contact sheets, because their pictures add nothing "
+    "to their text",
     "model.scans-corrected": "text of scans was corrected from their pictures: pages {which}",
     "model.down": "the model was not called any more in this run: {reason}",
     "model.step-failed": "the step {step} was not done: {reason}",
@@ -261,25 +263,24 @@ _INDEXING: Mapping[str, str] = {
     "model.description-failed": "description: {error} The description made without a model stays",
     "model.price-unknown": "unknown (set model_prices)",
     "model.estimate": "an estimate without calling a model: {pages} {pages|page|pages} to be seen, {calls} "
-    "{calls|call|calls}, {tokens_in:,} tokens in and {tokens_out:,} out, cost {cost}; "
-    "more where headings are found wrong or replies cannot be used",
+    "{calls|call|calls}, {tokens_in:,} tokens in and {tokens_out:,} out, cost {cost}; more if headings turn out wrong "
+    "or replies are unusable",
     "model.estimate-cached": "an estimate without calling a model: {pages} {pages|page|pages} to be seen, {calls} "
-    "{calls|call|calls} and {cached:,} are answered already, {tokens_in:,} tokens in and "
-    "{tokens_out:,} out, cost {cost}; more where headings are found wrong or replies "
-    "cannot be used",
-    "tree.failed": "tree: {error} The headings found before that stay",
-    "tree.no-better": "tree: {reason}, and the model found no better ones",
-    "tree.sample": "tree: {share:.0%} of a sample of the headings found by way of {way} were right",
-    "tree.not-trusted": "tree: the model accepted test headings that are wrong, so its checks were not used",
-    "tree.headings-unknown": "tree: {lost} of {named} headings that the model named are on none of the pages that it "
-    "saw",
-    "tree.entries-unplaced": "tree: {entries} entries of the printed contents were found on no page",
-    "tree.headings-changed": "tree: {dropped} headings were removed and {moved} moved on the model's advice",
+    "{calls|call|calls} besides {cached:,} with cached replies, {tokens_in:,} tokens in and {tokens_out:,} out, cost "
+    "{cost}; more if headings turn out wrong or replies are unusable",
+    "tree.failed": "section tree: {error} The headings found before stay",
+    "tree.no-better": "section tree: {reason}, and the model found no better ones",
+    "tree.sample": "section tree: {share:.0%} of a sample of the headings found by way of {way} were right",
+    "tree.not-trusted": "section tree: the model accepted wrong test headings, so its checks were not used",
+    "tree.headings-unknown": "section tree: {lost} of {named} headings that the model named are on none of the pages "
+    "that it saw",
+    "tree.entries-unplaced": "section tree: {entries} entries of the printed contents were found on no page",
+    "tree.headings-changed": "section tree: {dropped} headings were removed and {moved} moved on the model's advice",
 }
 _WARNINGS: Mapping[str, str] = {
     "warning.ocr-failed": "page {page} could not be read by OCR: {reason}",
     "warning.ocr-failed-more": "{pages} more pages could not be read by OCR",
-    "warning.ocr-pending": "{pages} pages are not read by OCR yet: indexing continues with them",
+    "warning.ocr-pending": "{pages} pages are not read by OCR yet: OCR continues in the background",
     "warning.unread": "{unread} of {pages} {pages|page has|pages have} no readable text (scanned?): {which}",
     "warning.ocr-empty": "{unread} of {pages} {pages|page shows|pages show} no text that OCR could read: {which}",
     "warning.read-by-ocr": "{read} of {pages} {pages|page was|pages were} read by OCR: {which}",
@@ -289,19 +290,21 @@ _WARNINGS: Mapping[str, str] = {
     "warning.hidden-marked": "text that is hidden on {pages} {pages|page|pages} is marked: {which}",
     "warning.hidden-left-out": "text that is hidden on {pages} {pages|page|pages} was left out: {which}",
     "warning.pages-unread": "{pages} other pages of {first}-{last} could not be read",
-    "warning.misnamed": "its ending {ending} stands for {named}, but the file was read as {format}, which it is",
-    "warning.left-open": "left open: {gaps:; }",
-    "warning.left-open-more": "left open: {gaps:; } and {more} more",
+    "warning.misnamed": "its ending {ending} stands for {named}, but the content of the file is {format}, so it was "
+    "read as {format}",
+    "warning.left-open": "gaps in the document: {gaps:; }",
+    "warning.left-open-more": "gaps in the document: {gaps:; } and {more} more",
 }
 _READING: Mapping[str, str] = {
     "read.controls-left-out": "{characters:,} control characters in the file were left out",
     "read.zero-bytes": "{count:,} zero bytes in the file were left out",
     "read.encoding-unnamed": "the file does not name its encoding; it was read as {encoding}",
-    "read.encoding-guessed": "not UTF-8 (line {line}); it was read as {encoding} (confidence {confidence:.2f}): "
-    "save it as UTF-8 if it looks wrong",
-    "read.label-overruled": "its label {label} does not match its bytes; the file was read as {encoding}",
-    "read.label-guessed": "its label {label} does not match its bytes; the file was read as {encoding} (confidence "
+    "read.encoding-guessed": "the file is not UTF-8 (line {line}); it was read as {encoding} (confidence "
     "{confidence:.2f}): save it as UTF-8 if it looks wrong",
+    "read.label-overruled": "the encoding {label} that the file names does not match its bytes; it was read as "
+    "{encoding}",
+    "read.label-guessed": "the encoding {label} that the file names does not match its bytes; it was read as "
+    "{encoding} (confidence {confidence:.2f}): save it as UTF-8 if it looks wrong",
     "read.bytes-replaced": "bytes that are not UTF-8 were replaced, first in line {line}",
     "read.replaced": "bytes that are not {encoding} were replaced by {count:,} U+FFFD",
     "part.sheets": "its list of sheets",
@@ -316,12 +319,12 @@ _READING: Mapping[str, str] = {
     "read.repaired": "the file is damaged and was repaired for reading; pages may be missing",
     "read.bookmarks-deep": "its bookmarks were ignored, because they are nested deeper than {levels} levels",
     "read.bookmarks-damaged": "its bookmarks are damaged and were ignored ({error})",
-    "read.bookmarks-unread": "it has bookmarks, but none that can be read",
+    "read.bookmarks-unread": "the file has bookmarks, but none that can be read",
     "read.front-damaged": "the front matter of the file is damaged, so it was read as text",
     "read.many-pictures": "page {page} shows {pictures:,} pictures; OCR reads the words of the first {limit}",
     "read.beside-main": "{words:,} {words|word|words} beside the main text of the page {words|was|were} left out",
     "read.hidden-elements": "{elements:,} hidden {elements|element|elements} of the page {elements|was|were} left out",
-    "read.hidden-words": "{words:,} {words|word|words} of hidden text, which is not printed, left out",
+    "read.hidden-words": "{words:,} {words|word|words} of hidden text, which is not printed, {words|was|were} left out",
     "read.hidden-sheets": "{hidden} of its {sheets} {sheets|sheet|sheets} {hidden|is|are} hidden, but "
     "{hidden|was|were} read",
     "read.hidden-rows": "sheet '{sheet}': {rows} {rows|row is|rows are} hidden, but {rows|was|were} read",
@@ -329,7 +332,7 @@ _READING: Mapping[str, str] = {
     "{columns|was|were} read",
     "read.hidden-slides": "{hidden} of its {slides} {slides|slide|slides} {hidden|is|are} hidden, but "
     "{hidden|was|were} read",
-    "read.slides-missing": "{slides} of its slides are missing in it",
+    "read.slides-missing": "{slides} of its slides are missing in the file",
     "read.slide-unread": "slide {slide} could not be read ({reason})",
     "read.shape-unread": "a shape of slide {slide} could not be read ({reason})",
     "read.sheet-unread": "sheet '{sheet}' could not be read ({reason})",
@@ -341,12 +344,12 @@ _READING: Mapping[str, str] = {
     "numbers and pictures",
     "read.stray-lines": "{lines} {lines|line|lines} in the header of a message {lines|is|are} not header fields; "
     "{lines|it is|they are} shown after the header",
-    "read.encrypted-part": "it is encrypted with {kind}, so its text cannot be read",
-    "read.encrypted-text": "a text of it is encrypted with PGP and was left out",
+    "read.encrypted-part": "the message is encrypted with {kind}, so its text cannot be read",
+    "read.encrypted-text": "a text in the message is encrypted with PGP and was left out",
     "read.outlook-unread": "the attachment winmail.dat of Outlook cannot be read ({reason})",
     "read.outlook-empty": "the attachment winmail.dat is empty or damaged",
-    "read.unescaped": "it is not well-formed XML: some & are not written as &amp;",
-    "read.partly": "it is damaged or nested too deeply, and was read only in part",
+    "read.unescaped": "the file is not well-formed XML: some & are not written as &amp;",
+    "read.partly": "the file is damaged or nested too deeply, and was read only in part",
     "read.entries-left-out": "{words:,} {words|word|words} of index entries, generated lists and technical data "
     "{words|was|were} left out",
     "read.parts-elsewhere": "{parts} {parts|part of it lies|parts of it lie} in other files; index these, too",
@@ -354,14 +357,14 @@ _READING: Mapping[str, str] = {
     "read.encoded-left-out": "{values} {values|encoded value|encoded values} of it (pictures, keys or other data) "
     "{values|was|were} left out",
     "read.many-groups": "only its first {groups:,} groups are sections of their own; the others were read, too",
-    "read.no-toml": "it is not valid TOML ({reason}), and was read as text",
-    "read.no-yaml": "it is not valid YAML, and was read as text",
-    "read.no-yaml-at": "it is not valid YAML (line {line:,}: {reason}), and was read as text",
-    "read.deep-values": "it is nested too deeply: values below level {level} were read without their levels",
-    "read.cut-value": "it ends in the middle of a value, and was read only in part",
-    "read.no-strict-json": "it is not strict JSON, first in line {line:,}",
-    "read.cut-entry": "it ends in the middle of an entry",
-    "read.cut-record": "it ends in the middle of a record",
+    "read.no-toml": "the file is not valid TOML ({reason}), and was read as text",
+    "read.no-yaml": "the file is not valid YAML, and was read as text",
+    "read.no-yaml-at": "the file is not valid YAML (line {line:,}: {reason}), and was read as text",
+    "read.deep-values": "the file is nested too deeply: values below level {level} were read without their levels",
+    "read.cut-value": "the file ends in the middle of a value, and was read only in part",
+    "read.no-strict-json": "the file is not strict JSON, first in line {line:,}",
+    "read.cut-entry": "the file ends in the middle of an entry",
+    "read.cut-record": "the file ends in the middle of a record",
 }
 _DOCUMENT_TYPES: Mapping[str, str] = {
     f"document-type.{name.replace(' ', '-')}": name

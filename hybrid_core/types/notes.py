@@ -177,7 +177,9 @@ def without_codes(value: Any) -> Any:
 
 
 def field_of_codes(name: str, *, several: bool) -> str:
-    """Return the name of the field that holds the code of a field, or the codes of a list."""
+    """Return the name of the JSON field with the codes of the notes in field ``name``, such as ``why_code`` for
+    ``why``.
+    """
     return name.removesuffix("s") + _SEVERAL if several else name + _SINGLE
 
 

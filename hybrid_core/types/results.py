@@ -324,7 +324,7 @@ class SearchResult:
         return f"{title}<table>{head}{rows}</table>" + (f"<ul>{notes}</ul>" if notes else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
+        """Return the result as JSON values, in the form of all interfaces."""
         shape = asdict(self)
         for page, result in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = result.receipt.to_dict(), result.why

@@ -35,7 +35,10 @@ class FirstStageScoring:
 
 @dataclass(frozen=True, slots=True)
 class DocumentScoring:
-    """Selection of documents that are searched completely, besides those of the hits. Source: docs/lab/ranking.md."""
+    """Parameters for selecting the documents that are searched completely, besides those of the hits.
+
+    Source: docs/lab/ranking.md.
+    """
 
     # maximum number of documents that the question names; the limit does not apply if the question asks for more
     limit: int = 8
@@ -48,7 +51,10 @@ class DocumentScoring:
 
 @dataclass(frozen=True, slots=True)
 class PageScoring:
-    """BM25 within a document. The weights of features are learned: retrievers/ranking/weights.json."""
+    """Parameters of BM25 within a document.
+
+    The weights of features are learned: retrievers/ranking/weights.json.
+    """
 
     k1: float = 2.0  # k1 of BM25 within the document
     b: float = 1.0
@@ -60,7 +66,7 @@ class PageScoring:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionScoring:
-    """Additions of expert knowledge to a question. Source: benchmarks/packs.py."""
+    """Parameters for the terms that expert knowledge adds to a question. Source: benchmarks/packs.py."""
 
     named: float = 0.4  # card score from which a document counts as named
     # longer entries are weighted down to this number of words, or they would outweigh the question
@@ -70,7 +76,7 @@ class ExpansionScoring:
 
 @dataclass(frozen=True, slots=True)
 class RerankScoring:
-    """Reranking of the best pages."""
+    """Parameters for reranking the best pages."""
 
     multi_vector_pages: int = 20  # number of pages compared token by token, if this is enabled
     multi_vector: float = 0.15  # bonus of the page with the best token-by-token score
@@ -80,7 +86,7 @@ class RerankScoring:
 
 @dataclass(frozen=True, slots=True)
 class SelectionScoring:
-    """Selection of the pages to return.
+    """Parameters for selecting the pages to return.
 
     Source: observed on filings that contain the same page twice, not tuned.
     """
@@ -94,7 +100,7 @@ class SelectionScoring:
 
 @dataclass(frozen=True, slots=True)
 class EntityLinking:
-    """Certainty that a name in the question means the organisations that have it.
+    """Parameters for the certainty that a name in a question means an organisation with this name.
 
     Source: benchmarks/routing_templates.py.
     """
@@ -122,7 +128,7 @@ class EntityLinking:
 
 @dataclass(frozen=True, slots=True)
 class CardScoring:
-    """Scores of a document's card for a question.
+    """Parameters for scoring how well a document's card matches a question.
 
     Source: benchmarks/routing.py; organisation, period and type sum to 1.
     """
@@ -146,7 +152,7 @@ class CardScoring:
 
 @dataclass(frozen=True, slots=True)
 class PeriodFit:
-    """Agreement of a document's time with the question's time, 1 for the same.
+    """Parameters for how well a document's time matches the time in a question, 1 for the same time.
 
     Source: benchmarks/routing_templates.py. The order of the cases is tested there; the distances are set by hand.
     """
@@ -176,7 +182,10 @@ class PeriodFit:
 
 @dataclass(frozen=True, slots=True)
 class TitleMatching:
-    """Matches between the words of a question and the names and titles of documents. Source: benchmarks/titles.py."""
+    """Parameters for matching the words of a question with names and titles of documents.
+
+    Source: benchmarks/titles.py.
+    """
 
     # ignore a term in more than this share of the titles (in libraries of at least eight documents)
     common: float = 0.25

@@ -52,7 +52,7 @@ class Source:
         return path == self.path or (self.kind == "folder" and path.startswith(self.path.rstrip("/") + "/"))
 
     def meets(self, path: str) -> bool:
-        """Return whether the source contains a path, or is inside the folder at that path."""
+        """Return whether the source contains a path, or lies inside the folder at that path."""
         return self.holds(path) or Path(self.path).is_relative_to(path)
 
 

@@ -65,7 +65,10 @@ def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
 
 
 def _matching_runs(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
-    """Yield runs of words with the question terms in them. Function words ("of", "and") occur only inside a run."""
+    """Yield runs of consecutive words that match the question, with the matching terms.
+
+    Function words such as "of" and "and" occur only inside a run.
+    """
     first, last = 0, 0
     matched: _Terms = frozenset()
     for start, end, matching in _match_words(snippet, terms):
@@ -100,7 +103,10 @@ def _terms(word: str) -> _Terms:
 
 
 def _character_pairs(word: str) -> Iterator[_Terms]:
-    """Yield for each character the pairs that contain it: the terms of scripts without spaces."""
+    """Yield for each character of a word the character pairs that contain it.
+
+    Such pairs are the terms of scripts without spaces.
+    """
     folded = fold(word)
     folded = folded if len(folded) == len(word) else word
     for at, character in enumerate(folded):

@@ -65,10 +65,10 @@ def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 class _Reporter(Protocol):
     def hear(self, progress: IndexProgress) -> None:
-        """Print what a progress report says has just happened."""
+        """Print the events in a progress report that were not printed before."""
 
     def tell(self, overview: Overview) -> None:
-        """Print the progress of the whole run."""
+        """Print an overview of the whole run."""
 
 
 @contextmanager
@@ -199,7 +199,7 @@ class _Notes:
         self._said: set[str] = set()
 
     def unsaid(self, file: FileResult) -> str:
-        """Return those notes of a file that no earlier file had, joined by semicolons."""
+        """Return the notes of a file that were not printed for an earlier file, joined by semicolons."""
         parts = [part for part in file.note.parts if part not in self._said]
         self._said.update(parts)
         return "; ".join(parts)

@@ -257,7 +257,7 @@ def show_index_report(report: IndexReport) -> None:
 
 
 def _show_model_usage(report: IndexReport) -> None:
-    """Print the work and usage of models for each file."""
+    """Print for each file what models did and how many tokens they used."""
     table = Table(
         "models", "pages", "sections", "failed", "calls", "cached", "tokens in", "out", "cost", "seconds",
         box=None, header_style="bold", pad_edge=False,

@@ -28,7 +28,7 @@ def prepare() -> None:
 
 
 def abandon() -> None:
-    """Discard buffered output, which would cause another error when Python ends."""
+    """Discard buffered output. Writing it when Python ends would cause another error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

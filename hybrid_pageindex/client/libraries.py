@@ -84,7 +84,7 @@ class JobsClient(SubClient):
                 await asyncio.sleep(1)
 
     async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
-        """Pause, resume, cancel, retry or forget jobs. Return the numbers of the affected jobs."""
+        """Pause, resume, cancel, retry or forget jobs, as ``action`` says. Return the numbers of the affected jobs."""
         body = {"jobs": list(jobs), "library": library, "everything": everything}
         done: list[int] = (await self._wire.json("POST", f"/jobs/{action}", json=body))["jobs"]
         return done

@@ -422,6 +422,8 @@ class AllSettings(
     LogSettings, HttpSettings, McpSettings, AnswerSettings, SearchSettings, ModelSettings, EmbeddingSettings,
     IndexSettings, StorageSettings,
 ):  # fmt: skip
-    """All settings in one class. The variable of a setting is ``PREFIX`` and its name in capitals."""
+    """All settings in one class. The environment variable of a setting is ``PREFIX`` and the setting's name in
+    capitals.
+    """
 
     scoring: ScoringConfig = setting(ScoringConfig(), "Parameters of the ranking, by group and name")

@@ -55,7 +55,9 @@ class Settings(AllSettings):
 
 
 def _sure(field: Field[Any], value: Any) -> bool:
-    """Return whether a value needs no check, because it is the default or of the type of a field without limits."""
+    """Return whether a value is valid without a check: it is the default, or its setting has no limits and its type
+    fits.
+    """
     free = not any(field.metadata[limit] for limit in ("pattern", "size")) and field.metadata["least"] is None
     return value is field.default or (free and isinstance(field.type, type) and isinstance(value, field.type))
 

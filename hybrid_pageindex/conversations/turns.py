@@ -161,7 +161,7 @@ class Turn:
 
 
 def _not_borne_out(answer: Answer) -> Iterator[Claim | Calculation]:
-    """Yield the claims and calculations that no source text supports, also claims that may come from pictures."""
+    """Yield the claims and calculations that no source text supports, including those that a picture may support."""
     yield from (*answer.unsupported, *answer.pictured)
     yield from (calculation for calculation in answer.calculations if not calculation.right)
 

@@ -151,7 +151,7 @@ def _outlines(settings: Settings) -> str:
 
 
 def _model(settings: Settings, kind: Kind, none: str) -> str:
-    """Call a configured model and return a report on its speed, else ``none``.
+    """Call a configured model, and return a report on its speed. Return the text ``none`` if no model is configured.
 
     Only a call shows whether key, name and kind are right.
     """

@@ -113,7 +113,7 @@ class JobNews:
 
 
 def state(job: Job, ahead: int, workers: Sequence[Worker]) -> Note:
-    """Return a sentence that describes the state of a job.
+    """Return a sentence that says what a job does or waits for.
 
     A job counts as stalled if its worker has stopped responding.
     """

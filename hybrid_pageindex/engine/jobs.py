@@ -125,7 +125,7 @@ class JobsEngine(SubEngine, subject="jobs"):
         await stoppable(lambda stop: work_on_job(stop, lambda: True, job))
 
     def hand_back(self) -> None:
-        """Leave the jobs of calls that are cancelled after this call in the queue for other workers."""
+        """From now on, leave the jobs of cancelled calls in the queue, so that other workers can run them."""
         self._context.parts.leaving.set()
 
     async def list(self, *, library: str | None = None, status: Sequence[JobStatus] = (), limit: int = 100) -> JobList:

@@ -249,9 +249,9 @@ class _LimitedBody:
 
 
 async def _drain(receive: Receive) -> None:
-    """Read and discard the rest of a body for a while.
+    """Read the rest of a body for a while and discard it.
 
-    A client that is cut off while sending would not read the refusal.
+    A client that is cut off while it sends would not read the refusal.
     """
     left = _DRAINED_BYTES
     with suppress(TimeoutError):

@@ -80,7 +80,7 @@ class Proxy:
 
 
 class Callers:
-    """Look-up of callers by the secrets of requests, with a short-lived cache."""
+    """A short-lived cache that finds callers by the secrets of their requests."""
 
     def __init__(self, tokens: Callable[[], Tokens], start: Start) -> None:
         self._tokens, self.start = tokens, start

@@ -95,7 +95,7 @@ def disk_figures(home: Path) -> dict[str, float]:
 
 
 def part_figures(missing: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    """Yield for each part whether it is missing."""
+    """Yield a metric for each part of the server (catalog, disk and so on): 1 if it does not work, otherwise 0."""
     for part in PARTS:
         yield f'missing_parts{{part="{part}"}}', float(part in missing)
 

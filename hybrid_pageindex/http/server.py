@@ -162,8 +162,10 @@ def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Cal
     if role != "read":
         note_for_audit(request, library)
     if not caller.may(role, library):
-        where = "here" if library == EVERYWHERE else "in this library"
-        raise Refusal(403, "not_allowed", f"'{role}' is the role needed {where}.", "Use a token with this role.")
+        where = "in all libraries" if library == EVERYWHERE else "in this library"
+        raise Refusal(
+            403, "not_allowed", f"This request needs the role '{role}' {where}.", "Use a token with this role."
+        )
     return caller
 
 

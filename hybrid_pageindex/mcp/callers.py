@@ -68,7 +68,7 @@ def check_role(role: Role, library: str = EVERYWHERE) -> None:
     """Raise UsageError if the caller lacks the role in a library (an id), or by default in all libraries."""
     if not required_caller().may(role, library):
         where = "in all libraries" if library == EVERYWHERE else "in this library"
-        raise UsageError(f"'{role}' is the role needed {where}.", "Use a token with this role.")
+        raise UsageError(f"This request needs the role '{role}' {where}.", "Use a token with this role.")
 
 
 def hidden_tools() -> frozenset[str]:

@@ -46,7 +46,7 @@ def split(written: str) -> SplitResult:
 
 
 class Impatient(H11Protocol):
-    """A protocol that closes connections on which no request begins, because they count as used connections."""
+    """An HTTP protocol that closes idle connections on which no request begins, because they count as used."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -63,9 +63,9 @@ class Impatient(H11Protocol):
 
 
 def not_cut_off(record: logging.LogRecord) -> bool:
-    """Return whether a log record should be kept.
+    """Return False for log records of requests that were cancelled because the server ended.
 
-    Records of requests that the end of the server cancelled are dropped.
+    Such records are dropped.
     """
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 

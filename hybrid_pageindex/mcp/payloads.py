@@ -359,8 +359,9 @@ def _section_lines(read: PageRead, before: PageRead | None) -> list[str]:
 
 
 def _missing_figures(text: str) -> str:
-    """Return a note if figures of a chart stand in the text without their labels, or a caption names a figure;
-    else "".
+    """Return a note if the page has a figure that its text does not explain, otherwise "".
+
+    This is so if numbers of a chart are in the text without their labels, or a caption names a figure.
     """
     if unlabelled(text):
         return "figures of a chart stand apart from their labels: format=both shows the page"

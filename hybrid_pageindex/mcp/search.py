@@ -211,7 +211,7 @@ def _join_page_list(pages: Any) -> Any:
 
 
 def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
-    """Return resource links to the best page of each of the first documents."""
+    """Return resource links to the best page of each of the first few documents."""
     best: dict[str, PageFound] = {}
     for hit in hits:
         best.setdefault(hit.doc_id, hit)
@@ -397,7 +397,7 @@ def register_conversation_tools(server: FastMCP, state: ToolState) -> None:
     )
     @report_errors
     async def ask(question: str, conversation: str = "", library: str = "") -> dict[str, Any]:
-        """A checked answer with its sources, kept; with conversation one that goes on from what was said there."""
+        """Answer a question with checked sources, and store both; pass conversation to ask a follow-up question."""
         conversations = state.engine.conversations
         if conversation:
             talk = await _find_own_conversation(state, conversation)
@@ -419,7 +419,7 @@ def register_conversation_tools(server: FastMCP, state: ToolState) -> None:
     )
     @report_errors
     async def conversations(conversation: str = "", cursor: str = "") -> dict[str, Any]:
-        """Kept conversations, or all that was said in one."""
+        """List stored conversations, or the messages of one."""
         call = {"conversation": conversation}
         start, _ = read_cursor(call, cursor)
         name, items = "messages", list[dict[str, Any]]()

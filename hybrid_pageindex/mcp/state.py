@@ -152,7 +152,7 @@ async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:
 
 
 def patience_over(ctx: Context) -> Callable[[], bool]:
-    """Return a function that tells whether a call has waited long enough for a build.
+    """Return a function that tells whether a call has waited as long as it may for a build.
 
     A background task waits without limit.
     """
@@ -224,7 +224,7 @@ class Progress:
         self._said = message if len(message) <= _LINE else message[: _LINE - 1] + "…"
 
     def step(self, step: ReasoningStep) -> None:
-        """Report a step of the model that searches."""
+        """Report to the client a step of the model that searches."""
         self.note(f"{step.kind}: {step.text}")
 
     async def tell(self, message: str, share: float) -> None:

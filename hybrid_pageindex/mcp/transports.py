@@ -84,7 +84,7 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
 
 
 def _end_in_order(client: EndableInput) -> None:
-    """End the server in order. End the process by force after a while, in case a client does not read its responses."""
+    """End the server regularly. If a client does not read its responses, end the process by force after a while."""
     client.end()
     force = threading.Timer(_END_SECONDS, os._exit, (1,))
     force.daemon = True

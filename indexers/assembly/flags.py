@@ -32,7 +32,10 @@ CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|
 
 
 def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
-    """Return the flags of each section by its text before its first child, in the order of ``FLAGS``."""
+    """Return the flags of each section, such as "table" or "code", in the order of ``FLAGS``.
+
+    Only the section's text before its first subsection counts.
+    """
     # An image on most pages is a logo or a scan, not a figure of some section.
     everywhere = len(pages) > 3 and sum(page.images > 0 for page in pages) > len(pages) / 2
     flags_of = []
@@ -162,7 +165,7 @@ _ALONE = ":([–—|\n"  # signs that may precede a reference that stands alone
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
-    """Return the gaps of each section as sentences with page numbers, in the order of ``sections``."""
+    """Return the gaps of each section, such as blanks to fill in, as sentences with page numbers."""
     open_texts, part_texts, caption_texts = _having((_OPEN_SIGNS, _PART_SIGNS, _CAPTION_SIGNS), pages)
     gaps: list[dict[Note, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]
@@ -221,7 +224,7 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Not
 
 
 def _numbered_alone(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> set[str]:
-    """Return the numbers of parts whose heading is only a number, without words."""
+    """Return the numbers of those parts whose heading consists of a number without words."""
     titles = (_TITLE_BARE.match(section.title) for section in sections)
     lines = [(match["number"], match["whole"]) for page in pages for match in _PART_BARE.finditer(page.text)]
     return {part_number(match["number"]) for match in titles if match} | {
@@ -257,7 +260,7 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
 
 
 def _role(page: ParsedPage, offset: int) -> str:
-    """Return the role of the line at an offset of the page."""
+    """Return the role (text, code, table and so on) of the line at a character offset of the page."""
     end = -1
     for line in page.lines:
         end += len(line.text) + 1

@@ -108,7 +108,7 @@ def load_spools(paths: Sequence[Path], scans: Iterable[Reading]) -> list[Spool]:
 
 
 def _moved(info: FileInfo, readings: Mapping[int, Reading]) -> FileInfo:
-    """Return the file's info with heading positions after the insertion of OCR text."""
+    """Return the file's metadata with heading positions adjusted to the inserted OCR text."""
     if not info.headings:
         return info
     headings = (

@@ -90,9 +90,9 @@ def find_furniture(texts: Sequence[str]) -> frozenset[str]:
 
 
 def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> list[list[_Sentence]]:
-    """Return the best sentences of each section and its children.
+    """Return the best sentences of each section, including those of its subsections.
 
-    Children come after their parents in the list, so the loop goes backwards.
+    Subsections come after their parents in the list, so the loop goes backwards.
     """
     gathered = [list(best) for best in own]
     place = {section.node_id: at for at, section in enumerate(sections)}

@@ -100,9 +100,9 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
 
 
 def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
-    """Yield blocks in reading order.
+    """Yield the blocks of the first pages in reading order.
 
-    A line that is a stamp, or that names a type of document, is a block of its own.
+    A line with a date or number, or one that names a type of document, is a block of its own.
     """
     for number, page in enumerate(pages):
         block = _Block(number)
@@ -122,7 +122,7 @@ def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
 def _goes_on(before: Line, line: Line, body: float) -> bool:
     """Return whether a line continues the block of the previous line.
 
-    It has the same style and is directly below or beside it.
+    Such a line has the same style and is directly below or beside the previous one.
     """
     large = min(before.size, line.size) > _LARGE * body
     alike = min(before.size, line.size) >= (0.75 if large else 0.95) * max(before.size, line.size)

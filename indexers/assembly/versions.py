@@ -26,7 +26,7 @@ def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> 
 
 
 def with_ocr(version: ContentVersion, ocr: Ocr, pages: int | None = None) -> ContentVersion:
-    """Return the version after OCR on ``pages`` of the pages that need it; None means all."""
+    """Return the version of a document after OCR has read ``pages`` of its scanned pages. None means all of them."""
     return replace(version, ocr=ocr.tag, ocr_pages="" if pages is None else str(pages))
 
 
@@ -48,7 +48,7 @@ class StoredContents:
         return self.of_format(sha256, format_of(file))
 
     def of_format(self, sha256: str, format: Format) -> ContentVersion:
-        """Return the same version for bytes whose format is known."""
+        """Return the version that this run gives to a file's bytes, if the format of the bytes is already known."""
         return version_of(sha256, format, self._chunks)
 
     def serves(self, stored: StoredVersion, target: ContentVersion, unread: bool | None = None) -> bool:
@@ -95,7 +95,7 @@ class StoredContents:
 
 
 def _most_made(stored: StoredVersion) -> tuple[bool, bool, bool, int, str]:
-    """Return a sort key for stored versions. Versions with less work of models come first."""
+    """Return a sort key that orders stored versions by how much work models have done on them, the least first."""
     version = stored.version
     improved, refined = bool(version.llm or version.vlm), bool(version.outline)
     return improved, refined, bool(version.ocr), int(version.ocr_pages or 0), stored.content_id

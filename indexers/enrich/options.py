@@ -77,7 +77,7 @@ def _shows(page: Page, seen: PageLook, furniture: frozenset[object]) -> bool:
 
 
 def _furniture(looks: Iterable[PageLook], pages: int) -> frozenset[object]:
-    """Return pictures and shapes that occur on many pages."""
+    """Return the pictures and shapes that occur on many pages, such as a logo or a background."""
     on: Counter[object] = Counter()
     for look in looks:
         on.update({what for what, _ in look.pictures} | set(look.shapes))
@@ -85,7 +85,7 @@ def _furniture(looks: Iterable[PageLook], pages: int) -> frozenset[object]:
 
 
 def covered(boxes: Sequence[Box], width: float, height: float) -> float:
-    """Return the share of a page that boxes cover together, 0 to 1.
+    """Return the share of a page's area that boxes cover together, 0 to 1.
 
     It is measured on a grid; a cell counts if its centre is in a box. A box smaller than a cell covers the cell that
     contains it.
@@ -119,7 +119,7 @@ class Glance(BaseModel):
 def passed_over(
     model: ChatModel, scope: CallScope, title: str, numbers: Sequence[int], each: int, drawn: Sheet
 ) -> frozenset[int]:
-    """Return the pages that a model considers not worth a call after seeing contact sheets.
+    """Return the pages that a model would skip, after it has seen contact sheets of small page images.
 
     Each sheet has ``each`` pages. If a sheet cannot be drawn or the reply is unusable, none of its pages is skipped.
     Replies are cached.

@@ -65,7 +65,7 @@ def place_of_page(title: str, pages: Sequence[Page], sections: Sequence[Section]
 
 
 def _begins(page: Page, sections: Sequence[Section]) -> str:
-    """Return the title of the section that begins on a page, else the page's first line."""
+    """Return the title of the section that begins on a page, otherwise the page's first line."""
     titled = [section.title for section in sections if section.start_page == page.number and not section.synthetic]
     first = next((line for line in page.text.splitlines() if line.strip()), "")
     return _short_title(titled[0] if titled else first)
@@ -195,7 +195,7 @@ def forget_refusals(cache: Cache) -> None:
 
 
 class _RefusedError(Exception):
-    """A model refuses a page, or gives an unusable reply also after a second request. The refusal is cached."""
+    """A model refused to describe a page, or its reply was unusable twice. This outcome is cached."""
 
 
 class _Ahead:
@@ -237,7 +237,7 @@ def _textless(page: Page) -> bool:
 
 
 class _Common:
-    """The words that occur on most pages of a document and so do not distinguish them."""
+    """The words that occur on most pages of a document, and so do not describe a single page."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._texts = [page.text.casefold() for page in pages if page.text.strip()]
@@ -283,7 +283,7 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
 
 
 def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool) -> Page:
-    """Return the page with the model's reply.
+    """Return the page with the contents of the model's reply added.
 
     Readable text is never replaced; text of a scan is corrected.
     """

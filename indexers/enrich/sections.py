@@ -111,9 +111,9 @@ def _section_text(section: Section, own: str, what: str, others: str) -> str:
 def _own(
     pages: Sequence[Page], section: Section, first: tuple[int, int], last: tuple[int, int | None], tokens: int
 ) -> tuple[str, str]:
-    """Return the section's text before its first child, and the summaries of pages whose text is not shown in full.
+    """Return a section's text before its first subsection, and summaries of the pages whose text is not shown in full.
 
-    The text is without its title, and cut.
+    The text is cut, and its title is left out.
     """
     fragments = []
     for number in range(first[0], last[0] + 1):
@@ -220,7 +220,7 @@ class _Round:
         self._known: dict[str, _SectionReply] = {}
 
     def take(self, materials: Sequence[Material], replies: Mapping[int, _SectionReply]) -> list[Material]:
-        """Store the new or cached reply to each material at its section.
+        """Store the model's replies, new or cached, at the sections that they belong to.
 
         Return the materials without a reply.
         """
@@ -384,7 +384,7 @@ def describe_document(
 
 
 def _main(sections: Sequence[Section]) -> list[str]:
-    """Return the top sections, and deeper ones if they are few, with summaries cut to fit."""
+    """Return lines for the top sections, and for deeper sections if the top ones are few. Summaries are cut to fit."""
     real = [section for section in sections if not section.synthetic] or list(sections)
     deepest = next((n for n in (1, 2, 3) if sum(s.level <= n for s in real) >= 5), 3)
     shown = [section for section in real if section.level <= deepest][:_MAX_LISTED]

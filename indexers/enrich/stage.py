@@ -40,7 +40,7 @@ from indexers.formats.limits import plain_reason
 
 
 def within(sections: Sequence[Section], pages: Sequence[Page], before: Sequence[Page]) -> tuple[Section, ...]:
-    """Return the sections with anchors adjusted to the new texts of their pages."""
+    """Return the sections with their start positions adjusted to the new texts of the pages."""
 
     def inside(page: int, anchor: int) -> int:
         text, old = pages[page - 1].text, before[page - 1].text
@@ -121,7 +121,7 @@ _REASONS = 3  # for pages that failed, that are named
 
 
 class Sight(Protocol):
-    """Images of a document's pages, made in worker processes, one or several on a sheet.
+    """The images of a document's pages, drawn by worker processes, one page or several on an image.
 
     All methods raise DocumentError.
     """
@@ -169,7 +169,7 @@ class _RunModel:
 
     @property
     def down(self) -> str:
-        """Return the reason why the model is not called any more, "" if it is."""
+        """Return why the model is no longer called in this run, "" if it still is."""
         refused = self._breaker.refuses(self.model.name)
         return "" if refused is None else refused[0].message
 
@@ -201,7 +201,7 @@ class Enricher:
 
     @property
     def asks(self) -> bool:
-        """Return whether at least one model can still be called."""
+        """Return whether at least one model can still be called in this run."""
         return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[Note]:
@@ -221,9 +221,11 @@ class Enricher:
         stopped: threading.Event,
         moot: str = "",
     ) -> Enrichment:
-        """Improve a document. ``sight`` is None if pages cannot be drawn; ``tags`` are of the models to use.
+        """Improve a document with the models in ``tags``. ``sight`` draws its pages; it is None if they cannot be
+        drawn.
 
-        ``moot`` is a warning that is removed if every page has text. Raise Cancelled if ``stopped`` is set.
+        ``moot`` is a warning about pages without text. It is removed if every page has text afterwards. Raise Cancelled
+        if ``stopped`` is set.
         """
         work = _Work(self._models, stopped)
         pages, sections, description = base.pages, base.sections, base.description
@@ -252,7 +254,7 @@ class Enricher:
         return Enrichment(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
 
     def _pages(self, work: _Work, base: IndexedContent, sight: Sight, report: Told) -> tuple[Pages, tuple[int, ...]]:
-        """Return the pages, and the numbers of the described ones."""
+        """Let the vision model describe pages. Return all pages, and the numbers of the described ones."""
         vision, pages = self._options.vision, base.pages
 
         def describe(model: ChatModel, scope: CallScope) -> _StepOutcome[tuple[Pages, tuple[int, ...]]]:
@@ -298,7 +300,9 @@ class _Work:
         self.refused = False  # a model declined something for good
 
     def step(self, name: StepName, kind: Kind, before: T, work: Callable[[ChatModel, CallScope], _StepOutcome[T]]) -> T:
-        """Return the step's result, or ``before`` if it fails or its model is down."""
+        """Run one step of the improvement and return its result. Return ``before`` if the step fails or its model is
+        down.
+        """
         guarded = self._models.get(kind)
         if guarded is None:  # wanted, but it did not work when the run began, which the report says once
             self.unfinished = True

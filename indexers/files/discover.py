@@ -92,7 +92,7 @@ def advice() -> Note:
 
 
 def left_out(endings: Counter[str]) -> Note:
-    """Return a note about files that no parser reads, counted by suffix."""
+    """Return a note that counts the files that no parser can read, by their suffixes."""
     kinds = [
         Note("index.ending", files=number, ending=ending) if ending else Note("index.no-ending", files=number)
         for ending, number in endings.most_common(_KINDS)
@@ -103,7 +103,7 @@ def left_out(endings: Counter[str]) -> Note:
 
 
 def _nothing(endings: Counter[str]) -> str:
-    """Return the reason why no file of a folder can be indexed."""
+    """Return the reason why a folder has no file that can be indexed."""
     if not endings:
         looked = sorted(f"*{suffix}" for format in formats() for suffix in format.suffixes)
         return f"no documents in this folder (looked for {', '.join(looked)})."

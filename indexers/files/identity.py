@@ -61,7 +61,7 @@ def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, .
 
 
 def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> dict[str, str]:
-    """Return the paths of a library's documents below ``roots`` whose files are gone, by doc_id."""
+    """Return the documents of a library whose files below ``roots`` no longer exist, as paths by doc_id."""
     with catalog.snapshot() as snapshot:
         paths = snapshot.paths(library)
     return {

@@ -71,7 +71,7 @@ class PrivateCopy:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lend(self, task: Future[object]) -> None:
-        """Keep the copy until a task has ended, even if its caller ends before."""
+        """Keep the copy until a task has ended, even if the code that created the copy ends before."""
         with self._lock:
             self._uses += 1
         task.add_done_callback(lambda _: self.release())
@@ -128,7 +128,7 @@ def _links(file: Path, at: Path | None, text: Path) -> list[str]:
 
 
 def _with(sha256: str, pictures: Sequence[tuple[str, str]]) -> str:
-    """Return the hash of a file and its pictures."""
+    """Return one hash for the bytes of a file and of its pictures."""
     names = "".join(f"\n{name}\0{hash}" for name, hash in pictures)
     return hashlib.sha256(f"{sha256}{names}".encode("utf-8", "surrogateescape")).hexdigest() if pictures else sha256
 
@@ -191,7 +191,7 @@ def _identity(stat: os.stat_result) -> tuple[int, ...]:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a file without waiting if it has been replaced by a pipe."""
+    """Open a file, and do not block if it has been replaced by a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

@@ -113,7 +113,7 @@ def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, 
 
 
 def missing(path: Path) -> bool:
-    """Return whether the system confirms that a path does not exist; False if a server does not answer."""
+    """Return whether the system confirms that a path does not exist. False also means that a server does not answer."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -141,9 +141,10 @@ class SourceScan:
 
 
 def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach | None = None) -> SourceScan:
-    """Scan the sources of one library, without documents removed by hand and files below ``home``.
+    """Scan the sources of one library, and compare their files with its documents.
 
-    A file out of ``reach`` is a problem; its document does not change.
+    Documents that users removed, and files below ``home``, are left out. A file out of ``reach`` is a problem; its
+    document does not change.
     """
     library = sources[0].library
     refused: list[str] = []
@@ -184,7 +185,7 @@ def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach |
 
 
 class _Within:
-    """A check of which files of some sources are in reach. Folders are resolved once."""
+    """A test of whether files are inside the permitted folders of their sources. The folders are resolved once."""
 
     def __init__(self, reach: Reach, sources: Sequence[Source]) -> None:
         self._reach = reach

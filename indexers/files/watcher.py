@@ -149,7 +149,7 @@ class FolderWatch:
         return Findings(ready, expired, self._new((*out_of_reach(result.doubtful.values()), *refused)))
 
     def _taken(self, files: Iterable[Path], now: float, stamps: dict[str, FileStamp] | None = None) -> tuple[Path, ...]:
-        """Return stable files that differ from their documents and were not reported before."""
+        """Return the files that have stopped changing, differ from their documents, and were not reported before."""
         signs = {}
         for file in files:
             stat = system_stat(file)
@@ -173,7 +173,7 @@ class FolderWatch:
             self._mounts = mounts
 
     def _new(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes that are not in the previous scan."""
+        """Return those notes that the previous scan did not report."""
         before, self._told = self._told, frozenset(notes)
         return tuple(note for note in notes if note not in before)
 

@@ -116,7 +116,10 @@ def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
 
 
 def codec_of(label: str) -> str:
-    """Return Python's codec for a label, "" if it is unknown or says nothing (such as ``us-ascii`` for 8-bit text)."""
+    """Return Python's codec for an encoding label.
+
+    Return "" if the label is unknown or carries no information, such as ``us-ascii`` for 8-bit text.
+    """
     label = label.strip(" \t\r\n\f\"'").lower()
     if label in _UNLABELLED:
         return ""
@@ -298,7 +301,7 @@ def _plausible(text: str, run: float) -> bool:
 
 
 def _is_stray(text: str, at: int) -> bool:
-    """Return whether a sign other than a letter, accent, dash or apostrophe is inside a word."""
+    """Return whether an unusual sign is inside a word, that is, not a letter, accent, dash or apostrophe."""
     sign = text[at]
     if not (text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha()) or sign in "\u2019\u2026\u00b7\u30fb":
         return False
@@ -359,7 +362,7 @@ def _decodes(data: bytes, codec: str, unit: int) -> bool:
 
 
 def _one_script(text: str) -> float:
-    """Return the share of characters that are ASCII, spaces, or in the most frequent other script."""
+    """Return the share of characters that are ASCII, spaces, or letters of the most frequent other script."""
     if not text or any(unicodedata.category(c) in ("Cc", "Cn", "Co") and c not in "\t\n\r\f\x1b" for c in text):
         return 0.0
     scripts = Counter(_script(character) for character in text)

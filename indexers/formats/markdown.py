@@ -51,7 +51,9 @@ _MOST_ENDLESS = 50  # maximum of tables without an end or left unchanged; all ta
 
 
 def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the lines with headings and tables of HTML blocks as Markdown, and the original line of each."""
+    """Convert headings and tables of HTML blocks to Markdown. Return the new lines, and the original line number of
+    each.
+    """
     if not any(_EMBEDDED.search(line) for line in lines if "<" in line):
         return list(lines), list(range(len(lines)))
     blocks: dict[int, int] = {}  # first line of an HTML block: the line after its last
@@ -209,7 +211,7 @@ class MarkdownFile(MarkedFile):
 
 
 def _line_places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str]:
-    """Return the place of each line on pages whose lines differ from the file's lines, "" on other pages."""
+    """Return for each line of a page its line in the file, if the page's lines differ from the file's; otherwise ""."""
     places: list[str] = []
     for page in pages:
         numbers = origins[page.first : page.end]

@@ -153,7 +153,7 @@ _FORMS = ("text/markdown", "text/html", "text/latex", "image/svg+xml", "applicat
 
 
 def _other_forms(data: dict[str, Any], place: str) -> Iterator[Block]:
-    """Yield the output of a cell in its first representation with words, other than plain text."""
+    """Yield the output of a notebook cell in its first form that contains words, if it has no plain text."""
     for kind in _FORMS:
         value = data.get(kind)
         if not value:

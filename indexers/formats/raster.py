@@ -70,7 +70,7 @@ class RasterFile:
         return b"P5\n%d %d\n255\n" % frame.size + frame.tobytes()
 
     def looks(self, start: int, stop: int) -> list[PageLook]:
-        """Return the looks of frames, each of which is one picture."""
+        """Return the descriptions of frames for choosing pages: each frame consists of one picture."""
         looks = []
         for number in range(start, min(stop, self.pages + 1)):
             width, height = self._size(number)
@@ -79,7 +79,9 @@ class RasterFile:
         return looks
 
     def frame(self, number: int) -> Image.Image:
-        """Return a frame in its intended orientation, without transparency. Raise DocumentError if it is damaged."""
+        """Return a frame as an image, rotated as its metadata says and without transparency. Raise DocumentError if it
+        is damaged.
+        """
         self._seek(number)
         try:
             frame = ImageOps.exif_transpose(self._image)

@@ -28,7 +28,7 @@ def formats() -> tuple[Format, ...]:
 
 
 def problems() -> tuple[str, ...]:
-    """Return the reasons why formats of other packages cannot be used, one line each."""
+    """Return one line for each format of another package that cannot be used, with the reason."""
     return _all()[1]
 
 

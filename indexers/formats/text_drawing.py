@@ -227,7 +227,7 @@ def _of_page(
 
 
 def _ends(lines: Sequence[str], text_lines: Sequence[str]) -> list[int]:
-    """Return 0 and, for each line, the index after it in the stored text, which also contains lines from OCR."""
+    """Return 0 and, for each drawn line, the index after it in the stored text, which also contains lines from OCR."""
     ends, at = [0], 0
     for line in lines:
         match = next((number for number in range(at, len(text_lines)) if text_lines[number] == line), None)

@@ -286,13 +286,19 @@ class MarkedFile:
             on_page(number)
 
     def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield greyscale pictures, see PicturedFile. Raise DocumentError if one cannot be extracted."""
+        """Yield greyscale pictures of a page that may show words, as ``PicturedFile`` describes.
+
+        Raise DocumentError if one cannot be extracted.
+        """
         for line, data in self.images(number):
             if (image := grey_picture(data, self._limits)) is not None:
                 yield line, image
 
     def images(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield pictures, see IllustratedFile. Raise the same errors as ``page_pictures``."""
+        """Yield the stored pictures of a page (1-based), each with its line, as ``IllustratedFile`` describes.
+
+        Raise the same errors as ``page_pictures``.
+        """
         for line, name in self._pictures.get(number, ()):
             if self._images is not None:
                 yield line, self._images(name)

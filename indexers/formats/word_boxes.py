@@ -107,7 +107,9 @@ def tables(lines: Sequence[PlacedLine], words: Sequence[Sequence[WordBox]]) -> I
 
 
 def _table_ranges(texts: Sequence[str], rows: Mapping[int, TableRow]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last row of each table: rows below the same headings, with group names between."""
+    """Yield the first and last row of each table. Rows below the same headings form a table, with group names between
+    them.
+    """
     first = last = -1
     for at in sorted(rows):
         between = texts[last + 1 : at] if first >= 0 else ()
@@ -125,7 +127,7 @@ def _apart(between: Sequence[str]) -> bool:
 
 
 def _cells(text: str, words: Sequence[WordBox]) -> Iterator[_Cell]:
-    """Yield a line's cells with their positions, signs joined to their numbers."""
+    """Yield the cells of a table line with their positions. Currency signs and the like are joined to their numbers."""
     at = 0
     row_cells: list[_Cell] = []
     for part in _SIGN_BEHIND.sub(rf"{_GAP}\1", text).split(_GAP):

@@ -224,7 +224,10 @@ class FileStages:
         return self._reach_in(turn.library)(turn.file)
 
     def _reach_in(self, library: str) -> Callable[[Path], Reach | None]:
-        """Return a function that returns which files may be read for a file. It reads the library's sources once."""
+        """Return a function that tells for a file of a library which paths may be read for it.
+
+        The sources of the library are read only once.
+        """
         reach = self._options.reach
         if reach is None:
             return lambda _: None

@@ -115,7 +115,7 @@ class Improver:
         self._replies.flush()
 
     def _tell(self) -> None:
-        """Report the result of the models' test calls as soon as it is known."""
+        """Report the result of the models' test calls once, as soon as it is known."""
         with suppress(PageIndexError):  # raised again for whoever needs the models
             self._enricher(self._closed)
 

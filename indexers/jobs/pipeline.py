@@ -109,7 +109,7 @@ class Batch:
                 self._close(number, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
 
     def _find_more(self) -> None:
-        """Add follow-up jobs of known jobs: those for members of archives and mails."""
+        """Add the jobs that jobs of this batch have started, such as those for members of archives and mails."""
         if self._reader.awaited(self._waiter) <= len(self._known):
             return
         for job in self._reader.listed(waiter=self._waiter, limit=_ALL):

@@ -172,9 +172,9 @@ class Refiner:
             return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
 
     def refine_content(self, turn: Turn, document: Document, marked: str) -> tuple[ContentVersion, IndexedContent]:
-        """Build a published document again with a refined tree and the mark ``marked``.
+        """Build a published document again with a refined section tree, and record ``marked`` as its origin.
 
-        It loses improvements by models.
+        Improvements by language models are lost.
         """
         with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
             limit = int(marked.partition("/")[2] or document.pages)

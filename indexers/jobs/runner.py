@@ -71,7 +71,7 @@ class Leases:
                 by_job.pop(turn.job.id, None)
 
     def at_work(self) -> Set[int]:
-        """Return the jobs that a thread of this process still runs, even if their end is already written."""
+        """Return the jobs on which a thread of this process is still working, even if their end is already stored."""
         with self._lock:
             return set(self._turns)
 
@@ -485,7 +485,7 @@ def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:
 
 
 def _units(lane: Lane, turns: Sequence[Turn], threads: int) -> list[list[Turn]]:
-    """Divide files into batches and single files, in their order, with a batch for each thread."""
+    """Divide files into batches and single files, keeping their order. There is one batch for each thread."""
     if lane.batching is None:
         return [[turn] for turn in turns]
     keys = {turn: lane.batching.key(turn) for turn in turns}

@@ -207,7 +207,7 @@ def _resolution(page: ParsedPage) -> int:
 
 
 def _covers(line: Line, other: Line) -> bool:
-    """Return whether the middle of the other line is in a line."""
+    """Return whether ``other`` lies over ``line``: the middle of its box is inside the line's box."""
     x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
     return line.x0 - 1 <= x <= line.x1 + 1 and line.y0 - 1 <= y <= line.y1 + 1
 

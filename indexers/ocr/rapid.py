@@ -142,7 +142,7 @@ def _box_words(
 
 
 def _on_its_side(lines: Sequence[ReadLine]) -> bool:
-    """Return whether most lines are vertical, as in Latin script only on a page that lies on its side."""
+    """Return whether most lines are vertical. In Latin script this shows that the page lies on its side."""
     down = latin = 0
     for line in lines:
         if not _EAST_ASIAN.search("".join(word.text for word in line.words)) and len(line.words) > 1:

@@ -37,7 +37,7 @@ _SMALL_CAPITALS = 0.62  # of the body size: the size of small capitals in body t
 
 
 def look(unit: Unit) -> Style:
-    """Return the style of a unit without capitals, by which lines are grouped."""
+    """Return the style of a line without its use of capitals. Lines with the same look are grouped."""
     font = unit.font.split("+")[-1].replace(",", "-")
     return round(unit.size * 2) / 2, 4 * unit.bold + unit.italic, font
 
@@ -250,7 +250,7 @@ def names_above(doc: DocumentView) -> frozenset[str]:
 
 
 def _named(page: PageView, at: int, names: frozenset[str]) -> bool:
-    """Return whether a unit is directly below a repeated name, or below a running head in its style."""
+    """Return whether a line is directly below a name that repeats on pages, or below a running head in its style."""
     unit = page.units[at]
     if at > _UPPER or unit.y0 > _UPPER_PART * (page.page.height or 1.0):
         return False
@@ -321,7 +321,7 @@ def _on_page(
 
 
 def possible_heading(page: PageView, first: int, last: int, body: Line) -> PossibleHeading | None:
-    """Return units as a heading found by other evidence than typography; None if they cannot be a title."""
+    """Return lines as a possible heading that was not found by typography. Return None if they cannot be a title."""
     run = page.units[first : last + 1]
     title = _join_title(run)
     number = numbering(title) or _letter(run[0].text)

@@ -94,7 +94,7 @@ def _once(title: str) -> str:
 
 
 def continues(title: str) -> str:
-    """Return "Title" for "Title (continued)"; "" for other titles."""
+    """Return the title without "(continued)" at its end; "" if the title does not end like that."""
     mark = _CONTINUED.search(title)
     return title[: mark.start()].rstrip() if mark and mark.start() else ""
 
@@ -158,7 +158,7 @@ def find_on_page(whole: str, short: str, page: PageView, y: float | None = None,
 
 
 def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) -> float:
-    """Score a match: 1.0 for only the title, less if the line continues, 0 for another text.
+    """Score how well a line matches a title: 1.0 for only the title, less if more words follow, 0 for another text.
 
     ``near`` allows misprints.
     """
@@ -218,7 +218,9 @@ class LinePrefixIndex:
                         self._at[rest].append((number, i))
 
     def places(self, title: str, limit: int = 60) -> list[tuple[int, int]]:
-        """Return (page, unit) in page order, one per page; none if more than ``limit`` lines match."""
+        """Return (page, unit) of lines that begin a title, in page order and one per page. Return none if too many
+        lines match.
+        """
         whole, short = compact(title), bare(title)
         near = {*self._at.get(whole[:5], ()), *self._at.get(short[:5], ())}
         if not short or len(near) > 40 * limit:

@@ -116,9 +116,9 @@ def _decimals_listed(items: Sequence[Possible]) -> float:
 
 
 def style_numbers(items: Sequence[Possible]) -> npt.NDArray[np.int64]:
-    """Return a number for each item, equal for items of one style.
+    """Return a number for each item, the same for all items of one style.
 
-    A style is the look and kind of numbering, or the listed level.
+    A style is the look and kind of numbering, or the level in bookmarks or contents.
     """
     numbers: dict[Hashable, int] = {}
     keys = ((item.look.look, _scheme(item)) if item.look else item.heading.level for item in items)
@@ -136,7 +136,9 @@ def _is_cjk(doc: DocumentView) -> bool:
 
 
 def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64], pages: int) -> Floats:
-    """Return for each row the mean over the rows with the same key, and their number; zeros if the key is None."""
+    """Return for each row the mean over all rows with the same key, and the number of these rows. A key None gives
+    zeros.
+    """
     numbers: dict[Hashable, int] = {}
     group = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
     counts = np.bincount(group).astype(np.float64)

@@ -106,7 +106,7 @@ def _levelled(headings: list[Heading], dividers: set[int]) -> list[Heading]:
 
 
 def _series(headings: list[Heading]) -> set[int]:
-    """Return slides whose titles share their first words, with other slides between them."""
+    """Return the slides that repeat the first words of an earlier title, with other slides between them."""
     openings: dict[str, list[int]] = {}
     for at, heading in enumerate(headings):
         words = heading.title.split()

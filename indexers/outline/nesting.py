@@ -63,7 +63,7 @@ def levels(items: list[FlatHeading]) -> list[int]:
 
 
 def _under_parts(items: list[FlatHeading]) -> list[FlatHeading]:
-    """Move the frame's headings below parts that only the layout shows."""
+    """Move headings from bookmarks or contents below parts that only the layout shows."""
     parts = []
     for i, item in enumerate(items):
         number = item.look.number if item.look else numbering(item.title)
@@ -89,7 +89,7 @@ def _heading_kind(item: FlatHeading) -> Kind | None:
 
 
 def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
-    """Return the kinds of heading that the frame knows and nearly always has at one level."""
+    """Return the level of each kind of heading that bookmarks or contents nearly always put at one level."""
     seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
     others: Counter[Kind] = Counter()
     for item in items:
@@ -140,9 +140,9 @@ def _adjoin(item: FlatHeading, after: FlatHeading) -> bool:
 
 
 def _again(items: list[FlatHeading]) -> list[bool]:
-    """Return for each heading whether its title is repeated in its part.
+    """Return for each heading whether the same title occurs again in its part.
 
-    Parts are bounded by frame headings and strongly numbered headings.
+    Parts are bounded by headings from bookmarks or contents, and by clearly numbered headings.
     """
     out, scope = [False] * len(items), 0
     for at in range(len(items) + 1):
@@ -173,7 +173,7 @@ def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
 
 
 def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger: Over) -> int:
-    """Close the open headings that do not contain this one, and return its level."""
+    """Close the open headings that do not contain a new heading, and return the new heading's level."""
     item, number, c = new.item, new.number, new.item.look
     if number is not None and number.kind == "exhibit":  # another document, attached to this one
         stack.clear()
@@ -246,9 +246,9 @@ def _holds_pages(node: _Open) -> bool:
 
 
 def _nested(number: Numbering | None, stack: list[_Open]) -> int:
-    """Return the minimum level of 2.1.3 below an open 2.1, 0 if none is open.
+    """Return the minimum level of a number such as 2.1.3 below an open heading 2.1, or 0 if none is open.
 
-    The frame may not list 2.1.
+    Bookmarks and contents may not list 2.1.
     """
     for node in reversed(stack):
         if number and node.number and "decimal" in number.kind and _deeper(number, node.number):
@@ -257,9 +257,9 @@ def _nested(number: Numbering | None, stack: list[_Open]) -> int:
 
 
 def _holder(number: Numbering, stack: list[_Open]) -> int:
-    """Return the level of an open heading that names this kind in the plural, or 0.
+    """Return the level of an open heading that names the heading's kind in the plural, or 0 if there is none.
 
-    For example "Notes to Financial Statements" for a note.
+    For a note, this may be "Notes to Financial Statements".
     """
     if number.kind in STRONG:
         for node in reversed(stack):
@@ -293,7 +293,7 @@ def _first(number: Numbering) -> bool:
 
 
 def _deeper(number: Numbering, other: Numbering) -> bool:
-    """Return whether a number is below an open one, as 2.1.3 below 2.1 or 2."""
+    """Return whether a number is below the number of an open heading, as 2.1.3 is below 2.1 and 2."""
     return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
 
 
@@ -302,9 +302,9 @@ def _alike(c: PossibleHeading | None, other: PossibleHeading | None) -> bool:
 
 
 def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, larger: Over) -> bool:
-    """Return whether the look of a heading puts it below the last open one.
+    """Return whether a heading belongs below the last open one because of its look.
 
-    ``first`` begins a new numbering.
+    ``first`` is True if it begins a new numbering.
     """
     if c is None or top is None:
         return True

@@ -235,7 +235,9 @@ def _depths(entries: list[TocEntry]) -> list[int]:
 
 
 def _shifts(rows: list[TocRow]) -> dict[int, float]:
-    """Return the horizontal offset of each page's rows, by their right-aligned labels."""
+    """Return how far the rows of each contents page are shifted horizontally, measured at their right-aligned page
+    numbers.
+    """
     right: dict[int, float] = {}
     for row in rows:
         if row.label:

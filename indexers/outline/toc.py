@@ -190,7 +190,7 @@ def find_contents(doc: DocumentView, search: int) -> list[ContentsPages]:
 
 
 def find_listings(doc: DocumentView) -> frozenset[int]:
-    """Return pages that mainly list other pages: contents of a part, indexes of statements."""
+    """Return the pages that mainly list other pages, such as contents of a part or indexes of statements."""
     pages = set()
     for page in doc.pages:
         if sum(unit.text[-1:].isdigit() for unit in page.units) < max(5, 0.4 * len(page.units)):
@@ -294,7 +294,7 @@ def entries(rows: Sequence[TocRow], *, labelled: bool) -> list[TocEntry]:
 
 
 def _alone(rows: list[TocRow]) -> list[TocEntry]:
-    """Return rows without a label as entries, wrapped ones joined."""
+    """Return contents rows without page numbers as entries. Rows of a wrapped title are joined."""
     out: list[TocEntry] = []
     at = 0
     while at < len(rows):

@@ -51,7 +51,7 @@ class PageView:
 
     @property
     def compact(self) -> list[str]:
-        """Return the letters and digits of each unit."""
+        """Return for each line of the page only its letters and digits."""
         if self._compact is None:
             self._compact = [compact(unit.text) for unit in self.units]
         return self._compact
@@ -91,7 +91,7 @@ class PageView:
         return sum(len(lines[index].text) + 1 for index in range(first))
 
     def unit_at(self, y: float) -> int:
-        """Return the nearest unit below a height; -1 if there is none, or the height is not on the page."""
+        """Return the nearest line below a height on the page, or -1 if there is none."""
         under = [(unit.y0, index) for index, unit in enumerate(self.units) if unit.y1 > y + 2]
         return min(under)[1] if under and y > 0 else -1
 

@@ -43,7 +43,7 @@ class ParseTask:
     left_out: tuple[int, ...] = ()
 
     def without(self, read: int) -> ParseTask:
-        """Return the task without the page after the first ``read`` ones."""
+        """Return the task without the page that follows the first ``read`` pages, because that page is too slow."""
         numbers = (number for number in count(self.start) if number not in self.left_out)
         return replace(self, left_out=(*self.left_out, next(islice(numbers, read, None))))
 

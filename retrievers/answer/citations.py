@@ -32,7 +32,10 @@ def numbers(text: str) -> dict[str, None]:
 
 
 def stands(number: str, page_numbers: Mapping[str, None]) -> bool:
-    """Return whether a page contains a number, also if rounded or given in thousands, millions, billions or percent."""
+    """Return whether a page contains a number, exactly or in another form.
+
+    A form may be rounded, or given in thousands, millions, billions or percent.
+    """
     if number in page_numbers:
         return True
     if len(number.replace(".", "").strip("0")) < _TELLING_DIGITS or number.count(".") > 1 or words.is_year(number):
@@ -69,7 +72,7 @@ _SCALES = (0, 3, -3, 6, -6, 9, -9)  # a result in thousands, millions or billion
 
 
 def is_working(line: str) -> bool:
-    """Return whether a line states a definition or calculation, and is thus no part of the answer itself."""
+    """Return whether a line of an answer only states a definition or a calculation, and so is not the answer itself."""
     return _LINE.match(line) is not None
 
 
@@ -155,7 +158,7 @@ def _evaluated(node: ast.expr) -> float:
 def _unknown_figures(
     left: str, source_numbers: Mapping[str, None], cited: Collection[int], pictured: Collection[int]
 ) -> Note:
-    """Return the reason why the figures of a calculation cannot be found in its sources, "" if they are found."""
+    """Return a note on the numbers of a calculation that its sources do not contain, ``NONE`` if all are found."""
     if not cited:
         return Note("claim.no-source")
     lost = [number for number in numbers(left) if not stands(number, source_numbers) and not _is_small_number(number)]

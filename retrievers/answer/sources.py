@@ -73,9 +73,9 @@ _SHARE = 0.7  # minimum score of a page in another document, as a share of the b
 
 
 def near(pages: Sequence[PageFound]) -> tuple[PageFound, ...]:
-    """Return the pages without pages of other documents whose score is far below the best.
+    """Return the pages without those of other documents whose score is far below the best score.
 
-    Pages that a model or the question named stay.
+    Pages that the question or a model named are always returned.
     """
     if not pages:
         return ()
@@ -112,13 +112,13 @@ class Showing:
 
     @property
     def share(self) -> float:
-        """Return the share of the page that its figures cover, 0 to 1."""
+        """Return the share of the page area that its figures cover, 0 to 1."""
         whole = max(1.0, self.width * self.height)
         return min(1.0, sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in self.figures) / whole)
 
     @property
     def unread(self) -> bool:
-        """Return whether the page shows content that its text lacks."""
+        """Return whether the page shows content, such as a chart, that is missing from its text."""
         return self.scan or self.share >= _MATTERS or len(self.marks) >= _MARKS
 
     @property
@@ -128,7 +128,7 @@ class Showing:
 
     @property
     def clip(self) -> Box | None:
-        """Return the box around all figures, None to show the whole page."""
+        """Return the box around all figures, or None if the whole page should be shown."""
         if self.scan or self.share < _MATTERS:
             return None
         lefts, tops, rights, bottoms = zip(*self.figures, *self.marks, strict=True)

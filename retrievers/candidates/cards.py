@@ -223,5 +223,5 @@ def covers(card: Card) -> str:
 
 
 def supersedes(card: Card) -> bool:
-    """Return whether a newer document of the same type replaces this one."""
+    """Return whether newer documents of this type replace older ones."""
     return document_types()[card.type].supersedes if card.type in document_types() else False

@@ -169,7 +169,7 @@ class Clusters:
         ]
 
     def _regroup(self, old: Clusters, changed: Collection[str]) -> tuple[list[Cluster], list[Cluster]]:
-        """Compute the clusters again that these changed documents may affect. Return the old and the new clusters."""
+        """Compute the clusters again that changed documents may affect. Return the old and the new clusters."""
         was = [(old._subjects[doc_id], doc_id) for doc_id in changed if doc_id in old._subjects]
         now = [
             (subject_of(doc_id, self._cards[doc_id], self._recurring.names.get(doc_id, "")).written(), doc_id)
@@ -198,7 +198,9 @@ class Clusters:
         return [old._clusters[cluster_id] for cluster_id in gone], new_clusters
 
     def _reached(self, touched: Collection[str]) -> set[str]:
-        """Return the subjects that are or were in one group with any of these, directly or through others."""
+        """Return all subjects that share a group with one of these, directly or through others, before or after the
+        change.
+        """
         reached = {subject for subject in touched if subject in self._about}
         waiting, keys = [*touched], set[str]()
         while waiting:
@@ -298,7 +300,7 @@ class Clusters:
     def _offer(
         self, best: dict[str, tuple[float, Any, Cluster]], doc_ids: Iterable[str], strength: float, cluster: Cluster
     ) -> None:
-        """Store the strength and the cluster for documents that have no stronger match yet."""
+        """Record the strength and the cluster for those of the documents that have no stronger match yet."""
         place = self._place(cluster)
         for doc_id in doc_ids:
             if doc_id not in best or best[doc_id][:2] < (strength, place):
@@ -310,7 +312,7 @@ class Clusters:
 
 
 class _Either:
-    """A container that finds a key in either of two other containers."""
+    """A container that looks up a key in two other containers."""
 
     def __init__(self, first: Container[str], second: Container[str]) -> None:
         self._one, self._other = first, second
@@ -339,5 +341,7 @@ def _changed_keys(
 
 
 def _begun(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first two characters and the length of each key of a language without spaces."""
+    """Yield the first two characters and the length of each key that is written without spaces, such as a Chinese
+    name.
+    """
     return ((key[:2], str(len(key))) for key in keys if has_cjk(key))

@@ -210,10 +210,10 @@ _MOST = 4
 def named_apart(
     question: Question, view: LibraryView, routing: CardScores, worth: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return the documents that different parts of a question name, with their card scores.
+    """Return the documents that different parts of a question name, such as two companies, with their card scores.
 
-    Return {} for fewer than two. If a part matches several documents equally, the one with the highest ``worth`` is
-    taken.
+    Return {} for fewer than two documents. If a part matches several documents equally, take the one with the highest
+    ``worth``.
     """
     titles = {doc_id: words for words, doc_id in view.titled(plain_words(question.text))}
     asks = compares(question.text) or _several(question, routing)
@@ -280,14 +280,12 @@ def _several(question: Question, routing: CardScores) -> bool:
 
 
 def _one_report_tells(question: Question, routing: CardScores) -> bool:
-    """Return whether the question asks for a change within one organisation. Its later report then describes the
-    change.
-    """
+    """Return whether the question asks for a change within one organisation, which its later report describes."""
     return len(routing.organisations) == 1 and _change().search(question.text) is not None
 
 
 def _times(question: Question) -> int:
-    """Return the number of periods that a question names. A quarter and its year count as one."""
+    """Return how many periods a question names. A quarter and its year count as one."""
     return max(len(question.years), len(question.quarters))
 
 
@@ -383,7 +381,7 @@ def _fields(document: Document) -> dict[str, tuple[str, ...]]:
 
 
 def _last(name: str) -> tuple[str, str]:
-    """Return the file name of an archive member ("all.zip!/a/notes.md": notes.md), and the stem of any name."""
+    """Return the last part of a name and its stem: "notes.md" and "notes" for "all.zip!/a/notes.md"."""
     path = PurePath(name)
     return fold(path.name), fold(path.stem)
 

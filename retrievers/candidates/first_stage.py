@@ -88,9 +88,9 @@ def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """The first stage for one question.
+    """The first stage of the search for one question.
 
-    ``terms`` are its own words; expert terms are added for documents to which they apply.
+    ``terms`` are the question's own words; expert terms are added for the documents to which they apply.
     """
 
     index: WeightedIndex

@@ -1,6 +1,6 @@
-"""Values by key for one state of a library. The next state shares all unchanged values.
+"""Mappings for one state of a library. The mapping of the next state shares all unchanged values.
 
-The base may be a memory-mapped file; later changes are kept in memory above it.
+The base of a mapping may be a memory-mapped file. Later changes are kept in memory above it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ class Layered(Mapping[str, V]):
         return len(self._changed)
 
     def updated(self, came: Mapping[str, V], went: Iterable[str] = ()) -> Self:
-        """Return a copy with the values in ``came`` set and the keys in ``went`` removed. No key may be in both."""
+        """Return a copy in which the values of ``came`` are set and the keys of ``went`` are removed. No key may be in
+        both.
+        """
         changed, count = dict(self._changed), self._count
         for key in went:
             if key in self:
@@ -134,7 +136,7 @@ class Layered(Mapping[str, V]):
         return type(self)(self._base, changed, count)
 
     def changed_since(self, before: Layered[V]) -> Iterable[str]:
-        """Return the keys whose values may differ from ``before``."""
+        """Return the keys whose values may differ from those in the earlier mapping ``before``."""
         return self._changed.keys() | before._changed.keys() if self._base is before._base else self.keys() | before
 
 
@@ -165,7 +167,7 @@ class KeySets(Layered[frozenset[str]]):
             return default
 
     def with_pairs(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> KeySets:
-        """Return a copy without the pairs in ``went`` and with those in ``came``. A pair in both stays."""
+        """Return a copy without the (key, text) pairs in ``went`` and with those in ``came``. A pair in both stays."""
         less, more = _by_key(went), _by_key(came)
         if not less and not more:
             return self
@@ -188,7 +190,7 @@ class Counts(Layered[int]):
             return default
 
     def counted(self, went: Iterable[str], came: Iterable[str]) -> Counts:
-        """Return counts increased for keys in ``came`` and decreased for keys in ``went``."""
+        """Return a copy with each key in ``came`` counted once more, and each key in ``went`` once less."""
         more = Counter(came)
         more.subtract(Counter(went))
         changed = {key: self[key] + count for key, count in more.items() if count}
@@ -200,7 +202,9 @@ class Tallies(Layered[Mapping[str, int]]):
     """Counts by key and text."""
 
     def counted(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> Tallies:
-        """Return counts increased for (key, text) pairs in ``came`` and decreased for pairs in ``went``."""
+        """Return a copy with each (key, text) pair in ``came`` counted once more, and each pair in ``went`` once
+        less.
+        """
         more = Counter(came)
         more.subtract(Counter(went))
         changed: dict[str, dict[str, int]] = {}

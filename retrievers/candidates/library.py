@@ -210,7 +210,7 @@ def _titled(document: Document) -> str | None:
 
 
 def _begun(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
-    """Yield the first word and the number of words of each title."""
+    """Yield the first word and the number of words of each title, by which titles are found in a text."""
     for words in filter(None, map(_titled, documents)):
         yield words.split()[0], str(len(words.split()))
 

@@ -240,10 +240,10 @@ class Router:
         return {doc_id: score for doc_id, score in scores.items() if score > 0.0}
 
     def _types_held(self, question: Question, named: Collection[Card]) -> set[str]:
-        """Return the requested types that distinguish documents; with named documents, only types that these have.
+        """Return the document types in the question that distinguish documents, such as "annual report".
 
-        If a library or an organisation has no agreements, "credit agreement" is the subject of the question and not a
-        type of document.
+        With named documents, only types that these have count. If a library or an organisation has no agreements,
+        "credit agreement" is the subject of the question and not a type of document.
         """
         if named:
             return {card.type for card in named}.intersection(question.types)
@@ -255,7 +255,7 @@ class Router:
         return facts_read(self._facts[doc_id])
 
     def _fit(self, query: _Query, alike: Iterable[str]) -> None:
-        """Compute the scores of these periods and types."""
+        """Compute the scores of these pairs of period and type, and cache them in the query."""
         query.fits |= {
             facts_text: period_fit(facts_read(facts_text), query.question, self.scoring.periods) for facts_text in alike
         }
@@ -266,7 +266,9 @@ class Router:
         return tuple(sorted(tied)) if len(tied) > 1 else ()
 
     def _best(self, scores: Mapping[str, float], count: int) -> list[str]:
-        """Return the ``count`` documents with the best scores, equal ones in the library's order."""
+        """Return the ``count`` documents with the highest scores. Documents with equal scores keep the library's
+        order.
+        """
         threshold = min(nlargest(count, scores.values()), default=0.0)
         better = [doc_id for doc_id, score in scores.items() if score > threshold]
         last = [doc_id for doc_id, score in scores.items() if score == threshold]

@@ -239,7 +239,7 @@ class RecurringNames:
         return ((str(self._held[key]), key) for key in keys if self._held[key] > scoring.shared)
 
     def _crossed(self, bound: float) -> Iterator[str]:
-        """Yield the keys whose counts are between the old and the new limit."""
+        """Yield the names whose counts are between the old and the new limit, so that their status has changed."""
         low, high = sorted((bound, self._most))
         if high - low > len(self._often):
             counts = [count for count in self._often if low < int(count) <= high]

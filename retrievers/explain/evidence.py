@@ -136,7 +136,7 @@ def _common(term: str, contents: Sequence[Content]) -> bool:
 
 
 def _holding(term: str, contents: Iterable[Content]) -> int:
-    """Return the number of pages that contain a term."""
+    """Return how many pages of these documents contain a term."""
     hashed = [tokens.cached_hash(term)]
     return sum(len(content.body.occurrences(hashed).pages) for content in contents)
 
@@ -203,7 +203,7 @@ def _shares_held(content: Content, occurrences: Occurrences, page: int) -> Float
 
 
 def _says(content: Content, names: Collection[str]) -> float:
-    """Return 1 if the document contains all names of the question, else a lower factor."""
+    """Return 1 if the document contains all names of the question, otherwise a factor below 1."""
     return 1.0 if all(_holding(name, [content]) for name in names) else _ELSEWHERE
 
 

@@ -99,9 +99,9 @@ class Windows:
         self.found = {at: self._window(at) for at, worth in enumerate(self._worth) if worth}
 
     def gain(self, window: Window) -> float:
-        """Return the weight of the different terms in a window; the best statement counts twice.
+        """Return the total weight of the distinct terms in a window. The terms of the best statement count twice.
 
-        Terms separated from the best statement by a heading count half.
+        Terms that a heading separates from the best statement count half.
         """
         body = window.body
         best = max(body, key=self._worth.__getitem__)
@@ -176,7 +176,7 @@ class Windows:
         return Window((*above, *sorted(numbers)), len(above), row.captions, tail)
 
     def _nearest(self, heads: Sequence[int]) -> tuple[int, ...]:
-        """Return the last of several heading lines that fit."""
+        """Return those of several heading lines that are nearest to the statement and fit into the window."""
         room, first = _MOST_HEADS, len(heads)
         while first and (room := room - len(self._page[heads[first - 1]].text) - 1) >= 0:
             first -= 1
@@ -184,7 +184,7 @@ class Windows:
 
 
 def _cut(text: str, room: int) -> str:
-    """Return the beginning of a text with "…", if possible cut between words. Return "" if too little space is left."""
+    """Shorten a text to fit ``room`` and add "…", if possible between words. Return "" if there is too little space."""
     if room < _LEAST:
         return ""
     words = text[: room - 1].rsplit(None, 1)
@@ -267,7 +267,7 @@ class _Excerpt:
         return first in self._at
 
     def grow(self, around: int, target: int) -> None:
-        """Select lines around a line until only ``target`` tokens are left, or no further line fits."""
+        """Select further lines around a line until only ``target`` tokens are left, or until no further line fits."""
         up, down = around - 1, around + 1
         while self.room > target and (up >= 0 or down < len(self.lines)):
             up = up - 1 if up >= 0 and self._grown(up) else -1
@@ -276,9 +276,8 @@ class _Excerpt:
                 down = down + 1 if fits else len(self.lines)
 
     def _grown(self, at: int) -> bool:
-        """Select a line, or the whole table that it is part of if no line of the table is selected yet.
-
-        Return whether this fits.
+        """Select a line, or the whole table around it if no line of the table is selected yet. Return whether this
+        fits.
         """
         table = self._tables.get(at)
         if table is None or not self._at.isdisjoint(table):
@@ -320,7 +319,10 @@ class _Excerpt:
 
 
 def _tables(lines: Sequence[Statement]) -> dict[int, range]:
-    """Return for each line of a table the range of the table's lines, including headings and lines between rows."""
+    """Return for each line inside a table the range of the table's lines.
+
+    The range includes column headings and lines between rows.
+    """
     table_of: dict[int, range] = {}
     first = last = -1
     spans: list[tuple[int, int]] = []

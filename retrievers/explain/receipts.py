@@ -168,7 +168,7 @@ class Explainer:
 
 
 def _apart(page: PageText, copy: PageText) -> str:
-    """Return how a copy differs from a page, "" if they have the same text."""
+    """Return how a nearly equal page differs from a page, "" if both have the same text."""
     if page.text == copy.text:
         return ""
     difference = differences(page.text, copy.text)
@@ -188,7 +188,10 @@ _ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal; share by
 
 
 def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
-    """Return by index the pages that nearly equal an earlier page of another document, with the index of that page."""
+    """Find pages that are nearly equal to an earlier page of another document.
+
+    Return a mapping from the index of each such page to the index of the earlier page.
+    """
     equals: dict[int, int] = {}
     lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_RESULTS_TO_COMPARE]]
     for at, (content, page) in enumerate(pages[:_RESULTS_TO_COMPARE]):

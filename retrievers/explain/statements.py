@@ -110,7 +110,7 @@ def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[s
 
 
 def _looks_like_title(text: str) -> bool:
-    """Return whether a statement looks like a title or question, so that the answer comes after it."""
+    """Return whether a statement is a title or a question, so that the statement after it gives the answer."""
     text = text.strip()
     return len(text) <= _TITLE and not text.endswith(_ENDS) and not _ITEM.match(text) and not _DIGIT.search(text)
 
@@ -167,9 +167,10 @@ def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
 
 
 def _beginnings(terms: Collection[str]) -> set[str]:
-    """Return for each term a part that every text with the term contains, whatever its commas and apostrophes.
+    """Return a part of each term that occurs in every text with the term, whatever its commas and apostrophes.
 
-    Stemming changes endings (of short words, those in a vowel or y), and years may follow FY in short form.
+    The test for this part is fast and excludes most texts. Stemming changes endings (of short words, those in a vowel
+    or y), and years may follow FY in short form.
     """
     parts = {_beginning(_longest_piece(term)) for term in terms}
     return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
@@ -199,9 +200,9 @@ _TURNED = re.compile(r"\b(?:continued|cont['’.]?d|fortsetzung|suite|continuaci
 
 
 def goes_on(text: str, following: str, heading: bool) -> bool:
-    """Return whether a list or table continues on the next page, whose text is ``following``.
+    """Return whether a list or table on a page continues on the next page, whose text is ``following``.
 
-    ``heading`` is True if a section begins at the top of that page; nothing continues then.
+    ``heading`` is True if a section begins at the top of that page; then nothing continues.
     """
     last, first = _lines_of_text(text), _lines_of_text(following)
     if not last or not first:

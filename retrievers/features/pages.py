@@ -84,12 +84,12 @@ class CandidatePages:
         return [(self.documents[doc].content, page) for doc, page in pairs]
 
     def place(self, row: int) -> tuple[int, int]:
-        """Return the index of a row's document, and its page (from 1)."""
+        """Return the document index and the page (from 1) of a row of the feature table."""
         return int(self.doc[row]), int(self.page[row])
 
     @cached_property
     def rows(self) -> Mapping[tuple[int, int], int]:
-        """Return the row of each page by (index of its document, page from 1)."""
+        """Return the row of each page in the feature table, by (document index, page from 1)."""
         places = zip(self.doc.tolist(), self.page.tolist(), strict=True)
         return {place: row for row, place in enumerate(places)}
 

@@ -269,7 +269,7 @@ def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count
 
 
 def _best_at(values: Floats, rows: Ints, count: int) -> Floats:
-    """Return the best value of each row, at least 0: float64 (count,)."""
+    """Return the highest value for each row, at least 0: float64 (count,)."""
     best = np.zeros(count)
     np.maximum.at(best, rows, values)
     return best
@@ -296,9 +296,10 @@ def _share(values: Floats) -> Floats:
 
 
 def _leads(named: Floats) -> Floats:
-    """Return each document's routing score, reduced by its distance to the best: float64 (documents,).
+    """Return how clearly the question names each document: float64 (documents,).
 
-    All are 0 if the question names no document clearly enough.
+    A value is the best routing score, reduced by the document's distance to it. All are 0 if no document is named
+    clearly.
     """
     best = float(named.max(initial=0.0))
     if best < _SURE:
@@ -307,7 +308,7 @@ def _leads(named: Floats) -> Floats:
 
 
 def _term_places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
-    """Return the indexes of the terms, [] if one of them has no index."""
+    """Return the column of each term, or [] if one of the terms has no column."""
     return [places[term] for term in terms] if places.keys() >= set(terms) else []
 
 

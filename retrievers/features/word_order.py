@@ -46,7 +46,7 @@ class PageWords:
 
     @property
     def starts(self) -> Ints:
-        """Return the offset of each page's words: int64 (pages,)."""
+        """Return where the words of each page begin in the common arrays: int64 (pages,)."""
         return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     def numbers(self) -> Ints:
@@ -89,7 +89,7 @@ class TermPlaces:
 
     @cached_property
     def _next(self) -> Ints:
-        """Return for each term and position the next position of the term: int64 (t, p)."""
+        """Return for each term and each position the next position at which the term occurs: int64 (t, p)."""
         count = int(self.terms.max(initial=-1)) + 1
         next_places = np.full((count, len(self.places)), np.iinfo(np.int64).max)
         for term in range(count):
@@ -101,7 +101,7 @@ class TermPlaces:
 
     @cached_property
     def _first_places(self) -> tuple[Ints, Ints]:
-        """Return the pages that contain a term, and the offset of each page's positions."""
+        """Return the pages that contain a term, and the index of the first position on each page."""
         return np.unique(self.pages, return_index=True)
 
     def best_window(self, weights: Floats, size: int) -> Floats:
@@ -242,7 +242,7 @@ class WordPlaces:
 
 
 def _holding(pages: Ints, words: Ints, count: int) -> Ints:
-    """Return the number of pages that contain each of ``count`` words: int64 (count,)."""
+    """Return for each of ``count`` words the number of pages that contain it: int64 (count,)."""
     on_page = np.zeros((int(pages.max(initial=-1)) + 1, count), np.bool_)
     on_page[pages, words] = True
     return np.asarray(on_page.sum(axis=0), np.int64)

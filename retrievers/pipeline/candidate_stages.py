@@ -147,7 +147,7 @@ def _read(request: SearchRequest, resources: SearchResources) -> tuple[Query, Ca
 
 
 def _with_hits(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Return the candidates with the best hits in their documents."""
+    """Run the first stage, and return the candidates with the best hits in their documents."""
     question = query.question
     holding = pages_holding(resources, list(question.identifiers))
     terms = question.worth([term for term, pages in holding.items() if pages])
@@ -181,7 +181,9 @@ def _seen_on(
 def _signals(
     near: Mapping[Key, Hit], coarse: Mapping[Key, float], documents: Sequence[CandidateDocument]
 ) -> list[dict[str, dict[int, float]]]:
-    """Return by document, name and page: the first-stage score, and the scores of vectors and learned term weights."""
+    """Return for each document the scores of its pages, by name of the score: first stage, vectors and learned term
+    weights.
+    """
     signals: dict[str, dict[str, dict[int, float]]] = {
         candidate.document.doc_id: {"coarse": {}, "dense": {}, "learned_sparse": {}} for candidate in documents
     }
@@ -231,7 +233,7 @@ def _pages_holding(opened: SearchResources, terms: Sequence[str]) -> Sequence[in
 
 
 def _words_of_pages(opened: SearchResources, word: str) -> set[str]:
-    """Return the words on the pages with the highest weight of a word's term."""
+    """Return the words on the pages that match a word best by BM25. A correction must be one of these words."""
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
     contents = opened.view.contents
     hits = of_published(opened.index.search(IndexQuery("bm25", (terms, weights), _PAGES)), contents)

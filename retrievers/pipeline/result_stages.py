@@ -220,7 +220,7 @@ def _meant_documents(candidates: Candidates, ranking: Ranking) -> list[int]:
 def _again(
     query: Query, candidates: Candidates, resources: SearchResources, texts: PageTexts, words: str
 ) -> FoundAgain:
-    """Search the same documents for other words, without a model. Return the pages and their scores."""
+    """Search the same documents for other words, without calling a model. Return the pages and their scores."""
     opened = replace(resources, reasoner=None, embedding=resources.embed(words))
     request = replace(query.request, question=words, effort="fast", trace=False)
     begun = replace(SearchState.begin(request, opened), texts=texts)
@@ -283,7 +283,7 @@ def _pointers(result: PageFound, place: tuple[Content, int], texts: PageTexts) -
 
 
 def _lacking(ranking: Ranking, missing: Sequence[str]) -> Note:
-    """Return the note that a document has no parts with these names."""
+    """Return a note that tells the user that no document has the parts that the question refers to."""
     first = ranking.visits[0].doc if ranking.visits else 0
     name = ranking.pages[first].candidate.document.name
     places = [Note("search.quoted", name=place) for place in missing]

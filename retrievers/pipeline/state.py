@@ -119,7 +119,9 @@ class Outcome:
     notes: tuple[Note, ...] = ()  # in the order of the stages
 
     def noted(self, *notes: str) -> Outcome:
-        """Return the outcome with these notes added, empty ones left out. Plain text becomes a note without a code."""
+        """Return the outcome with these notes added. Empty notes are left out, and plain text becomes a note without a
+        code.
+        """
         added = tuple(Note.of(note) for note in notes if note)
         return replace(self, notes=(*self.notes, *added)) if added else self
 
@@ -168,11 +170,12 @@ Stages = Sequence[Stage]
 
 
 def stage(name: str) -> Callable[[Callable[..., Part | tuple[Part, ...]]], Stage]:
-    """Return a decorator that makes a function a stage, which reads its parameters and replaces the parts that it
-    returns.
+    """Return a decorator that turns a function into a stage of the search.
 
-    The parameters are any of ``query``, ``candidates``, ``ranking``, ``outcome``, ``resources`` and ``texts``. The
-    function returns one part or several: Query, Candidates, Ranking, Outcome. Raise UsageError for another parameter.
+    The stage reads the parts of the search state that the function has as parameters, and replaces those that it
+    returns. The parameters are any of ``query``, ``candidates``, ``ranking``, ``outcome``, ``resources`` and ``texts``.
+    The function returns one part or several: Query, Candidates, Ranking, Outcome. Raise UsageError for another
+    parameter.
     """
 
     def make(work: Callable[..., Part | tuple[Part, ...]]) -> Stage:

@@ -158,7 +158,7 @@ class Expansion:
     primary: tuple[Role, ...] = ()
 
     def __add__(self, other: Expansion) -> Expansion:
-        """Return the combination of both expansions."""
+        """Return an expansion with the terms and roles of both."""
         if not self.sources or self is other:
             return other
         if not other.sources:
@@ -178,7 +178,7 @@ NO_EXPANSION = Expansion()
 
 
 def together(expansions: Iterable[Expansion]) -> Expansion:
-    """Return the combination of several expansions."""
+    """Return one expansion with the terms and roles of several."""
     return reduce(add, {id(expansion): expansion for expansion in expansions}.values(), NO_EXPANSION)
 
 
@@ -248,7 +248,7 @@ class Expert:
         return Expansion(terms, headings, tuple(roles), sources, phrases, titles, tuple(primary))
 
     def everywhere(self) -> Expert:
-        """Return the same knowledge for documents of all types."""
+        """Return the same knowledge with rules that apply to all document types."""
         return replace(self, expansions=tuple(replace(e, documents=frozenset()) for e in self.expansions))
 
     def __add__(self, other: Expert) -> Expert:

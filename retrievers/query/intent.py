@@ -74,9 +74,9 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
 
 
 def _hollow(match: re.Match[str]) -> str:
-    """Return the words of a match that may name a document, as its replacement.
+    """Return those words of a match that may name a document, which replace the match in the question.
 
-    Of "what is the paper about" the words "the paper" stay.
+    For "what is the paper about", "the paper" stays.
     """
     return re.sub(r"(?i)\b(?:what|about|is|it)\b", " ", match[0]) if match[0].lower().startswith("what") else " . "
 
@@ -304,5 +304,5 @@ def _name_words(question: str) -> list[str]:
 
 
 def _names(word: str) -> bool:
-    """Return whether a word within a sentence is written like a name, that is, capitalised."""
+    """Return whether a word within a sentence is written like a name, with a capital letter."""
     return word[0].isupper()

@@ -190,10 +190,10 @@ class Question:
         return bool(self.years or self.quarters or self.dates)
 
     def worth(self, held_terms: Collection[str]) -> dict[str, float]:
-        """Return the weight of each term, 0 to 1. ``held_terms`` are terms that the library contains.
+        """Return the weight of each term, 0 to 1. ``held_terms`` are the terms that the library contains.
 
-        Pieces of contained identifiers count ``_PIECE``. An identifier that no page contains counts 0, and its pieces
-        count fully.
+        An identifier such as "ISO-9001" has pieces. If the library contains the identifier, each piece has the weight
+        ``_PIECE``. If no page contains it, its weight is 0, and its pieces count fully.
         """
         pieces = {term for whole, parts in self.identifiers.items() if whole in held_terms for term in parts}
         unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in held_terms}
@@ -257,7 +257,7 @@ def _years(years: list[tuple[int, bool]]) -> tuple[int, ...]:
 
 
 def _lead(text: str, start: int) -> int:
-    """Return the position at which the words that introduce a period begin: "as of year-end 2023", "close of 2024"."""
+    """Return where the words that introduce a period begin, such as "as of year-end 2023" or "close of 2024"."""
     before = _LEADING.search(text, max(0, start - 60), start)
     return before.start() if before else start
 

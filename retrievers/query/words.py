@@ -62,12 +62,12 @@ _SINGLE = re.compile("(?<![\u3400-\u9fff])[\u3400-\u9fff](?![\u3400-\u9fff])")  
 
 
 def is_frame(term: str) -> bool:
-    """Return whether a term is a filler word that may occur in any question."""
+    """Return whether a term is a filler word, such as "show" or "please", that may occur in any question."""
     return term in _FRAME
 
 
 def compares(question: str) -> bool:
-    """Return whether a question compares things."""
+    """Return whether a question asks for a comparison of several things."""
     return _COMPARING.search(question) is not None
 
 
@@ -149,7 +149,7 @@ _RUNNING = 0.25  # small stop words among all words: fewer have headings, keywor
 
 
 def running_words(question: str) -> bool:
-    """Return whether the text is running English, in which capital letters mark names."""
+    """Return whether a question is an English sentence, in which capital letters mark names."""
     words = _WORDS.findall(question)
     return sum(word in STOP_WORDS for word in words) >= _RUNNING * len(words)
 
@@ -195,8 +195,8 @@ def without_names(question: str, names: Iterable[str], of_field: Callable[[str],
 
 
 def _hidden(run: str, of_field: Callable[[str], bool]) -> str:
-    """Return the text with ``_`` for capitalised words that are not words of the field, the
-    language or an instruction.
+    """Return the text with its capitalised words replaced by ``_``, except words of the field, the language or an
+    instruction.
     """
     words = [word for word in _CAPITAL_WORD.finditer(run) if word[0].lower() not in STOP_WORDS | IMPERATIVES]
     if len(words) < 2:
@@ -218,7 +218,7 @@ _JOINING = frozenset(("and", "&", "n"))
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A known key in a question.
+    """A mention of a known name in a question.
 
     ``capital`` tells whether it is capitalised, None if the whole question is in one case.
     """
@@ -230,7 +230,7 @@ class NameMention:
 
 
 class MentionFinder:
-    """A finder of known keys in texts. "name & name" and "name and name" have the same key."""
+    """Finds known names in texts by their keys. "name & name" and "name and name" have the same key."""
 
     def __init__(self, keys: Container[str], in_characters: Mapping[str, Collection[str]]) -> None:
         """Create a finder.
@@ -354,7 +354,10 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
 
 
 def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
-    """Yield the possible corrections of a word, and whether the library may contain them only in another form."""
+    """Yield groups of possible corrections of a word.
+
+    Each group comes with whether the library may contain its words only in another form, such as a plural.
+    """
     yield chain(usual(word), missing(word)), True
     if len(word) >= _WRONG:
         yield wrong(word), False

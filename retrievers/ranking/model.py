@@ -68,7 +68,9 @@ class RankingModel:
         return np.asarray(self.base + self.addends(table).sum(axis=1))
 
     def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
-        """Return by name the weight of every feature, and of the products of ``pairs`` with "named"."""
+        """Return the weights by name: one for every feature, and one for the product of each of ``pairs`` with
+        "named".
+        """
         names = list(FEATURES)
         products = [float(self.named[names.index(name)]) for name in pairs]
         return dict(zip(weight_names(FEATURES, pairs), [*self.plain.tolist(), *products], strict=True))

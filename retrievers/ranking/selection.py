@@ -72,7 +72,7 @@ def one_of_each(
 def shared_out(
     visits: Sequence[PageVisit], scores: Sequence[DocumentScores], doc_ids: Sequence[str], scoring: SelectionScoring
 ) -> Sequence[PageVisit]:
-    """Return the pages reordered so that these documents share the first ``scoring.first`` results equally.
+    """Reorder the pages so that these documents share the first ``scoring.first`` results equally.
 
     The best page of each document comes first. Pages of one document keep their order, as do all later pages. With
     fewer than two documents nothing changes.
@@ -100,7 +100,7 @@ def shared_out(
 
 
 def _led_by(leading: Sequence[PageVisit], visits: Sequence[PageVisit]) -> list[PageVisit]:
-    """Return the visited pages with the pages in ``leading`` first. The others keep their order."""
+    """Return the visited pages with those in ``leading`` moved to the front. The others keep their order."""
     chosen = {(visit.doc, visit.page) for visit in leading}
     return [*leading, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
 

@@ -60,7 +60,7 @@ class DocumentScores:
         return self.candidate.content
 
     def part(self, name: str, page: int) -> float | None:
-        """Return the contribution with this name to a page (from 1), None if it was not computed."""
+        """Return the contribution with this name to the score of a page (from 1), None if it was not computed."""
         gains = self.contributions.get(name)
         value = None if gains is None else float(gains[page - 1])
         return None if value is None or isnan(value) else value
@@ -94,9 +94,9 @@ class DocumentScores:
 def gained(
     visits: Sequence[PageVisit], scores: Sequence[DocumentScores], name: str, gains: Mapping[PageRef, float]
 ) -> tuple[list[PageVisit], list[DocumentScores]]:
-    """Add gains under ``name``.
+    """Add ``gains`` to the scores of pages under a name, and sort the pages again.
 
-    Return the pages sorted by their new values, and the new scores; ties keep their order.
+    Return the sorted pages and the new scores. Pages with equal scores keep their order.
     """
     by_document: dict[int, dict[int, float]] = {}
     for (doc, page), gain in gains.items():
@@ -177,7 +177,7 @@ def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]
 
 
 def _promises(content: Content, values: Floats) -> list[float]:
-    """Return the best page value in each section, which decides whether the section is opened."""
+    """Return for each section the best value of its pages, which decides whether the section is opened."""
     starts, ends = content.spans
     if not len(starts):
         return []

@@ -95,7 +95,7 @@ def hint_lines(expansion: Expansion, contents: Sequence[Content]) -> list[str]:
 
 
 def _together(counts: TermCounts, words: str) -> bool:
-    """Return whether one page contains all words."""
+    """Return whether at least one page contains all of the words."""
     terms = set(map(cached_hash, tokenise(words)))
     occurrences = counts.occurrences(terms)
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
@@ -145,12 +145,12 @@ class Asker(QuestionSession):
         self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
 
     def widen(self, words: str) -> None:
-        """Let passages also match the words for which a model searches, like expert terms."""
+        """Let passages also match ``words``, for which a model has searched, in the same way as expert terms."""
         terms = dict.fromkeys(read_question(words).terms, 1.0)
         self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
 
     def fitting(self, places: Sequence[PageRef], tokens: int) -> list[PageRef]:
-        """Return the first of these pages that fit ``tokens`` with a useful length of each."""
+        """Return as many of these pages as fit into ``tokens``, with a useful length of each."""
         fitting: list[PageRef] = []
         for place, page in zip(places, self._page_texts(places), strict=True):
             tokens -= min(estimate(page.whole), _LEAST) + _NAME
@@ -228,7 +228,7 @@ class Asker(QuestionSession):
         return lines
 
     def _labels(self, places: Sequence[PageRef]) -> dict[PageRef, str]:
-        """Return a heading of each page, or the words that match if no heading begins on it."""
+        """Return a short label for each page: a heading that begins on it, otherwise the words that match."""
         titles = {place: self._heading_on(place) for place in places}
         bare = [place for place in places if not titles[place]][:_READ_LABELS]
         texts = zip(bare, self._page_texts(bare), strict=True)
@@ -252,7 +252,9 @@ class Asker(QuestionSession):
         return [_passage_line([place], passages[place]) for place in places]
 
     def _passages_of(self, places: Sequence[PageRef], whole: int) -> dict[PageRef, str]:
-        """Return the passage of each page that matches best; after the first ``whole`` ones only its statement."""
+        """Return the best matching passage of each page. Pages after the first ``whole`` get only the best
+        statement.
+        """
         shown = {}
         for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
             passage = best_passage(page_text.whole, self._terms)
@@ -273,7 +275,7 @@ class Asker(QuestionSession):
         )
 
     def marks(self) -> dict[PageRef, str]:
-        """Return descriptions of the figures on the best pages, from their texts and vision models' descriptions."""
+        """Describe the figures on the best pages, from the pages' texts and the descriptions by vision models."""
         best = self._board.reached[:_DRAWING_PAGES]
         return {
             place: mark(page.text, page.described) for place, page in zip(best, self._page_texts(best), strict=True)
@@ -295,7 +297,7 @@ class Asker(QuestionSession):
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:
-        """Report which pages were chosen."""
+        """Report the pages that the model chose as a reasoning step."""
         pages = [f"D{doc + 1} page {page} ({self._name(doc)})" for doc, page in verdict.pages]
         nodes = [f"{self._board.name(node)} ({self._name(node[0])})" for node in verdict.nodes]
         self.step("verdict", ", ".join([*pages, *nodes]) or "nothing")

@@ -106,7 +106,7 @@ class Board:
         return float(self.scores[doc].values[page - 1]) / self._best
 
     def promises(self, doc: int) -> list[float]:
-        """Return the best page value of each section of a document, 0 to 1."""
+        """Return for each section of a document the best value of its pages, 0 to 1."""
         if doc not in self._promises:
             values = self.scores[doc].values
             sections, best = self.scores[doc].candidate.content.sections, self._best
@@ -121,7 +121,7 @@ class Board:
         return int(match[1]) - 1 if match and 1 <= int(match[1]) <= len(self.scores) else None
 
     def tops(self, doc: int) -> Sequence[int]:
-        """Return the top-level sections of a document. A single top-level section is replaced by its children."""
+        """Return the top-level sections of a document. If there is only one, return its children instead."""
         children = self.scores[doc].candidate.content.children
         tops = children[-1]
         while len(tops) == 1 and children[tops[0]]:
@@ -153,7 +153,7 @@ class Board:
 
 
 def card(document: Document) -> str:
-    """Return a line of known facts about a document: organisation, type, period and title."""
+    """Return one line of known facts about a document: organisation, type, period and title."""
     card_facts = document.card
     when = str(card_facts.years[0]) if card_facts.years else ""
     title = short(document.title, _TITLE)
@@ -301,7 +301,7 @@ class Described:
 
 
 def mark(text: str, described: str = "") -> str:
-    """Return the kinds of figures on a page in brackets, "" if none is known."""
+    """Return the kinds of figures on a page in brackets, such as "[table]", or "" if none is known."""
     lines = text.split("\n")
     marks = _captions(text, described)[:_CAPTIONS]
     if not any(map(_of_table, marks)) and len(table_rows(lines, range(len(lines)))) >= _ROWS:
@@ -319,7 +319,7 @@ def pictured(text: str, described: str = "") -> bool:
 
 
 def unlabelled(text: str) -> bool:
-    """Return whether the figures of a page are separate from their labels, as in a bar chart."""
+    """Return whether the labels of a figure are not next to it, as in many bar charts."""
     lines = [line for line in text.split("\n") if line.strip()]
     bare = [at for at, line in enumerate(lines) if _BARE_FIGURE.fullmatch(line)]
     if len(bare) < _FIGURES:

@@ -28,7 +28,7 @@ _MAX_PLACES = 3
 
 
 class Rating(BaseModel):
-    """The number of a part, and the probability that it contains the answer."""
+    """A model's rating of a part: the part's number, and the probability that it contains the answer."""
 
     part: int
     probability: float

@@ -129,7 +129,9 @@ class _Lines:
         return list(self._pages)
 
     def size(self, doc: int, at: int) -> int:
-        """Return the tokens of a line for the page on which a section begins, with only its heading."""
+        """Return the number of tokens of the line for the page on which a section begins, with only the section's
+        heading.
+        """
         page = self._board.scores[doc].content.sections[at].start_page
         return estimate(self._page(doc, page, 1, (), own={at})) + 1
 
@@ -217,7 +219,7 @@ class _Lines:
         return Outline("\n".join(lines), frozenset(named), pages)
 
     def _under(self, doc: int) -> list[str]:
-        """Return the lines of the sections and pages of a document in order, each below its section."""
+        """Return the lines of a document's sections and pages in order, each below the section that contains it."""
         shown, content = self._sections[doc], self._board.scores[doc].content
         sections = content.sections
         entries = [(sections[at].start_page, 0, at) for at in shown] + [(page, 1, 0) for page in self._pages[doc]]
@@ -258,7 +260,9 @@ class _Lines:
         )
 
     def _rest(self, doc: int) -> str:
-        """Return a line with the names of the most promising other parts of a document, and their number."""
+        """Return a line that names the most promising parts of a document without a line of their own, and counts the
+        others.
+        """
         others = [at for at in self._board.tops(doc) if not self._is_shown(doc, at)]
         if not others:
             return ""

@@ -30,7 +30,7 @@ _ONE_CALL = 0.7  # probability that one of the first pages answers, from which c
 
 
 def untold(_: ReasoningStep) -> None:
-    """Ignore a reasoning step; the default callback."""
+    """Do nothing with a reasoning step. This is the default for ``on_step``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ class SearchWish:
 
 
 def search_wish(written: str) -> SearchWish | None:
-    """Return the search in a model's request, None for an empty request."""
+    """Parse a model's request for a search. Return None for an empty request."""
     text = " ".join(written[: 2 * _SEARCH_LENGTH].split())[:_SEARCH_LENGTH]
     if match := _SECTION.match(text):
         named = _QUOTED.match(match[1].strip())

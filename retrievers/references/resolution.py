@@ -68,9 +68,9 @@ def without(question: Question, routing: CardScores, named: Iterable[Reference] 
 
 
 def rest(text: str, question: Question, naming: Collection[str]) -> list[str]:
-    """Return the terms of a text that carry its meaning.
+    """Return those terms of a text that say what is asked, without filler words and the document's own names.
 
-    Filler words, years, numbers, structure words, and terms of the document's name, type or period are left out.
+    Years, numbers, words such as "section", and terms of the document's type or period are left out too.
     """
     left_out = question.period_terms.union(*question.type_terms.values(), naming, STRUCTURE)
     return [term for term in content_words(text) if term not in left_out and not is_year(term) and not is_number(term)]
@@ -124,8 +124,8 @@ def lead(
     """Put the pages that ``find`` returns for these documents before all other pages, and return the new order.
 
     ``docs`` are indexes, the most likely document first. If the question asks for more than the reference
-    (``asks_more``), a document's pages are sorted by score; otherwise they keep their order, beginnings first. With
-    ``one_document`` the search ends with the first document in which pages are found.
+    (``asks_more``), a document's pages are sorted by score. Otherwise they keep their order, with beginnings of
+    sections first. With ``one_document`` the search ends with the first document in which pages are found.
     """
     best = max((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=0.0)
     gains: dict[PageRef, float] = {}
@@ -278,7 +278,10 @@ def _by_silence(
     pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Put the overview pages of a document first, if the question asks what it says and names nothing inside it."""
+    """Put the overview pages of a document first if the question asks what it says and names nothing inside it.
+
+    An example is "What does the survey say?".
+    """
     text = without_saying_chinese(without(question, routing))
     loosely = ends_in_saying(question.text)
 
@@ -353,9 +356,9 @@ def _by_name(
 
 
 def _elsewhere(terms: Sequence[str], content: Content) -> list[str]:
-    """Return the terms that the document's first pages do not contain.
+    """Return the terms of a question that are missing on the document's first pages.
 
-    They ask for something inside the document; the other terms may name the document.
+    Such terms ask for something inside the document; the other terms may be part of its name.
     """
     occurrences = content.body.occurrences([cached_hash(term) for term in terms])
     full = np.flatnonzero(content.body.lengths[:_FIRST] >= _FULL)

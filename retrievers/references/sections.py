@@ -56,7 +56,9 @@ class SectionQuery:
 
 
 def part_spoken_of(question: str) -> str:
-    """Return the kind of part that a question asks for, such as "chapter", "note" or "section", "" for none."""
+    """Return the kind of part that a question mentions, such as "chapter", "note" or "section"; "" if it mentions
+    none.
+    """
     named = (_PARTS[word] for word in _LETTERS.findall(question.lower()) if word in _PARTS)
     return next(named, "section" if any(part in question for part in _CHINESE_PARTS) else "")
 
@@ -169,7 +171,7 @@ def _begins(query: SectionQuery, title: str) -> bool:
 
 
 def _verbatim(query: SectionQuery, title: str) -> int:
-    """Return the number of words of a title if the question contains the title literally, 0 otherwise.
+    """Return how many words a title has if the question contains it literally, otherwise 0.
 
     A single word counts as 0.
     """

@@ -37,12 +37,12 @@ class Titles:
 
     @cached_property
     def _named(self) -> int:
-        """Return the number of titles that have terms."""
+        """Return how many titles have at least one term."""
         return int(np.count_nonzero(self.terms.lengths))
 
     @cached_property
     def whole(self) -> Floats:
-        """Return the value of each title for a question that contains all of its terms: float64 (titles,)."""
+        """Return the value that each title would have for a question with all of its terms: float64 (titles,)."""
         counts = np.diff(self.terms.starts)
         rarities = np.repeat(bm25.idf(self._named, counts), counts)
         return np.asarray(np.bincount(self.terms.pages, rarities, self.terms.page_count), np.float64)
@@ -62,7 +62,7 @@ class Titles:
         return best
 
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
-        """Return the contribution of each term hash to the ``covered`` value of a page (from 1)."""
+        """Return how much each term hash adds to the ``covered`` value of a page (from 1)."""
         rows = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
         if not rows:
             return {}
@@ -78,7 +78,7 @@ class Titles:
         return best
 
     def _weigh(self, query: Mapping[int, float]) -> tuple[Occurrences, Floats]:
-        """Return the occurrences of the query's terms in titles, and the weight of each occurrence."""
+        """Find the query's terms in the titles. Return the occurrences, and the weight of each."""
         occurrences = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
         return occurrences, (weights * bm25.idf(self._named, occurrences.holding))[occurrences.terms]
@@ -135,8 +135,8 @@ class Content:
 
     @cached_property
     def covering(self) -> tuple[Ints, Ints]:
-        """Return the indices of the sections that cover each page, page by page, and the offset of each page's
-        sections.
+        """Return which sections cover each page: section indices page by page, and the offset at which each page's
+        begin.
         """
         start, end = self.spans
         lengths = end - start

@@ -93,14 +93,14 @@ class Postings:
 
 
 def idf_of(pages: Ints, holding: Ints) -> Floats:
-    """Return the idf of ``hybrid_core.text.bm25.idf`` for many collections at once."""
+    """Return the idf of terms in many collections at once, with the formula of ``hybrid_core.text.bm25.idf``."""
     return np.asarray(np.log1p((pages - holding + 0.5) / (holding + 0.5)), np.float64)
 
 
 def ranges(firsts: Ints, sizes: Ints) -> Ints:
-    """Return ranges of consecutive integers, one after the other.
+    """Return several ranges of consecutive integers as one array.
 
-    Each begins at one of ``firsts`` and has one of ``sizes``.
+    ``firsts`` are the first integers of the ranges, and ``sizes`` their lengths.
     """
     before = np.cumsum(sizes) - sizes
     return np.asarray(np.arange(int(sizes.sum())) + np.repeat(firsts - before, sizes))

@@ -240,5 +240,5 @@ def test_an_answer_from_a_page_that_was_removed_since_has_its_passage_and_says_s
     answer = run(engine.answer(found))
     engine.close()
     assert answer.status == "answered" and answer.sources[0].text == found.results[0].snippet
-    said = "removed since it was found, so only the passage is left: corvane-optics-2023-10k.pdf, page 3"
+    said = "this page was removed after it was found, so only its passage was used: corvane-optics-2023-10k.pdf, page 3"
     assert said in answer.notes

@@ -113,7 +113,7 @@ def test_where_a_model_has_looked_words_refuse_nothing_by_themselves(library: En
     with engine_with(library.home, answer) as (engine, _):
         said = run(engine.ask("Describe the zyzzyva regatta and quokka training schedule", effort="deep"))
         assert (said.evidence.level, said.status, len(answered)) == ("none", status, calls)
-        assert ("the model that looked named no page" in said.why) is (not calls)
+        assert ("the model that searched named no page" in said.why) is (not calls)
         if looked == "it named a page":
             assert "A model that looked through the documents named source 1." in answered[0].messages[-1].text
         run(engine.ask(QUESTION, effort="deep"))
@@ -309,7 +309,7 @@ def test_a_model_that_never_ends_reading_is_stopped(library: Engine) -> None:
         pieces: list[str] = []
         said = run(engine.ask(QUESTION, effort="fast", top_k=1, on_text=pieces.append))
     assert (said.status, len(server.requests), pieces) == ("not_in_library", 2, [])
-    assert "asked for more than it may read" in said.why
+    assert "asked for more pages than it may read" in said.why
 
 
 def test_what_is_not_there_may_say_why_and_weak_pages_go_back_to_the_trees_once(library: Engine) -> None:
@@ -402,7 +402,7 @@ def test_definition_and_calculations_reach_whoever_asked(
         monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
         _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast")
         assert all(line in out for line in lines) and "unsupported" not in out
-        assert "not confirmed 418.2 / 4 = 99 (it comes to 104.55)" in out
+        assert "not confirmed 418.2 / 4 = 99 (the correct result is 104.55)" in out
         _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast", "--json")
     answer = json.loads(out)
     assert answer["definition"] == "net sales are sales less returns"

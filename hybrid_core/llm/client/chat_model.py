@@ -222,7 +222,7 @@ def _validate_request(request: Request) -> Request:
 
 
 def _after(usage: Usage, call: Callable[[], Reply[Any]]) -> Reply[Any]:
-    """Make a second call. If it fails, add the usage of the first call to its error."""
+    """Make the second call for a request. If it fails, add the usage of the first call to its error."""
     try:
         return call()
     except ChatError as error:

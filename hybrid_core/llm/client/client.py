@@ -152,7 +152,7 @@ class Client:
         error.usage = Usage(seconds=tries.seconds)
 
     def _tell(self, error: EndpointError, began: float, tried: int, of_run: Breaker | None) -> None:
-        """Record a failure in the breakers, unless it concerns only this request."""
+        """Tell the circuit breakers about a failure, unless it concerns only this request."""
         breaker, again = self._limiter.breaker, tried > 1
         why = Failure(error.message, error.advice, error.failure, error.retryable)
         if of_run is not None and error.failure not in _OF_THE_TEXT:

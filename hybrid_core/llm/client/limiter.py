@@ -27,7 +27,7 @@ class Failure:
     retryable: bool
 
     def resting(self, seconds: float) -> str:
-        """Return the message for a call that is refused for ``seconds`` more."""
+        """Return the error message for calls that are refused for some ``seconds`` more."""
         if math.isinf(seconds):
             return self.message
         return f"{self.message} The next call is made in {math.ceil(seconds)} s."
@@ -105,7 +105,7 @@ class Breaker:
                 self._state_of(model).open = opened
 
     def stumbled(self, model: str, why: Failure, began: float) -> None:
-        """Record a failure that may concern only this call, such as a timeout.
+        """Record a failure that may concern only one call, such as a timeout.
 
         Several in sequence open the breaker. Parallel calls do not count as a sequence.
         """

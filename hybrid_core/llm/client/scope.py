@@ -30,7 +30,7 @@ _patient: ContextVar[bool] = ContextVar("patient", default=False)
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Make the scopes patient that this thread or task creates within the context. Their calls are retried longer."""
+    """Make the scopes patient that are created within the context: their model calls are retried for longer."""
     token = _patient.set(True)
     try:
         yield

@@ -119,7 +119,8 @@ def fence(texts: Sequence[str], before: str = "") -> tuple[str, str]:
 
 
 def guarded(text: str) -> str:
-    """Return a document's text so that none of its lines looks like a line of the prompt (a source, page or
-    message).
+    """Return the text of a document in a form in which no line looks like a line of the prompt.
+
+    Such lines introduce a source, a page or a message.
     """
     return _PROMPT_LIKE_LINE.sub(_QUOTE, text)

@@ -140,7 +140,9 @@ def entries_from(catalog: Catalog, library: str) -> list[str]:
 
 
 def origin_of(catalog: Catalog, entry: str) -> str:
-    """Return the id of the library that an entry's documents were removed from, "" for a library."""
+    """Return the id of the library from which the documents of a bin entry were removed, "" if the entry is a
+    library.
+    """
     with catalog.reading() as connection:
         return _marks(connection).get(entry, {}).get("from", "")
 

@@ -312,8 +312,8 @@ class Catalog:
     def keep(self, library: str, container: str, originals: Sequence[Original]) -> list[str]:
         """Store the original files of all members of a container (an archive or mail), at any depth.
 
-        ``container`` "" stands for uploads. Members that are no longer in the container are removed; return their
-        addresses. Raise StoreError if the files cannot be stored.
+        Return the addresses of former members that are no longer in the container; they are removed. ``container`` ""
+        stands for uploads. Raise StoreError if the files cannot be stored.
         """
         objects = self.objects
         try:
@@ -350,7 +350,9 @@ class Catalog:
         return Path(path) if name is None else self.objects.fetch(name)
 
     def place(self, library: str, path: str | Path) -> Path:
-        """Return the path of a document's bytes in this home, without downloading them."""
+        """Return the path in this home for the bytes of a document. Nothing is downloaded, so the file may be
+        missing.
+        """
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.place(name)
 
@@ -430,7 +432,7 @@ class Catalog:
         self._database.shrink()
 
     def wipe(self) -> None:
-        """Remove from the disk what deleted rows left there."""
+        """Remove from the disk what deleted rows left there, such as old pages in the write-ahead log."""
         self._database.wipe()
 
     def __str__(self) -> str:

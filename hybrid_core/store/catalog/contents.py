@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 class LookedInto(NamedTuple):
-    """The stored words and section tree of one document, as a search reads them.
+    """The stored words and the section tree of one document, as a search reads them.
 
     ``body`` has the term counts of page texts, ``headings`` those of headings.
     """
@@ -172,7 +172,10 @@ class ContentSnapshot:
             return {row.content_id: TermCounts.from_bytes(row.body) for row in contents}
 
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
-        """Return the term counts of the pages' text by content_id. Removed documents are left out."""
+        """Return the term counts of a document's page texts, and those of its headings.
+
+        Return None if it was removed.
+        """
         row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
         if row is None:
             return None

@@ -112,7 +112,7 @@ def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
 
 
 def _unpacked(header: bytes, packed: bytes) -> tuple[Ints, Ints]:
-    """Unpack the terms and the number of pages with each term from the stored bytes after the header."""
+    """Return the terms and the number of pages with each term, from the stored bytes that follow the header."""
     pages, count = TermCounts.stored(header)
     both = np.frombuffer(packed, "<u4", 2 * count).astype(np.int64)
     return np.append(EVERY, both[:count]), np.append(pages, both[count:])

@@ -184,7 +184,10 @@ def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> 
 def _renewal(
     connection: Connection, library: str, sources: Sequence[Source]
 ) -> tuple[set[str], list[Source], set[str]]:
-    """Return the rows to delete (their paths), the sources to write, and the paths that are no longer excluded."""
+    """Determine what to change when sources are added.
+
+    Return the paths of rows to delete, the sources to write, and the paths that are no longer excluded.
+    """
     before = {source.path: source for source in _sources(connection, library)}
     renewed = {
         source.path: replace(source, watch=old.watch, mounts=old.mounts) if (old := before.get(source.path)) else source
@@ -288,6 +291,6 @@ def _delete(connection: Connection, library: str, paths: Iterable[str]) -> None:
 
 
 def _each(connection: Connection, statement: Any, column: Any, values: Iterable[str]) -> None:
-    """Execute a statement for each value of a column, in one call."""
+    """Execute a statement once for each value of a column, in one call to the database."""
     if rows := [{"value": value} for value in values]:
         connection.execute(statement.where(column == bindparam("value")), rows)

@@ -121,7 +121,9 @@ class Snapshot(ContentSnapshot):
         return self._connection.scalar(_NEWEST_CHANGE, {"library": library}) or 0
 
     def mark(self, library: str, seq: int) -> int | None:
-        """Return the mark of a change, 0 if ``seq`` is 0, None if there is no such change."""
+        """Return the random mark of a change by its number ``seq``: 0 for the number 0, None if there is no such
+        change.
+        """
         changes = schema.changes.c
         query = select(changes.mark).where(changes.library == library, changes.seq == seq)
         mark: int | None = self._connection.scalar(query) if seq else 0
@@ -183,7 +185,7 @@ class Snapshot(ContentSnapshot):
         return {row.path: row.doc_id for row in self._where(query, documents.path, paths)}
 
     def taken_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
-        """Return those of these ids that documents already have."""
+        """Return which of the ids belong to documents already."""
         documents = schema.documents.c
         return frozenset(row.doc_id for row in self._where(select(documents.doc_id), documents.doc_id, doc_ids))
 

@@ -298,7 +298,10 @@ class ConversationWriter:
             raise no_conversation(id)
 
     def turn_to(self, id: str, leaf: int) -> None:
-        """Make the conversation end with this answer, which may be on any branch. Raise NotFoundError, UsageError."""
+        """Make a conversation end with this answer, which may be on another branch.
+
+        Raise NotFoundError or UsageError.
+        """
         with self._store.writing() as connection:
             row = message_row(connection, leaf)
             if (row.conversation, row.role) != (id, "assistant"):
@@ -308,7 +311,7 @@ class ConversationWriter:
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
 
     def turn_to_branch(self, id: str, message: int) -> None:
-        """Make the conversation end with the newest answer after a message. Raise NotFoundError, UsageError."""
+        """Make a conversation end with the newest answer that follows a message. Raise NotFoundError or UsageError."""
         with self._store.writing() as connection:
             row = message_row(connection, message)
             if row.conversation != id:
@@ -354,7 +357,7 @@ class ConversationWriter:
             )
 
     def locate(self, message: int, number: int, boxes: Sequence[Box]) -> None:
-        """Store where a citation's quote is on its page, as boxes."""
+        """Store the boxes of a citation's quote on its page."""
         columns = citations.c
         place = update(citations).where(columns.message == message, columns.number == number)
         with self._store.writing() as connection:

@@ -212,7 +212,7 @@ def _citation_values(message: int, citation: Citation) -> dict[str, Any]:
 
 
 def log(connection: Connection, message: int, happened: Sequence[Event]) -> None:
-    """Write events of a message. Its row is locked until the transaction ends, so the numbers have no gaps."""
+    """Store events of a message. Its row stays locked until the transaction ends, so the event numbers have no gaps."""
     if not happened:
         return
     more = update(messages).where(messages.c.id == message)
@@ -238,7 +238,7 @@ def text_so_far(connection: Connection, message: int) -> str:
 
 
 def fold(connection: Connection, limit: int = KEPT) -> None:
-    """Delete the events of ended answers, except of the newest ones. The messages contain the results."""
+    """Delete the events of ended answers except the newest ones. The messages keep the results."""
     with_events = select(message_events.c.message).distinct()
     old = (
         select(messages.c.id)

@@ -74,15 +74,16 @@ class Turns:
             return TurnFence(conversation, message, worker, claim)
 
     def log(self, fence: TurnFence, happened: Sequence[Event]) -> None:
-        """Write events of an answer. Raise LeaseLostError if another process has taken over the answer, like all
-        methods with a fence.
+        """Store events of a running answer.
+
+        Like all methods with a fence, raise LeaseLostError if another process has taken over the answer.
         """
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             tables.log(connection, fence.message, happened)
 
     def searches(self, fence: TurnFence, question: str, question_from: QuestionFrom) -> None:
-        """Store the question as it is sent to the search."""
+        """Record the question that is sent to the search, which may differ from the user's."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             values = {"searched": question, "searched_from": question_from}

@@ -62,7 +62,7 @@ class PointStore(Protocol):
         ...
 
     def stand(self) -> tuple[Head, Head]:
-        """Return the last applied change, and the newest change that a writer has announced.
+        """Return the last change that was applied, and the newest change that a writer has announced.
 
         Raise the same errors as ``position``.
         """
@@ -200,7 +200,9 @@ class Follower:
             yield
 
     def _turn_is_needed(self, source: PointSource, until: int) -> bool:
-        """Wait until all changes up to a position are applied. Return True if the calling thread has to apply them."""
+        """Wait until another thread has applied all changes up to a position. Return True if this thread has to apply
+        them.
+        """
         with self._moved:
             while True:
                 settled = self._busy or (self._verified and self._stale is None)

@@ -52,7 +52,7 @@ class VectorIndex:
 
     @property
     def stand(self) -> Head:
-        """Return the last applied change."""
+        """Return the last change of the catalog that was applied to this index."""
         return self._follower.stand
 
     @property
@@ -73,17 +73,20 @@ class VectorIndex:
         *,
         fill: bool = True,
     ) -> None:
-        """Apply the change log by ``Follower.follow``. Calling it again changes nothing."""
+        """Apply new changes of the catalog to the index, as ``Follower.follow`` does.
+
+        Calling it again changes nothing.
+        """
         self._source = source
         self._follower.follow(source, until, enough, fill=fill)
 
     def resume(self, source: PointSource) -> bool:
-        """Call ``Follower.resume``."""
+        """Continue from the recorded position without applying changes, as ``Follower.resume`` does."""
         self._source = source
         return self._follower.resume(source)
 
     def refill(self, source: PointSource) -> None:
-        """Call ``Follower.refill``."""
+        """Rebuild the index from the catalog, as ``Follower.refill`` does."""
         self._source = source
         self._follower.refill(source)
 
@@ -123,7 +126,7 @@ class VectorIndex:
         return self.store.count(SPARSE)
 
     def settle(self) -> None:
-        """Call ``PointStore.settle``.
+        """Optimise the index after many changes; searches wait meanwhile.
 
         If that makes the index unusable, it is rebuilt when it is next opened or caught up.
         """
@@ -148,7 +151,7 @@ class JoinedIndex:
         return next((index.rebuilt for index in self._indexes if index.rebuilt), "")
 
     def search(self, query: Query) -> list[Hit]:
-        """Search as ``VectorIndex.search`` does."""
+        """Search all of the indexes together, as ``VectorIndex.search`` does for one."""
         hits = [hit for index in self._indexes for hit in index.search(query)]
         return ranked(query.using, (((hit.doc_id, hit.version, hit.page), hit.score) for hit in hits))[: query.limit]
 
@@ -204,7 +207,7 @@ class AuxiliaryIndex:
         self._documents, self._bm25 = documents, bm25
 
     def search(self, query: Query) -> list[Hit]:
-        """Search as ``VectorIndex.search`` does."""
+        """Search the documents' term counts, as ``VectorIndex.search`` does for a stored index."""
         if query.using != SPARSE or query.limit < 1:
             return []
         terms = np.asarray(query.vector[0], np.uint32)

@@ -112,7 +112,7 @@ _SELECT_TURNS = select(job_turns).where(job_turns.c.stage.in_(bindparam("stages"
 
 
 def hold_turns(connection: Connection) -> None:
-    """Keep other transactions from claiming jobs until this one is committed."""
+    """Block other transactions from claiming jobs until this one is committed."""
     hold(connection, _COUNTER)
 
 
@@ -205,13 +205,13 @@ def _add(counts: dict[str, _QueueLength], name: str, row: Any) -> None:
 
 
 def _before(counts: Mapping[str, _QueueLength], name: str, rank: int) -> int:
-    """Return how many turns of all names precede turn number ``rank`` of ``name``."""
+    """Return how many turns of all names come before the turn of ``name`` with this number."""
     first = counts[name][1]
     return sum(min(count, rank - 1) + (count >= rank and begin < first) for count, begin in counts.values())
 
 
 def _heads(connection: Connection, values: Mapping[str, Any]) -> list[Row[Any]]:
-    """Return the first open job of each group whose needs the worker meets."""
+    """Return the first open job of each group of jobs, for those groups whose needs the worker meets."""
     needs, closed = set(values["able"]), {*values["paused_libraries"], *values["busy_libraries"]}
     passed, busy = {*values["paused_jobs"], *values["passed"]}, set(values["busy_kinds"])
     heads: list[Row[Any]] = []
@@ -235,7 +235,7 @@ def _order_columns(table: Any) -> list[Any]:
 
 
 def _firsts() -> Select[Any]:
-    """Build the statement for the first job of each group of a stage. It looks up each group after the previous one."""
+    """Build the statement that finds the first job of each group of a stage, one group after the other."""
     stage: BindParameter[str] = bindparam("stage")
     first = select(*(jobs.c[name] for name in _COLUMNS)).where(IS_WAITING, jobs.c.stage == stage)
     firsts = select(first.order_by(*_order_columns(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
@@ -293,9 +293,9 @@ class Due:
         longest_ms: int,
         limits: JobLimits = JobLimits(),
     ) -> Due | None:
-        """Return the jobs that are due for a worker, None if there are none.
+        """Return the jobs that a worker may claim now, None if there are none.
 
-        ``longest_ms`` exceeds any wait after a failure.
+        ``longest_ms`` is longer than any wait after a failure.
         """
         if paused.all:
             return None

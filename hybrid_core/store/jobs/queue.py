@@ -323,7 +323,7 @@ class JobQueue:
         return len({event.job for event in happened})
 
     def lapse(self, gone: Collection[str]) -> None:
-        """End the leases of dead workers at once, before they expire."""
+        """End the leases of dead workers now, without waiting for them to expire."""
         with self._store.writing() as connection:
             mine = (IS_RUNNING, jobs.c.worker.in_(gone))
             connection.execute(update(jobs).where(*mine).values(lease_until=0))

@@ -106,7 +106,7 @@ class Workers:
             self._end_forgotten(connection)
 
     def _forget(self, connection: Connection, gone: Sequence[str]) -> Sequence[Row[Any]]:
-        """Delete processes. Return their running jobs."""
+        """Delete the records of processes that have ended. Return their running jobs."""
         rows: list[Row[Any]] = []
         for batch in parts(gone):
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(batch)))

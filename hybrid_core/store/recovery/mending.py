@@ -205,7 +205,10 @@ class Mending:
         self.rebuild += connection.execute(statement, {"error": LOST}).rowcount
 
     def _discard_halves(self) -> None:
-        """Delete parsed documents that lack a page, the tree or the words, and mark them for indexing again."""
+        """Delete incomplete parsed documents, and mark them for indexing again.
+
+        A document is incomplete if it lacks a page, the section tree or the words.
+        """
         with self._catalog.snapshot() as snapshot, self._catalog.reading() as connection:
             columns = schema.contents.c
             contents = connection.execute(select(columns.content_id, columns.pages, columns.sections)).all()
@@ -313,7 +316,7 @@ def _count_again(connection: Connection) -> None:
 
 
 def _number_on(connection: Connection) -> None:
-    """Set the counters above all numbers in use. The new mark makes each search index be rebuilt."""
+    """Set the catalog's counters above all numbers in use. A new mark makes each search index be rebuilt."""
     mark = secrets.randbits(_MARK_BITS) + 1
     connection.execute(update(schema.changes).values(mark=mark))
     newest = (

@@ -254,7 +254,7 @@ class Exclusive:
         return aside
 
     def _keep_aside(self) -> Path | None:
-        """Give the damaged files a second name. If an earlier call was killed, its name is used again."""
+        """Keep the damaged files under a second name. A name from an earlier, killed call is used again."""
         day = datetime.datetime.now(datetime.UTC).date().isoformat()
         for number in range(1, 1000):
             aside = self.catalog.with_name(f"{CATALOG}.damaged-{day}" + (f"-{number}" if number > 1 else ""))
@@ -273,7 +273,7 @@ class Exclusive:
         return first
 
     def _let_go(self) -> None:
-        """Close the files of the catalog, and so give up the locks on them."""
+        """Close the files of the catalog, which releases the locks on them."""
         self._handle = None
         while self._handles:
             os.close(self._handles.pop())

@@ -181,7 +181,7 @@ class Salvage:
             walk.missing.clear()  # the index is damaged, not the table
 
     def _strays(self, walks: list[_Walk]) -> None:
-        """Assign pages that belong to no tree to the tables whose rows they contain."""
+        """Find pages of the file that belong to no tree, and assign them to the tables whose rows they contain."""
         unclaimed = self._pages.unclaimed()
         damaged = [walk for walk in walks if walk.tree.damage or walk.missing] or walks
         for number in unclaimed:

@@ -44,7 +44,7 @@ _MANY = 5  # documents of a library from which "this document" says nothing
 
 @dataclass(slots=True)
 class _Draft:
-    """The parts of an answer before its sources are known."""
+    """The parts of an answer other than its sources."""
 
     status: AnswerStatus
     why: Note = NONE
@@ -144,7 +144,7 @@ class _AnswerRun:
             self._options.on_sources(self.sources)
 
     def _which(self) -> Note:
-        """Return a question to the user if the question may be about any document, ``NONE`` if it tells which."""
+        """Return a note that asks the user which document is meant, ``NONE`` if the question makes it clear."""
         count = self._options.documents
         if count is None or self._options.conversation or not unnamed_document(self.found.query):
             return NONE
@@ -200,7 +200,7 @@ class _AnswerRun:
             return None
 
     def _take(self, words: str, result: SearchResult) -> bool:
-        """Add the first new pages of a search result. Return whether any page was added."""
+        """Add those pages of a search result that are new. Return whether any page was added."""
         have = {(page.doc_id, page.page) for page in self._pages}
         new = [page for page in result.results if (page.doc_id, page.page) not in have][:_NEW]
         self._pages += new
@@ -343,7 +343,7 @@ class _AnswerRun:
         return reply.text, reply.finished, source_texts
 
     def _chosen(self, pages: Sequence[PageFound]) -> list[tuple[int, ...]]:
-        """Return for each picture to send the numbers of the sources that it shows."""
+        """Choose the pictures to send. Return for each the numbers of the sources that it shows."""
         options = self._options
         if options.sees is None or options.pictures is None or options.vision == "never":
             return []

@@ -279,7 +279,7 @@ def _organisation(document: Document) -> Sequence[str]:
 
 
 def _top(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections of the highest level that has several sections."""
+    """Return the sections of the topmost level of the tree that has more than one section."""
     levels = Counter(section.level for section in sections if not section.synthetic)
     level = min((level for level, count in levels.items() if count > 1), default=1)
     return [section for section in sections if section.level == level and not section.synthetic]
@@ -309,7 +309,9 @@ def _candidates(document: Document, stated: Sequence[Figure], sections: Sequence
 
 
 def _telling(section: Section) -> str:
-    """Return a section's title without its number, "" if the title says nothing about the content."""
+    """Return a section's title without its number, "" if the title does not describe the content, like
+    "Introduction".
+    """
     title = _NUMBERING.sub("", section.title).strip(" :.—–-")
     words = len(title) if has_cjk(title) else len(title.split()) * 2
     eligible = section.summary and not section.synthetic and any(map(str.isalpha, title))

@@ -442,7 +442,7 @@ def _page_at(section: _OwnText, at: int) -> int:
 
 
 def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
-    """Yield the numbers that replace each other, if both sides have equally many."""
+    """Yield the numbers that changed in a passage, paired in order, if both sides have equally many numbers."""
     first, last, start, end = stretch
     numbers = [
         [at for at in range(*part) if _NUMBER.fullmatch(section.words[at])]
@@ -457,7 +457,7 @@ def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]
 
 
 def _label(section: _OwnText, at: int) -> str:
-    """Return the words before a figure, without numbers and currency signs."""
+    """Return the words in front of a number, without other numbers and currency signs. They name the number."""
     words = [
         word
         for word in section.words[max(0, at - 3 * _LABEL) : at]

@@ -130,7 +130,7 @@ def dates_of(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _value(match: re.Match[str]) -> str:
-    """Return a date in ISO form; "" if the calendar does not have it, or a verb looks like a month ("may 2000")."""
+    """Return a date in ISO form. Return "" for a date that does not exist, and for verbs like "may" before a number."""
     parts = match.groupdict()
     month = parts["month"]
     if month in _VERBS and not parts.get("day"):
@@ -251,7 +251,7 @@ class _Exhibits:
 
 
 def _leads_to_pages(rows: Sequence[str]) -> bool:
-    """Return whether table rows are a list of contents: numbers at their ends that do not fall."""
+    """Return whether the rows of a table are a table of contents: they end in numbers that never decrease."""
     numbers = [int(match[1]) for row in rows if (match := _LAST_NUMBER.search(row))]
     rises = sum(before <= after for before, after in pairwise(numbers))
     return len(rows) >= _CONTENTS_ROWS and rises >= _CONTENTS_SHARE * (len(rows) - 1)

@@ -284,7 +284,7 @@ def _quoted(words: Sequence[WordBox], quote: str, occurrence: int = 0) -> Iterat
 
 
 def _level(box: Box, other: Box) -> bool:
-    """Return whether two boxes are on the same line."""
+    """Return whether two boxes are at the same height, so that they are on one line."""
     return min(box[3], other[3]) - max(box[1], other[1]) > 0.5 * min(box[3] - box[1], other[3] - other[1])
 
 

@@ -264,7 +264,7 @@ def _ocr_needs(settings: Settings) -> frozenset[str]:
 
 
 def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[Note, ...]:
-    """Return a one-line note on how the unread pages of these files could be read, () if there is nothing to say."""
+    """Return a note in one line on how the unread pages of these files could be read, or () if there is no advice."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
     counts = [unread_pages(file.note.parts)[0] for file in files]

@@ -264,7 +264,7 @@ def _list_lost(catalog: Catalog) -> dict[str, list[str]]:
 
 
 def _left(catalog: Catalog) -> Sequence[str]:
-    """Return the paths of documents whose text is still lost."""
+    """Return the paths of the documents whose text is still lost after the recovery."""
     documents = schema.documents.c
     with catalog.reading() as connection:
         query = select(documents.path).where(documents.content_id.is_(None), documents.error == LOST)
@@ -350,4 +350,4 @@ def _estimate_of_file(file: FileResult, names: dict[str, str]) -> DocumentEstima
 
 
 def _untold(_: IndexProgress) -> None:
-    """Ignore progress reports."""
+    """Ignore progress reports. This is the default callback."""

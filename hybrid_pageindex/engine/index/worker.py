@@ -184,10 +184,9 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_up(engine: QueueEngine, standby: Standby) -> None:
-    """Watch folders until the task is cancelled, and wake ``standby`` to process the changes. Delete expired bin
-    entries hourly.
+    """Watch folders until the task is cancelled, and wake ``standby`` when files have changed. Empty the bin hourly.
 
-    The watching code is imported only once a folder is watched.
+    Only expired entries of the bin are deleted. The watching code is imported only once a folder is watched.
     """
     loop = asyncio.get_running_loop()
 

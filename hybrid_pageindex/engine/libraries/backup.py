@@ -241,4 +241,4 @@ def _digest_of(file: Path) -> str:
 
 
 def _ignore(_table: str, _rows: int) -> None:
-    """Take no note of the progress of a copy."""
+    """Ignore the progress of a copy."""

@@ -332,9 +332,9 @@ def _hashes(catalog: Catalog, library: str) -> set[str]:
 
 
 def _erase(catalog: Catalog, cache: Cache, home: Path, hashes: Collection[str]) -> None:
-    """Delete what was derived from files that were deleted for good, and what their rows left on the disk.
+    """Delete data derived from files that were deleted for good, and the remains of their rows on the disk.
 
-    ``hashes`` are those of the deleted documents. What another document still uses stays.
+    ``hashes`` are those of the deleted documents. Data that another document uses stays.
     """
     from hybrid_core.store.words import forget_words
 

@@ -142,7 +142,7 @@ class Grep:
     def documents(
         self, libraries: Sequence[Library], request: GrepRequest, stop: threading.Event | None = None
     ) -> tuple[GrepResult, tuple[GrepDocument, ...]]:
-        """Return the totals of a search, and all matching documents. Raise the errors of ``search``."""
+        """Search for a pattern, and return the totals and all matching documents. Raise the errors of ``search``."""
         request = replace(request, listed="documents", limit=MAX_LIMIT)
         first = result = self.search(libraries, request, stop)
         listed = list(result.documents)

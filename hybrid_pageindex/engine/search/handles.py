@@ -137,9 +137,9 @@ class BackgroundFollower:
             self._searches.wait_for(lambda: not self._searching or self.ending, _GIVES_WAY)
 
     def hurries(self, last: bool) -> bool:
-        """Return whether the thread should stop updating now.
+        """Return whether the thread should stop applying changes now.
 
-        It stops while a search is running, or if it must end and this is not the ``last`` update.
+        It should while a search is running, or if it must end and this is not the ``last`` update.
         """
         return self._searching > 0 or (self.ending and not last)
 

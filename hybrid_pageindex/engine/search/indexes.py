@@ -278,7 +278,7 @@ class Indexes:
         return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
 
     def close(self) -> None:
-        """Update outdated indexes for a moment, then release all indexes for other processes."""
+        """Apply outstanding changes for a moment, then release all indexes for other processes."""
         handles = list(self._handles.values())
         for handle in handles:
             handle.ends_at = time.monotonic() + _LAST_SECONDS

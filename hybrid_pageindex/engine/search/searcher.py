@@ -149,9 +149,7 @@ def _join(
 
 
 def _joined_documents(documents: Sequence[Document], before: LibraryView | None) -> Documents:
-    """Return the documents as a new version of the previous view's documents, so that unchanged ones are not read
-    again.
-    """
+    """Join the documents of several libraries. Unchanged documents are taken from ``before`` and not read again."""
     if before is None or not isinstance(before.documents, Documents):
         return Documents.of(documents)
     doc_ids = {document.doc_id for document in documents}
@@ -344,10 +342,10 @@ class Searcher:
         return replace(result, results=results, timings_ms=rounded, notes=notes, unread=unread)
 
     def _current(self, opening: Callable[[], Opened], work: Callable[[Opened], _T]) -> _T:
-        """Return the result of read-only work on opened libraries.
+        """Run read-only ``work`` on opened libraries, and return its result.
 
-        Open them and work again, a few times at most, if a document was replaced meanwhile: neither of its versions
-        would be found.
+        If a document was replaced meanwhile, neither of its versions would be found. Then open the libraries and run
+        the work again, a few times at most.
         """
         for _ in range(_TRIES):
             opened = opening()

@@ -177,7 +177,7 @@ def _contents_lines(contents: ContentsPages) -> list[str]:
 
 
 def _split_lines(lines: Sequence[str]) -> list[str]:
-    """Return rows as texts of limited size."""
+    """Split rows into texts of limited size."""
     parts: list[list[str]] = [[]]
     size = 0
     for line in lines:
@@ -211,9 +211,9 @@ def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, co
 
 
 def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
-    """Place entries whose title is the only match on a line, in order.
+    """Locate entries of printed contents without page numbers: titles that match only one line, in order.
 
-    The model places the others.
+    The model locates the other entries.
     """
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
@@ -249,7 +249,7 @@ def _value_of_label(label: str) -> tuple[int, bool]:
 def _settled(
     session: Session, doc: DocumentView, printed: PrintedEntries, positions: Sequence[Position | None], counts: Counts
 ) -> list[HeadingMark]:
-    """Return the entries in order. Ask the model for the places of those that have none.
+    """Return the entries in order. Ask the model for the positions of entries without one.
 
     Raise ChatError.
     """

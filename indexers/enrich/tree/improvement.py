@@ -74,7 +74,7 @@ def _section_key(section: Section, span: Span) -> tuple[str, Span, int, int | No
 
 
 def _spans(sections: Sequence[Section], pages: Sequence[Page]) -> list[Span]:
-    """Return the range of each section's own text, in characters of the whole document."""
+    """Return for each section the range of its text without subsections, in characters of the whole document."""
     starts = [0, *accumulate(len(page.text) for page in pages)]
 
     def at(page: int, anchor: int | None) -> int:
@@ -195,9 +195,9 @@ class _Work:
             self._correct(self.marks, checked)
 
     def rebuild(self, *, reading: bool = True) -> bool:
-        """Use the first path whose headings pass a check. If none does, the tree does not change.
+        """Try the ways to find headings in order, and use the first whose headings pass a check.
 
-        ``reading`` also allows the path over all pages.
+        If none passes, the tree does not change. ``reading`` also allows the model to read all pages.
         """
         for path, candidates in self._paths(reading):
             if len(candidates) < _FEWEST:

@@ -73,12 +73,12 @@ def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> 
 
 
 def find(doc: DocumentView, title: str, page: int, min_score: float = _LEAST) -> int | None:
-    """Return the line of a page that contains a title; None if there is none."""
+    """Return the line of a page that contains a title, or None if no line matches well enough."""
     return find_on_page(compact(title), bare(title), doc[page], None, min_score)
 
 
 def unit_of(page: PageView, mark: HeadingMark) -> int | None:
-    """Return the line of a mark's title near its anchor; None if it is not there."""
+    """Return the line of a heading's title near its stored position, or None if the title is not there."""
     position = find_on_page(compact(mark.title), bare(mark.title), page, mark.y or None, 0.0)
     if position is not None:
         return position
@@ -92,7 +92,7 @@ def unit_of(page: PageView, mark: HeadingMark) -> int | None:
 
 
 def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] | None]:
-    """Return the longest ascending run of the places, with None in place of the others."""
+    """Keep the longest run of positions in ascending order, and replace the other positions by None."""
     placed = [i for i, place in enumerate(places) if place is not None]
     best: dict[int, tuple[int, int]] = {}  # length of the longest run that ends here, and the index before it
     for at, i in enumerate(placed):
@@ -110,12 +110,12 @@ def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] |
 
 
 def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Sort marks in reading order; marks at one place keep their order."""
+    """Sort headings in reading order. Headings at the same position keep their order."""
     return sorted(marks, key=lambda mark: (mark.page, mark.anchor))
 
 
 def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return a new set of top headings with the old headings nested below them."""
+    """Put new top-level headings above the old headings, which are nested below them."""
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
     joined = list(frame)
@@ -178,7 +178,7 @@ class Group:
     text: str
 
     def page(self, shown: int) -> int:
-        """Return the page number in the document for a number in the text, 0 if it is invalid."""
+        """Return the document's page for a page number that a model used for this group, 0 if the number is invalid."""
         return self.numbers[shown - 1] if 1 <= shown <= len(self.numbers) else 0
 
 
@@ -208,7 +208,9 @@ def groups(
 
 
 def abridged(page: PageView) -> str:
-    """Return the lines of a page that may be headings or begin a paragraph, "…" for omitted ones."""
+    """Return a shortened text of a page: the lines that may be headings or begin a paragraph, with "…" for the
+    others.
+    """
     if not page.units:
         return ""
     widest = sorted(unit.x1 - unit.x0 for unit in page.units)[-1 - len(page.units) // 10]

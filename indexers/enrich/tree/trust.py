@@ -45,7 +45,7 @@ class TreeAssessment:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A range of pages over the limits without headings.
+    """A range of pages that exceeds the size limits and contains no headings.
 
     ``title`` and ``level`` are those of its section, "" and 0 before the first.
     """
@@ -84,7 +84,7 @@ def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section],
 
 
 def located(doc: DocumentView, marks: Sequence[HeadingMark]) -> float:
-    """Return the share of headings found on their pages, among pages with text.
+    """Return the share of headings that are found on their pages, counting only pages with text.
 
     It is 1 if no page has text.
     """
@@ -93,7 +93,7 @@ def located(doc: DocumentView, marks: Sequence[HeadingMark]) -> float:
 
 
 def stretches(sections: Sequence[Section]) -> list[Stretch]:
-    """Return ranges of pages without headings over the limits, joined per section."""
+    """Return the ranges of pages without headings that exceed the size limits, joined per section."""
     named = {section.node_id: section for section in sections}
     spans: dict[str | None, tuple[int, int]] = {}
     holders = {section.parent_id for section in sections}
@@ -257,7 +257,9 @@ def _passage(doc: DocumentView, mark: HeadingMark) -> str:
 def _false(
     doc: DocumentView, marks: Sequence[HeadingMark], shown: Sequence[tuple[int, str]], start: int
 ) -> list[tuple[int, str, str]]:
-    """Return titles with passages that do not contain them: (position in the list, title, passage)."""
+    """Return wrong test cases: titles with passages that do not contain them, as (position in the list, title,
+    passage).
+    """
     entries: list[tuple[int, str, str]] = []
     middles = [passage(page, len(page.units) // 2) for page in doc.pages if len(page.units) > _LINES]
     texts = [text for _, text in shown] + middles[:: max(1, len(middles) // _PER_CALL)]

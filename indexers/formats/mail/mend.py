@@ -53,7 +53,7 @@ def _parsed(data: bytes, deep: int) -> EmailMessage:
 
 
 def _mended(data: bytes) -> tuple[list[str], bytes]:
-    """Return the header lines that are not fields, and the message without them.
+    """Repair the header of a message. Return the lines that are no header fields, and the message without them.
 
     A byte order mark and blank lines at the start are removed, too.
     """

@@ -132,7 +132,10 @@ def message_blocks(
 
 
 def _with_packed(texts: list[Text], packed: Sequence[OutlookContent]) -> list[Text]:
-    """Return the texts of a message with the text of its winmail.dat, or with its HTML if there are no other words."""
+    """Return the texts of a message, with the text from its attachment winmail.dat added.
+
+    The attachment's HTML is used only if there are no other words.
+    """
     plain = [text.text for text in texts if text.kind == "plain"]
     if words := next((body.text for body in packed if body.text.strip() and body.text not in plain), ""):
         return [*texts, Text("plain", words)]
@@ -158,12 +161,12 @@ def _picture_of_link(pictures: Mapping[str, str], link: str) -> str:
 
 
 def _below(block: Block) -> Block:
-    """Lower the level of a heading in a mail's HTML, so that it is below the subject."""
+    """Return a heading of a mail's HTML at a level below the subject of the mail."""
     return Heading(block.level + 1, block.text, place=block.place) if isinstance(block, Heading) else block
 
 
 def _walk(message: Message, inner: list[EmailMessage], deep: int = 0, group: int = 0) -> Iterator[tuple[Any, int]]:
-    """Yield the parts of a message without subparts, with the number of their group of alternatives (0: none)."""
+    """Yield the innermost parts of a message, each with the number of its group of alternatives, 0 for none."""
     if message.get_content_type() == "message/rfc822" and deep:
         payload = message.get_payload()
         inner += [child for child in payload if isinstance(child, EmailMessage)] if isinstance(payload, list) else []

@@ -52,7 +52,9 @@ class ShownPictures:
         self._read: tuple[int, list[Any]] = (0, [])  # the last message that was read, and its parts
 
     def of(self, number: int, message: EmailMessage) -> dict[int, str]:
-        """Return the names of pictures by the identity of their parts, including those of nested messages."""
+        """Return the names of a message's pictures by the identity of the message parts, including those of nested
+        messages.
+        """
         return {
             id(part): f"{number}/{at}"
             for at, part in enumerate(leaves(message))

@@ -76,7 +76,7 @@ def series_names(root: etree._Element) -> Iterator[str]:
 
 
 def _later_rows(root: etree._Element) -> list[tuple[str, ...]]:
-    """Return the names and values of each data set of a chartex chart."""
+    """Return the name and the values of each data set of a chart in the format of Office 2016 ("chartex")."""
     rows: list[tuple[str, ...]] = []
     titles = {
         data.get("val", ""): next((value.text or "" for value in series.iter(f"{_LATER}v")), "")

@@ -374,7 +374,10 @@ def _block_text(block: Block) -> str:
 
 
 def _descendants(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Element]:
-    """Yield elements with a tag, including those in content controls and insertions, without those of nested tables."""
+    """Yield the elements with a tag below ``parent``, without those of nested tables.
+
+    Elements inside content controls and tracked insertions are included.
+    """
     waiting = list(reversed(parent))
     while waiting:
         child = waiting.pop()

@@ -261,7 +261,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _directory(data: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """Return the offset of each object after the last edit of the file, and the number of the document object."""
+    """Return the offset of each object in a PPT file as of the last edit, and the number of the document object."""
     places: dict[int, int] = {}
     document = -1
     seen: set[int] = set()
@@ -299,7 +299,7 @@ def _records(data: bytes, deep: int) -> Iterator[_Record]:
 
 
 def _listed(data: bytes) -> Iterator[tuple[int, int, list[tuple[int, str]]]]:
-    """Yield for each slide of a list its object, its id, and its texts in the list."""
+    """Yield (object, id, texts) for each slide in a slide list of a PPT file."""
     texts: list[_Record] = []
     current: tuple[int, int] | None = None
     for record in _records(data, 0):

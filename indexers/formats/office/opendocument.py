@@ -402,7 +402,7 @@ def _block_text(block: Block) -> str:
 
 
 def _table_children(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
-    """Yield elements with some tags, including those in groups (header rows), without those of nested tables."""
+    """Yield the elements of a table with some tags, including those in row groups, without those of nested tables."""
     for child in parent:
         if child.tag in tags:
             yield child

@@ -144,7 +144,7 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
 
 
 def _formed(line: str) -> str:
-    """Return a line of the library's output with the inserted marks replaced by plain signs for the formats."""
+    """Replace the marks that were inserted before into a line of text by plain signs, such as "^" for superscripts."""
     line = line.replace(_BAR_MARK, "|")
     if _FORM not in line and _LEVEL not in line:
         return line
@@ -367,7 +367,7 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
 
 
 def _as_signs(text: str, font: dict[int, str]) -> str:
-    """Return a token of the text with its characters replaced by those of a symbol font."""
+    """Replace the characters of a text by the characters that a symbol font shows for them."""
     codes = [int(text[2:], 16)] if text.startswith("\\'") else [] if text[0] == "\\" else list(map(ord, text))
     return "".join(
         f"{{\\uc0\\u{ord(font[code])} }}" if code in font and code != 32 else chr(code) for code in codes

@@ -35,7 +35,7 @@ _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = 1, 2, 3, 4, 5
 
 
 def open_xls(path: Path) -> Any:
-    """Open a workbook with its formats. Raise many types for damaged files, like ``xlrd``."""
+    """Open an XLS workbook with its cell formats. For damaged files ``xlrd`` raises exceptions of many types."""
     import xlrd
 
     with Path(os.devnull).open("w", encoding="utf-8") as quiet:

@@ -83,7 +83,7 @@ class Numbering:
         return numbering
 
     def next(self, name: str, level: int) -> str:
-        """Return the mark of a list's next paragraph: its number as shown, "-" for a bullet, "" for none."""
+        """Count a paragraph of a list, and return its mark: the number as shown, "-" for a bullet, or "" for none."""
         levels = self._levels.get(name)
         if not levels or not 0 <= level < _LEVELS:
             return ""
@@ -126,7 +126,7 @@ class NoteMarks:
                 self._counts[kind] = _int(attribute(how, "numStart"), 1) - 1
 
     def of(self, reference: etree._Element, kind: str) -> tuple[str, bool]:
-        """Return the mark of a note, and whether it is custom text after the reference."""
+        """Return the mark of a footnote or endnote, and whether the author wrote the mark in place of a number."""
         if reference.get(f"{W}customMarkFollows") in ("1", "true", "on"):
             run = reference.getparent()
             return ("" if run is None else "".join(node.text or "" for node in run.iter(f"{W}t"))).strip() or "*", True

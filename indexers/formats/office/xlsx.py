@@ -313,7 +313,9 @@ def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
 
 
 def _string(item: etree._Element) -> str:
-    """Return the text of a string item without phonetic readings, with superscripts and subscripts marked."""
+    """Return the text of an entry of the string table, without phonetic readings. Superscripts and subscripts are
+    marked.
+    """
     pieces: list[Piece] = []
     for text in item.iter("{*}t", "{*}text"):
         parent: Any = text.getparent()

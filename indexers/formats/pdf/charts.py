@@ -106,7 +106,7 @@ def read_charts(page: pymupdf.Page) -> list[TableBox]:
 
 
 def _labels(page: pymupdf.Page) -> list[_Label]:
-    """Return the words of each line, joined where they are separated by one space."""
+    """Return the labels of a chart: the words of each line, joined where only one space separates them."""
     labels: list[_Label] = []
     for x0, y0, x1, y1, text, *_ in sorted(page.get_text("words"), key=lambda word: (word[5], word[6], word[7])):
         last = labels[-1] if labels else None
@@ -205,7 +205,7 @@ def _beside(axis: _Axis, other: _Axis) -> bool:
 
 
 def _overlaps(axis: _Axis, box: Box) -> bool:
-    """Return whether a mark overlaps an axis in height and is not the background of a chart."""
+    """Return whether a bar or line is at the height of an axis, and is not the background of the chart."""
     level = box[1] <= axis.last + _TOUCH and box[3] >= axis.first - _TOUCH
     return level and not (box[1] <= axis.first + 1 and box[3] >= axis.last + 20)
 
@@ -256,7 +256,9 @@ def _axis(column: Sequence[tuple[_Label, re.Match[str]]], strokes: Sequence[Box]
 
 
 def _tick_places(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[float]:
-    """Return the places of an axis's ticks: the strokes beside its labels, else the middles of the labels."""
+    """Return the positions of an axis's ticks: the short lines beside its labels, otherwise the middles of the
+    labels.
+    """
     middles = [label.centre[1] for label in labels]
     level = sorted({(box[1] + box[3]) / 2 for box in strokes if abs(box[3] - box[1]) < 0.5 and box[2] - box[0] > 1})
     places = [min(((abs(y - middle), y) for y in level), default=(0.0, math.inf))[1] for middle in middles]
@@ -272,7 +274,10 @@ class _Legend:
     strokes: Sequence[tuple[Box, Colour]]
 
     def name(self, colour: Colour, marks: Sequence[_Bar]) -> str:
-        """Return the text to the right of a small mark of a colour, "" if there is none or several."""
+        """Return the name of a colour in the legend: the text to the right of a small mark in that colour.
+
+        Return "" if there is no such text or several.
+        """
         boxes = [bar.box for bar in self.bars if bar.colour == colour and bar not in marks]
         boxes += [box for box, drawn in self.strokes if drawn == colour]
         names = {
@@ -295,7 +300,7 @@ class _Chart:
     below: bool
 
     def table(self, legend: _Legend) -> TableBox | None:
-        """Return the chart as a table, None if a mark belongs to no position."""
+        """Return the chart as a table, or None if a bar or point belongs to no position on the axis."""
         corners = [point for line in self.lines for point in line.points]
         bars = [] if self.lines and all(_marks_point(bar, corners) for bar in self.bars) else self._standing()
         series: list[tuple[str, dict[float, float]]] = []

@@ -314,7 +314,9 @@ def _unturned(run: str) -> str:
 
 
 def _faced(text: str) -> str:
-    """Return a text with brackets in reading direction, since some fonts name a bracket by shape, others by meaning."""
+    """Turn brackets to face in reading direction, since some fonts name a bracket by its shape and others by its
+    meaning.
+    """
     mirrored = text.translate(_MIRROR)
     return mirrored if _strays(mirrored) < _strays(text) else text
 

@@ -297,7 +297,10 @@ def _regions(page: pymupdf.Page) -> tuple[Region, ...]:
 
 
 def _figure_regions(page: pymupdf.Page, number: int, regions: Sequence[Region]) -> Iterator[Region]:
-    """Yield the file's own figures where the model detects no picture, no table and not mostly text."""
+    """Yield figures of the file that the layout model did not detect.
+
+    Figures that overlap with a detected picture or table, or consist mostly of text, are left out.
+    """
     for box in figures(page, number):
         seen = [
             overlap(region.box, box) > _MOST_COVERED * min(area(region.box), area(box))

@@ -268,7 +268,7 @@ def _block_lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _lacks_glyphs(textpage: pymupdf.TextPage, blocks: list[dict[str, Any]]) -> bool:
-    """Return whether a page has characters other than white space that its blocks lack, since they have no box."""
+    """Return whether MuPDF's blocks of a page miss visible characters, because these have no box."""
     mupdf = pymupdf.mupdf
     buffer = mupdf.fz_new_buffer(4_096)
     output = mupdf.FzOutput(buffer)
@@ -286,7 +286,9 @@ def _unspaced(text: bytes) -> int:
 
 
 def _unread(page: pymupdf.Page, pieces: Sequence[Piece], pictured: bool) -> bool:
-    """Return whether a page's text is unreadable, or only a stamp, a running head or a number on a scan."""
+    """Return whether OCR must read a page: its text is unreadable, or is only a stamp, a running head or a number on a
+    scan.
+    """
     text = "\n".join(piece.line.text for piece in pieces)
     if not readable(text):
         return True

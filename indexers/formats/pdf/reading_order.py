@@ -293,7 +293,10 @@ def _wide_tables(pieces: Sequence[Piece], edges: Sequence[float]) -> dict[int, i
 
 
 def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
-    """Return whether a row has short pieces in several page columns, and several in one column or a number."""
+    """Return whether a row of pieces is a table row.
+
+    It has short pieces in several columns of the page, and a number or several pieces in one column.
+    """
     columns = [
         [line for line in row if left < line.x0 + line.x1 <= right] for left, right in pairwise(2 * x for x in edges)
     ]

@@ -220,7 +220,7 @@ def is_large(value: Any) -> bool:
 
 
 def label_of(value: Object, names: Sequence[str] = _LABELS) -> str:
-    """Return the name of an object from its own fields, "" if it has no short name."""
+    """Return a short name for an object, taken from a field such as "name" or "title"; "" if there is none."""
     fields = {key.lower(): child for key, child in reversed(value)}
     for name in names:
         text = fields.get(name)

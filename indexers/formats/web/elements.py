@@ -218,7 +218,7 @@ _MOST_LINKED = 0.5  # share of words in links; an aside with more is a list of o
 
 
 def opens_text(button: LexborNode) -> bool:
-    """Return whether a button is the title of a part that it opens, as in FAQ lists."""
+    """Return whether a button is the heading of a text that it opens, as in lists of frequent questions."""
     attributes = button.attributes
     return any(name in attributes for name in _SWITCH) or _FOLDED.search(attributes.get("class") or "") is not None
 

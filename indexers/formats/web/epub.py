@@ -40,7 +40,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of the book. ``step`` is the CFI of its spine entry, with which its positions begin."""
+    """A file of the book. ``step`` is the beginning of the CFIs (EPUB positions) of its contents."""
 
     name: str
     kind: str
@@ -69,7 +69,9 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) -> Iterator[_File]:
-    """Return the files to read, in order: those of the spine, or all texts if the spine names no existing file."""
+    """Yield the files of a book in reading order: those of its spine, or all texts if the spine names no existing
+    file.
+    """
     is_named = False
     for at, spine in enumerate(root.iterchildren("*"), 1):
         if etree.QName(spine).localname == "spine":
@@ -223,7 +225,7 @@ def _title_text(block: Block) -> str:
 def _navigation(
     package: Package, book: str, items: dict[str, etree._Element], root: etree._Element
 ) -> tuple[list[_Entry], list[_Entry]]:
-    """Return the book's contents and its list of printed pages."""
+    """Return the entries of a book's table of contents, and those of its list of printed pages."""
     for item in items.values():
         if "nav" in (item.get("properties") or "").split():
             name = _resolve_reference(book, item.get("href", ""))
@@ -258,7 +260,10 @@ def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _first_link(title: etree._Element) -> etree._Element | None:
-    """Return the first link below a title without a link; None for a span in a link or without links."""
+    """Return the first link in the list below a title that has no link itself. Return None if there is none.
+
+    A title without a link is a plain span in the navigation of a book.
+    """
     item = title.getparent()
     if item is None or etree.QName(item).localname != "li":
         return None

@@ -380,7 +380,7 @@ class _Writer:
         return node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS and tag != "math"
 
     def _holds_text(self, node: LexborNode, tag: str, article: bool) -> bool:
-        """Return whether an element of a kind that is usually not text is text of the page."""
+        """Return whether an element such as a header or an aside contains text of the page, and not navigation."""
         if tag == "noscript":
             return not self.scripts
         if tag == "aside":

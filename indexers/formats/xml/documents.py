@@ -259,7 +259,7 @@ class DocumentWriter(LineWriter):
 
     def _beside_rows(self, element: etree._Element, rows: set[etree._Element], captions: set[etree._Element],
                      level: int, deep: int) -> None:  # fmt: skip
-        """Write what a table contains beside its rows and captions."""
+        """Write the contents of a table element other than its rows and captions, such as notes."""
         is_row = element in rows
         self._say(element.text or "")
         for child in children(element):

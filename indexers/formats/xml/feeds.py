@@ -88,7 +88,7 @@ def _contents(fields: list[etree._Element], place: str, level: int) -> list[Bloc
 
 
 def _set_below(block: Block, level: int) -> Block:
-    """Return a heading of an entry at a level below the entry's own."""
+    """Return a heading inside an entry at a level below the heading of the entry."""
     return replace(block, level=level + max(1, block.level - 1)) if isinstance(block, Heading) else block
 
 

@@ -84,7 +84,7 @@ class InvoiceReader:
             yield from self._values(child, names, deep + 1)
 
     def _texts(self, element: etree._Element, label: str) -> Iterator[str]:
-        """Yield text beside elements, where the format allows none."""
+        """Yield text between elements, which the invoice format does not allow."""
         texts = (element.text, *(child.tail for child in element))
         for text in texts:
             if line := " ".join((text or "").split()):

@@ -182,9 +182,9 @@ class LineWriter:
         return list(dict.fromkeys(filter(None, map(self._flat, inside)))) or [""]
 
     def _refers(self, element: etree._Element, kind: str, form: Piece) -> bool:
-        """Write a note's mark, or the title of the target of an empty reference.
+        """Write the mark of a note, or for an empty reference the title of its target.
 
-        Return whether that was the whole element.
+        Return whether the whole element was written by this.
         """
         links = (element.get(name) for name in ("rid", "target", "linkend"))
         name = next(filter(None, links), "").removeprefix("#").split(" ")[0]

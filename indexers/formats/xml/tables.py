@@ -63,7 +63,7 @@ def _leading_heads(rows: list[etree._Element]) -> Iterator[etree._Element]:
 
 
 def _columns(group: etree._Element) -> dict[str, tuple[int, int]]:
-    """Return the first and last column (from 0) for each CALS name."""
+    """Return the first and last column (from 0) for each column name of a CALS table."""
     columns: dict[str, tuple[int, int]] = {}
     at = 0
     for child in children(group):

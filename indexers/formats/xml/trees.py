@@ -124,7 +124,7 @@ def worded(element: etree._Element) -> list[str]:
 
 
 def _is_section(element: etree._Element) -> bool:
-    """Return whether an element between text is a section: it has a title, or its own paragraphs."""
+    """Return whether an element in a running text is a section: it has a title, or paragraphs inside."""
     inside = list(children(element))
     return _title_of(element) is not None or (len(inside) > 1 and not is_mixed(element))
 
@@ -153,7 +153,7 @@ def _is_short_record(element: etree._Element, inside: Sequence[etree._Element]) 
 
 
 def _record_titles(run: Sequence[etree._Element]) -> dict[etree._Element, etree._Element]:
-    """Return the first short child of each of several similar elements, if all of these differ."""
+    """Return a title for each of several similar elements: its first short child, if all of these differ."""
     if len(run) < 2 or any(_title_of(element) is not None or is_mixed(element) for element in run):
         return {}
     titles = {}

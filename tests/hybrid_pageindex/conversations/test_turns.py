@@ -88,7 +88,7 @@ def test_a_calculation_that_is_wrong_is_told_with_what_the_sources_do_not_bear_o
     with engine_with(home, lambda _: f"{GOOD}\nCalculation: 418.2 / 4 = 99 [[source:1]]", effort="fast") as (engine, _):
         turn = asked(engine, run(engine.conversations.create()).id, SALES)
     assert "Calculation: 418.2 / 4 = 99" in turn.text
-    assert turn.result.unsupported == (("418.2 / 4 = 99", "it comes to 104.55"),)
+    assert turn.result.unsupported == (("418.2 / 4 = 99", "the correct result is 104.55"),)
 
 
 def test_a_model_that_fails_is_replaced_by_the_words_of_the_last_question(home: Path) -> None:

@@ -47,7 +47,7 @@ def test_gaps_stand_at_their_sections_and_in_the_warnings(engine: Engine, tmp_pa
     file = tmp_path / "agreement.md"
     file.write_text(_OPEN)
     report = run(engine.index(file))
-    assert "left open: " in report.files[0].note
+    assert "gaps in the document: " in report.files[0].note
     outline = run(engine.outline("agreement.md"))
     gaps = {node.section.title: node.section.gaps for node in outline.nodes if node.section.gaps}
     assert gaps == {

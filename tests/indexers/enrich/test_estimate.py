@@ -45,7 +45,7 @@ def test_an_estimate_says_what_a_run_takes_and_asks_nobody(tmp_path: Path, capsy
         for file in (book, deck):  # other bytes of the same pages
             file.write_bytes(file.read_bytes() + b"%\n")
         kept = run(engine.index([book, deck], enrich="estimate"))
-        assert kept.usage.calls == 0 and "are answered already" in kept.notes[-1], "an unfinished run costs the rest"
+        assert kept.usage.calls == 0 and "with cached replies" in kept.notes[-1], "an unfinished run costs the rest"
     code = main(["--home", str(tmp_path / "other"), "index", str(book), "--estimate", "--json"])
     shown = json.loads(capsys.readouterr().out)
     assert code == 0 and shown["usage"]["calls"] == 0 and "no language model is configured" in shown["notes"][0]

@@ -31,7 +31,9 @@ def test_content_decides_and_a_wrong_ending_is_said(tmp_path: Path, engine: Engi
     for file, format in made.items():
         assert registry.format_of(file).name == format
     (told,) = run(engine.index([tmp_path / "a.pdf"])).files
-    assert told.status == "indexed" and "its ending .pdf stands for PDF, but the file was read as Word" in told.note
+    assert (
+        told.status == "indexed" and "its ending .pdf stands for PDF, but the content of the file is Word" in told.note
+    )
 
 
 def test_a_text_that_speaks_of_pdfs_stays_a_text(tmp_path: Path) -> None:

@@ -91,4 +91,4 @@ def test_text_that_word_does_not_print_is_left_out_and_counted(tmp_path: Path) -
     info, pages = read(docx(tmp_path / "a.docx", body))
     text = " ".join(line.text for page in pages for line in page.lines)
     assert "shown" in text and "bold" in text and "secret" not in text
-    assert "3 words of hidden text, which is not printed, left out" in info.warnings
+    assert "3 words of hidden text, which is not printed, were left out" in info.warnings

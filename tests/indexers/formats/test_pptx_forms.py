@@ -90,7 +90,7 @@ def test_a_missing_slide_costs_only_itself(tmp_path: Path) -> None:
     path = changed(path, lambda files: {name: data for name, data in files.items() if "slides/slide2" not in name})
     info, pages = read(path)
     assert [page.text for page in pages] == ["slide 0", "slide 2"]
-    assert "1 of its slides are missing in it" in info.warnings
+    assert "1 of its slides are missing in the file" in info.warnings
 
 
 def grouped(slide: Any, place: tuple[int, int], size: tuple[int, int], texts: list[tuple[str, int]]) -> None:

@@ -71,7 +71,7 @@ def test_running_heads_are_said_once_and_hidden_words_counted(tmp_path: Path) ->
     inside = rb"{\header\pard Ref 77\par}{\footerl Page\par}{\headerf\pard Ref 77\par}body {\v not for all} end\par"
     info, pages = read(rtf(tmp_path / "a.rtf", inside))
     assert " ".join(" ".join(page.text for page in pages).split()) == "body end Ref 77 Page"
-    assert "3 words of hidden text, which is not printed, left out" in info.warnings
+    assert "3 words of hidden text, which is not printed, were left out" in info.warnings
 
 
 @pytest.mark.parametrize(

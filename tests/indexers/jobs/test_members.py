@@ -123,7 +123,7 @@ def test_archives_in_archives_end_somewhere(engine: Engine, docs: Path) -> None:
         inner = outer
     report = run(engine.index(docs))
     (told,) = [file.note for file in report.files if file.note]
-    assert "3.zip in it could not be read: the archive is nested 3 levels deep" in told
+    assert "3.zip inside it could not be read: the archive is nested 3 levels deep" in told
     assert "max_nesting" in told
     assert len(paths(engine, docs)) == 4
 

@@ -73,7 +73,7 @@ def test_a_long_scan_is_published_early_and_read_on_after_the_other_files(
     scan, text = run(engine.index(tmp_path, workers=1, on_progress=on_progress)).files
     first = next(file for _, file in seen if file.path == scan.path)
     assert 0 < first.unread <= 4
-    assert f"{first.unread} pages are not read by OCR yet: indexing continues with them" in first.note
+    assert f"{first.unread} pages are not read by OCR yet: OCR continues in the background" in first.note
     assert [Path(file.path).name for _, file in seen][-1] == "a.pdf" and len(seen) >= 3
     assert [done for done, _ in seen] == sorted(done for done, _ in seen) and seen[-1][0] == 2
     assert (scan.note, scan.unread, scan.status) == ("4 of 4 pages were read by OCR: 1-4", 0, "indexed")

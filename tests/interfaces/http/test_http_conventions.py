@@ -17,6 +17,7 @@ from hybrid_core.types.libraries import Library
 from hybrid_pageindex.client import Client
 from hybrid_pageindex.http import errors
 from hybrid_pageindex.http.api import EXAMPLES, ROUTES, build_api
+from hybrid_pageindex.http.problems import PROBLEMS
 from hybrid_pageindex.http.replies import FileVersion, requested_spans, tags_of
 from tests.interfaces.http.conftest import START, Serving, serving, upload
 
@@ -345,7 +346,11 @@ def test_every_code_has_its_place_in_the_documentation() -> None:
     root = Path(__file__).parents[3]
     written = set(re.findall(r"^### (\w+)$", (root / "docs" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE))
     text = "".join(one.read_text(encoding="utf-8") for one in (root / "hybrid_pageindex/http").rglob("*.py"))
-    codes = {code for _, _, code in errors._KINDS} | {code for code, _ in errors._WORDS.values()}
-    codes |= set(re.findall(r"Refusal\(\s*\d{3},\s*\"(\w+)\"", text)) | {"internal", "string_above_max_length"}
+    raised = {(code, status) for _, status, code in errors._KINDS}
+    raised |= {(code, status) for status, (code, _) in errors._WORDS.items()}
+    raised |= {(code, int(status)) for status, code in re.findall(r"Refusal\(\s*(\d{3}),\s*\"(\w+)\"", text)}
+    codes = {code for code, _ in raised} | {"internal", "string_above_max_length"}
     codes |= set(re.findall(r"find_openai_library\(request, \w+, \"(\w+)\"", text))
-    assert len(codes) > 35 and codes == written
+    assert len(codes) > 35 and codes == written == PROBLEMS.keys()
+    raised.discard(("invalid_request", 400))  # a body that is no JSON; faults of fields are 422
+    assert {(code, PROBLEMS[code][0]) for code, _ in raised} == raised

@@ -128,7 +128,7 @@ def test_a_browser_that_is_known_no_more_signs_in_where_it_stands(tmp_path: Path
         page.get_by_role("link", name="Settings", exact=True).click()
         page.get_by_role("link", name="Bin", exact=True).click()
         page.get_by_role("button", name="Clear everything").click()
-        page.get_by_label("Type everything to go on").fill("everything")
+        page.get_by_label("Type everything to confirm").fill("everything")
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Delete sample").wait_for()
         other.get_by_label("Token").wait_for()

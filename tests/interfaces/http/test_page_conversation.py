@@ -111,7 +111,7 @@ def test_an_answer_is_stopped_and_made_again(at: Any, model: ScriptedServer) -> 
     ask(at, "Which year was the mill sold?")
     at.locator(".answer .markdown").get_by_text("The mill was sold").first.wait_for()
     at.get_by_role("button", name="Stop").click()
-    at.get_by_text("Stopped. What there was").wait_for()
+    at.get_by_text("Stopped. The text so far").wait_for()
     end.set()
     at.locator(".remark").get_by_role("button", name="Answer again").click()
     at.locator(".answer[data-status=complete]").wait_for()
@@ -240,7 +240,7 @@ def test_weak_evidence_steps_and_a_bad_answer_are_said(at: Any, talking: Serving
     answer = at.locator(".answer[data-status=complete]")
     answer.get_by_text("The evidence is weak: read the pages before relying on it.").wait_for()
     answer.get_by_role("button", name="These pages do not answer it").click()
-    at.get_by_text("Kept, for measuring").wait_for()
+    at.get_by_text("Your rating is stored").wait_for()
     with talking.client() as client:
         given = client.get("/libraries/mills/feedback").json()
     assert [one["right"] for one in given if one["question"] == "Who painted the tower in 1702?"] == [False]
@@ -303,7 +303,7 @@ def test_a_source_that_waits_changed_or_went_is_said(at: Any, talking: Serving) 
         at.reload()
         at.locator(".answer .cited", has_text="changed since").wait_for()
         at.locator(".answer .markdown button.chip").first.click()
-        at.locator(".pane-page").get_by_text("The document has changed since this was said").wait_for()
+        at.locator(".pane-page").get_by_text("The document has changed since this answer").wait_for()
         at.locator(".pane-page").get_by_text("was thatched by Oberon in 1811").wait_for()
 
         client.post("/jobs/pause", json={"library": "mills"}).raise_for_status()
@@ -318,9 +318,9 @@ def test_a_source_that_waits_changed_or_went_is_said(at: Any, talking: Serving) 
         [barn] = [one["doc_id"] for one in documents if one["name"] == "barn.md"]
         assert client.delete(f"/libraries/mills/documents/{barn}").is_success
     at.reload()
-    at.locator(".answer .cited", has_text="gone").wait_for()
+    at.locator(".answer .cited", has_text="removed").wait_for()
     at.locator(".answer .markdown button.chip").first.click()
-    at.get_by_text("The document is not there any more.").wait_for()
+    at.get_by_text("The document was removed.").wait_for()
     assert "was thatched by Oberon in 1811" in at.locator(".cited-only blockquote").inner_text()
 
 

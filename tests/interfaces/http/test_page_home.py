@@ -97,7 +97,7 @@ def test_a_first_visit_says_what_this_is_and_what_to_do(served: Serving, page: A
     page.goto(f"{served.url}/#token={START}")
     page.get_by_text("see the pages that answer them").wait_for()
     assert page.locator(".intro li").count() == 3
-    page.get_by_text("A model helps where the evidence is not enough").wait_for()  # Balanced, where it stands
+    page.get_by_text("A model helps if the evidence is weak").wait_for()  # Balanced, where it stands
     page.get_by_label("Thorough").check()
     page.get_by_text("A model reads the section trees: slower").wait_for()
     high, shown = page.evaluate("[document.documentElement.scrollHeight, innerHeight]")

@@ -122,7 +122,7 @@ def test_a_folder_is_sent_watched_and_shown_as_a_tree(served: Serving, library: 
     }""")
     page.get_by_text("2 documents", exact=True).wait_for()
     page.get_by_label("Add folder").set_input_files(str(folder))
-    work = page.get_by_role("region", name="On its way")
+    work = page.get_by_role("region", name="In progress")
     work.get_by_text("papers/broken.pdf").wait_for()
     page.get_by_role("button", name=re.compile("1 failed")).wait_for()
     assert work.locator(".work-why .bad").inner_text(), "why it failed is said"
@@ -177,7 +177,7 @@ def test_uploads_are_paused_cancelled_and_survive_a_reload(
     page.get_by_role("heading", name="No documents yet").wait_for()
     files = [{"name": f"{name}.md", "mimeType": "", "buffer": f"# {name}".encode()} for name in ("gate", "sluice")]
     page.get_by_label("Add files").set_input_files(files)
-    work = page.get_by_role("region", name="On its way")
+    work = page.get_by_role("region", name="In progress")
     page.get_by_role("button", name="2 waiting").wait_for()
     page.reload()
     page.get_by_role("button", name="2 waiting").click()
@@ -271,7 +271,7 @@ def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Servi
     with served.client() as client:
         client.patch(f"/libraries/mill/documents/{doc}", json={"set": {"year": "1830"}}).raise_for_status()
     details.get_by_role("button", name="Save").click()
-    details.get_by_text("Somebody else changed this document").wait_for()
+    details.get_by_text("Another user has changed this document").wait_for()
     assert details.get_by_role("textbox", name="Organisation").input_value() == "Watermill Trust", (
         "what was typed stays"
     )
@@ -302,7 +302,7 @@ def test_a_document_is_opened_by_its_outline_corrected_and_removed(served: Servi
     page.get_by_role("checkbox", name="Choose Stone").check()
     page.get_by_text("1 document is searched").wait_for()
     page.get_by_role("checkbox", name="Choose all").check()
-    chosen = page.get_by_role("region", name="What is chosen")
+    chosen = page.get_by_role("region", name="Selected documents")
     with served.client() as client:
         before = {one["id"] for one in client.get("/jobs", params={"library": "mill"}).json()["jobs"]}
         chosen.get_by_role("button", name="Rebuild").click()
@@ -351,9 +351,9 @@ def test_a_library_follows_a_folder_and_ends_only_where_its_name_is_typed(served
     assert len(taken) > 3 and all(re.match(r"[\d.,]+ .?B$", one) for one in taken), taken
 
     manage.get_by_role("button", name="Rebuild all documents").click()
-    manage.get_by_label("Type sea to go on").fill("sea")
+    manage.get_by_label("Type sea to confirm").fill("sea")
     page.keyboard.press("Enter")
-    manage.get_by_text("All documents are being made anew.").wait_for()
+    manage.get_by_text("All documents are being indexed again.").wait_for()
     reading = page.context.browser.new_page(locale="zh-CN")
     reading.goto(f"{served.url}/#token={reader}")
     reading.get_by_role("main").wait_for()
@@ -363,7 +363,7 @@ def test_a_library_follows_a_folder_and_ends_only_where_its_name_is_typed(served
     reading.close()
 
     manage.get_by_role("button", name="Delete the library").click()
-    manage.get_by_label("Type sea to go on").fill("sea")
+    manage.get_by_label("Type sea to confirm").fill("sea")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="sea").wait_for(state="detached")
     with served.client() as client:
@@ -382,9 +382,9 @@ def test_clear_everything_leaves_nothing(tmp_path: Path, page: Any) -> None:
         page.get_by_role("link", name="Bin", exact=True).click()
         clear = page.get_by_role("button", name="Clear everything")
         clear.click()
-        page.get_by_label("Type everything to go on").fill("sea")
+        page.get_by_label("Type everything to confirm").fill("sea")
         assert clear.is_disabled()
-        page.get_by_label("Type everything to go on").fill("everything")
+        page.get_by_label("Type everything to confirm").fill("everything")
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Delete sample").wait_for()  # as at a first start
         assert page.get_by_role("link", name="sea", exact=True).count() == 0
@@ -406,12 +406,12 @@ def test_what_is_removed_comes_back_at_once_or_from_the_bin(served: Serving, lib
     page.get_by_text("2 documents", exact=True).wait_for()
     page.get_by_text("Rope was removed.").wait_for()
     undo.click()
-    page.get_by_text("It is back.").wait_for()
+    page.get_by_text("Restored.").wait_for()
     page.get_by_text("3 documents", exact=True).wait_for()
 
     for name in ("Rope", "Mast"):
         page.get_by_role("checkbox", name=f"Choose {name}").check()
-    chosen = page.get_by_role("region", name="What is chosen")
+    chosen = page.get_by_role("region", name="Selected documents")
     chosen.get_by_role("button", name="Remove").click()
     chosen.get_by_role("button", name="Yes, remove").click()
     page.get_by_text("2 documents were removed.").wait_for()
@@ -427,8 +427,8 @@ def test_what_is_removed_comes_back_at_once_or_from_the_bin(served: Serving, lib
     page.reload()
     page.evaluate("location.hash = '#/settings/bin'")
     page.get_by_text("30 days left").first.wait_for()
-    page.get_by_role("button", name="Bring back: Library quay").click()
-    page.get_by_text("It is back.").wait_for()
+    page.get_by_role("button", name="Restore: Library quay").click()
+    page.get_by_text("Restored.").wait_for()
     with served.client() as client:
         assert client.get("/libraries/quay").json()["documents"] == 3
         client.delete("/libraries/quay").raise_for_status()
@@ -457,7 +457,7 @@ def test_a_view_looks_again_when_its_stream_begins_late(served: Serving, page: A
         for stream in streams:
             stream.continue_()
 
-        page.get_by_role("button", name="Bring back: Library wharf").wait_for()
+        page.get_by_role("button", name="Restore: Library wharf").wait_for()
 
 
 def test_a_failure_is_said_in_words_of_the_page_with_what_mends_it(served: Serving, library: Any) -> None:
@@ -473,7 +473,7 @@ def test_a_failure_is_said_in_words_of_the_page_with_what_mends_it(served: Servi
     assert list(reasons.values()) == ["locked", "empty", "broken", "unsupported"], reasons
     page = library("pier")
     page.locator(".work-chip").click()
-    work = page.get_by_role("region", name="On its way")
+    work = page.get_by_role("region", name="In progress")
     for words in (
         "locked with a password",
         "The file is empty.",

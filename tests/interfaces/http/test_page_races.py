@@ -73,7 +73,7 @@ def test_a_bin_shows_what_is_in_it(served: Serving, at: Callable[[str], Any], pa
         client.delete("/libraries/pier").raise_for_status()
     page.wait_for_timeout(1500)
     holding.release()
-    page.get_by_role("button", name="Bring back: Library pier").wait_for()
+    page.get_by_role("button", name="Restore: Library pier").wait_for()
 
 
 def test_a_library_shows_the_documents_that_it_has(served: Serving, at: Callable[[str], Any], page: Any) -> None:
@@ -197,13 +197,13 @@ def test_a_tab_misses_nothing_between_two_streams(served: Serving, page: Any) ->
         client.post("/libraries", json={"name": "groyne"}).raise_for_status()
         client.post("/libraries", json={"name": "spit"}).raise_for_status()
         client.delete("/libraries/spit").raise_for_status()
-        page.get_by_role("button", name="Bring back: Library spit").wait_for()  # heard through the other tab
+        page.get_by_role("button", name="Restore: Library spit").wait_for()  # heard through the other tab
         first.close()
         wait_for_held(page, streams)
         client.delete("/libraries/groyne").raise_for_status()
         for stream in streams:
             stream.continue_()
-    page.get_by_role("button", name="Bring back: Library groyne").wait_for()
+    page.get_by_role("button", name="Restore: Library groyne").wait_for()
 
 
 def test_a_choice_that_the_server_refuses_is_not_shown_as_if_it_held(at: Callable[[str], Any], page: Any) -> None:

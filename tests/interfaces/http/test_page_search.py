@@ -140,7 +140,7 @@ def test_slips_weak_evidence_and_silence_are_said(at: Any, model: ScriptedServer
     choose(at)
     at.get_by_label("Fast").check()
     ask(at, "How many tonnes does the crnae of the harbour lift?")
-    at.locator(".remark", has_text="Spelled as the library has it").get_by_text("crane", exact=False).wait_for()
+    at.locator(".remark", has_text="Corrected spelling").get_by_text("crane", exact=False).wait_for()
     at.locator("mark", has_text="ninety tonnes").wait_for()
     assert at.locator(".remark.warn").count() == 0
     ask(at, "Who painted the crane in Genoa?")
@@ -152,7 +152,7 @@ def test_slips_weak_evidence_and_silence_are_said(at: Any, model: ScriptedServer
     until(lambda: len(model.requests) > before)  # a model reads the trees
     at.get_by_label("Fast").check()
     ask(at, "What is the salary of the divers of the lock?")
-    at.get_by_text("The documents seem not to tell this. These pages come nearest.").wait_for()
+    at.get_by_text("The documents do not seem to answer this. These pages are the closest.").wait_for()
     ask(at, "Which bishop consecrated the cathedral?")
     at.get_by_role("heading", name="Nothing was found").wait_for()
     at.get_by_role("button", name="Search all libraries").click()
@@ -191,11 +191,11 @@ def test_what_is_still_to_be_indexed_is_said_and_found_once_it_is_in(at: Any, li
         sent_while_paused({"file": ("neap.md", b"# Neap\n\nThe neap tide rises by four metres.\n")})
         at.get_by_text("1 file is still to be indexed").wait_for()
         client.post("/jobs/resume", json={"library": "sea"}).raise_for_status()
-        at.get_by_text("Documents came in or changed").wait_for()
+        at.get_by_text("Documents were added or changed").wait_for()
         assert at.get_by_role("article").filter(has_text="neap.md").count() == 0
         at.get_by_role("button", name="Search again").click()
         at.get_by_role("article").filter(has_text="neap.md").wait_for()
-        at.get_by_text("Documents came in or changed").wait_for(state="detached")
+        at.get_by_text("Documents were added or changed").wait_for(state="detached")
 
 
 def test_all_of_it_by_keyboard_and_what_was_asked_is_there_again(at: Any) -> None:
@@ -231,7 +231,7 @@ def test_a_passage_is_kept_as_a_note_and_rated(at: Any, library: Serving) -> Non
     first.get_by_role("button", name="Save as a note").click()
     at.get_by_text("Saved as a note").wait_for()
     first.get_by_role("button", name="This page answers it").click()
-    at.get_by_text("Kept, for measuring").wait_for()
+    at.get_by_text("Your rating is stored").wait_for()
     other = at.locator(".hit").nth(1)
     other.get_by_role("button", name="This page does not answer it").click()
     other.locator("button[aria-pressed=true]").wait_for()
@@ -258,7 +258,7 @@ def test_a_library_and_a_document_offer_questions_that_are_answered(
 
     at.goto(f"{library.url}/#/library/reports")
     at.get_by_text("What is in this library").click()
-    at.get_by_text("Put together by rules").wait_for()
+    at.get_by_text("Written by rules").wait_for()
     model.replies.append(FakeReply('{"description": "What the works at Millrace spent.", "questions": []}'))
     at.get_by_role("button", name="Let the model write it").click()
     at.get_by_text("What the works at Millrace spent.").wait_for()

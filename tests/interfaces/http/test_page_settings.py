@@ -121,7 +121,7 @@ def test_a_token_is_made_shown_once_and_taken_back(served: Serving, page: Any) -
     page.goto(f"{served.url}/#token={START}")
     page.locator("main").wait_for()
     page.goto(f"{served.url}/#/settings/tokens")
-    page.get_by_label("For whom").fill("anna")
+    page.get_by_label("Name of the person or program").fill("anna")
     page.get_by_role("button", name="Create").click()
     secret = page.locator(".secret code").inner_text()
     with served.client(secret) as anna:
@@ -129,7 +129,7 @@ def test_a_token_is_made_shown_once_and_taken_back(served: Serving, page: Any) -
     page.reload()
     page.get_by_text("anna").first.wait_for()
     assert secret not in page.content()
-    page.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Revoke").click()
     page.get_by_text("Nobody else has access.").wait_for()
 
 
@@ -154,7 +154,7 @@ def test_how_pages_are_chosen_is_set_and_refused_in_words(served: Serving, page:
         page.goto(f"{served.url}/#token={START}")
         page.locator("main").wait_for()
         page.goto(f"{served.url}/#/settings/searching")
-        most = page.locator(".field", has=page.get_by_label("Pages of an answer"))
+        most = page.locator(".field", has=page.get_by_label("Pages per search"))
         for value, said in (("0", "top_k"), ("1", "Saved")):
             most.get_by_role("spinbutton").fill(value)
             most.get_by_role("spinbutton").blur()
@@ -192,7 +192,7 @@ def test_how_documents_are_read_and_embedded_is_set(served: Serving, page: Any) 
             page.get_by_label(label, exact=True).blur()
             page.locator(".field", has=page.get_by_label(label, exact=True)).get_by_text("Saved").wait_for()
         shore.get_by_role("button", name="Make vectors").click()
-        page.get_by_text("Asked for: the jobs show how far it is.").wait_for()
+        page.get_by_text("Queued: the Jobs page shows the progress.").wait_for()
         wait_for_jobs(client, [one["id"] for one in client.get("/jobs").json()["jobs"]])
         page.reload()
         shore.get_by_text("1 of 1 documents by openai:m").wait_for()

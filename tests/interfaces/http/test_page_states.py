@@ -180,7 +180,7 @@ def test_of_an_upload_that_breaks_what_arrived_stays_and_the_rest_is_sent_again(
     page.get_by_label("Add files").set_input_files(files)
     page.get_by_role("link", name="reed").wait_for()
     page.get_by_role("button", name="1 failed").wait_for()
-    work = page.get_by_role("region", name="On its way")
+    work = page.get_by_role("region", name="In progress")
     work.get_by_text("The disk is full. Make room.").wait_for()
     assert page.get_by_role("link", name="marsh").count() == 0
     page.unroute("**/delta/documents")

@@ -196,18 +196,18 @@ class ShardPlace:
 
     @property
     def suspect(self) -> bool:
-        """Return whether a process died while it loaded the library's shard or a copy of it.
+        """Return whether a process died while it loaded this shard or a copy of it.
 
         Call it as the owner or within ``whole``, when no other process loads the shard.
         """
         return (self._folder / _LOADING).exists()
 
     def accuse(self) -> None:
-        """Record that loading the library's shard ended a process."""
+        """Record that a process died while it loaded the library's shard, so that the shard is not trusted."""
         _mark(self._folder / _LOADING)
 
     def acquit(self) -> None:
-        """Delete that record, because the shard or a copy was loaded or removed."""
+        """Delete the record of ``accuse``, because the shard was loaded or removed since."""
         try:
             (self._folder / _LOADING).unlink(missing_ok=True)
         except OSError:
@@ -267,7 +267,10 @@ def in_use(folder: Path) -> bool:
 
 
 def claim(folder: Path) -> ShardPlace:
-    """Claim the library's own shard if it is free, else a new private folder. Delete the folders of dead processes."""
+    """Take the library's own shard if no other handle owns it, otherwise create a private folder.
+
+    The folders of dead processes are deleted.
+    """
     make_folder(folder)
     owner = FolderLock(folder / "owner.lock")
     owned = owner.acquire()

@@ -126,7 +126,10 @@ class Shard:
         self._update(edge.UpdateOperation.upsert_points([*batch.points]))
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
-        """Delete the points of a document whose ids are not in ``keep``. Return the number of deleted points."""
+        """Delete all points of a document except those whose ids are in ``keep``.
+
+        Return the number of deleted points.
+        """
         stale = [key for key in self._ids(doc_id) if key not in keep]
         for some in parts(stale, BATCH):
             # By id, not by filter: when the log is replayed after a crash, an id cannot match other points.

@@ -271,16 +271,16 @@ class EdgeStore:
             self._place.release()
 
     def _unseal(self, state: ShardState) -> None:
-        """Record a fingerprint in place of the checksum, since loading and optimising may change files.
+        """Store a fingerprint in the record of the shard in place of the checksum, since loading may change files.
 
-        If they are interrupted, the record is still valid.
+        If the process ends before the checksum is stored again, the record is still valid.
         """
         if state.checked:
             with suppress(OSError, StoreError):  # a full disk prevents such changes too
                 self._record(replace(state, files=fingerprint(self._place.shard)))
 
     def _seal(self) -> None:
-        """Record the checksum of the shard in place of a fingerprint. Call it within ``writing``."""
+        """Store a checksum of the shard in its record, in place of the fingerprint. Call it within ``writing``."""
         state = self._recorded
         if self.private or state is None or state.writing or state.checked:
             return
@@ -295,7 +295,7 @@ class EdgeStore:
         return self._shard
 
     def _begin(self) -> Shard:
-        """Record that from now on the shard may contain newer points than its recorded position says."""
+        """Record, before a write, that the shard may contain newer points than its recorded position says."""
         if self._recorded is None or not self._recorded.writing:
             self._record(self._state(writing=True))
         return self._open_shard()

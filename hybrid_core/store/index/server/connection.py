@@ -54,7 +54,10 @@ class Node:
             return work(client)
 
     def alone(self) -> bool:
-        """Return whether the node knows no other node. Of several addresses only one may be in use then."""
+        """Return whether this node knows no other node, as on a server that is not a cluster.
+
+        Of several addresses only one may be in use then.
+        """
         return len(getattr(self.call(lambda client: client.cluster_status(), _READ_SECONDS), "peers", ())) <= 1
 
     def close(self) -> None:
@@ -194,7 +197,7 @@ class Server:
         return self.nodes.urls
 
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
-        """Call ``Nodes.call``."""
+        """Run ``work`` with the first node that can be reached, as ``Nodes.call`` does."""
         return self.nodes.call(work, writes=writes)
 
     def version(self) -> str:

@@ -160,7 +160,7 @@ class Places:
         return index
 
     def rename(self) -> None:
-        """Rename the alias of the library's own collection to the present alias."""
+        """Change the alias on the server of the library's own collection to the library's present name."""
         self._named.change(self.server, made_of(self._own))
 
     def drop(self) -> list[str]:
