@@ -105,8 +105,8 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
             "results": results,
         }
         usual_scope = {"top_k": settings.top_k, "effort": usual_effort}
-        asked = {name: value for name, value in scope.items() if value != usual_scope.get(name)}
-        hints = search_hints(result, hits[: len(results)], more, asked)
+        narrowed = {name: value for name, value in scope.items() if value != usual_scope.get(name)}
+        hints = search_hints(result, hits[: len(results)], more, narrowed)
         answer |= without_empty({"notes": list(result.notes), "cursor": more}) | {"next": hints}
         if ctx.session.protocol_version < _LINKS_SINCE:
             return with_content(answer, [])
