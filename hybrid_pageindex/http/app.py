@@ -98,4 +98,4 @@ def _body_limit(largest: int, method: str, path: str) -> tuple[int, Sequence[str
     """Return the maximum bytes and the allowed media types of a body."""
     if method == "POST" and _UPLOAD_PATHS.fullmatch(path):
         return largest + _JSON_BYTES, _UPLOAD_TYPES
-    return (_MCP_BYTES if path == "/mcp" or path.startswith("/v1/") else _JSON_BYTES), _JSON_TYPES
+    return (_MCP_BYTES if path.startswith(("/mcp", "/v1/")) else _JSON_BYTES), _JSON_TYPES

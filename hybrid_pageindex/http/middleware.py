@@ -48,6 +48,7 @@ _KEY_LENGTH = 200  # characters of a key
 _NEVER_KEPT = ("/api/v1/tokens", "/api/v1/session", "/api/v1/search", "/api/v1/ask")
 _KEPT_HEADERS = ("content-type", "location")
 _MCP_SESSIONS = 1000
+_MCP_PATHS = ("/mcp", "/mcp/connector")
 
 
 class Routes:
@@ -70,7 +71,7 @@ class Routes:
 
     def allowed(self, path: str) -> Sequence[str]:
         """Return the sorted methods that a path accepts, () for an unknown path."""
-        if path.rstrip("/") == "/mcp":
+        if path.rstrip("/") in _MCP_PATHS:
             return ("DELETE", "GET", "HEAD", "OPTIONS", "POST")
         methods = frozenset[str]().union(*(item.methods for item in self.of(path)))
         if not methods:
@@ -247,7 +248,8 @@ class RequestRecorder:
 
         async def passed_on(message: Message) -> None:
             if message["type"] == "http.response.start":
-                route = getattr(scope.get("route"), "path", "") or ("/mcp" if scope["path"] == "/mcp" else "other")
+                path = scope["path"].rstrip("/")
+                route = getattr(scope.get("route"), "path", "") or (path if path in _MCP_PATHS else "other")
                 scope["state"]["route"] = route
                 self._metrics.add(scope["method"], route, message["status"], time.perf_counter() - began)
                 await self._audit(scope, message["status"])  # before the caller hears of it
@@ -271,28 +273,29 @@ class RequestRecorder:
 
 
 class McpMount:
-    """Middleware that handles /mcp.
+    """Middleware that handles /mcp, and /mcp/connector, which has only the tools search and fetch.
 
-    One MCP server is for callers with all rights, another enforces the rights of each caller.
+    At each path one MCP server is for callers with all rights, another enforces the rights of each caller.
     """
 
     def __init__(self, app: ASGIApp, engine: Engine, access: Access, feed: Feed, wake: Callable[[], None]) -> None:
         self._app, self._engine, self._access, self._feed, self._wake = app, engine, access, feed, wake
-        self._made: dict[bool, _RunningApp] = {}
+        self._made: dict[tuple[str, bool], _RunningApp] = {}
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].rstrip("/") != "/mcp":
+        path = scope["path"].rstrip("/") if scope["type"] == "http" else ""
+        if path not in _MCP_PATHS:
             await self._app(scope, receive, send)
             return
         caller: Caller = scope["state"]["caller"]
         limited = not caller.may("admin")
         async with self._lock:
-            if limited not in self._made:
-                self._made[limited] = await _RunningApp.start(lambda: self._build(limited))
-        await self._made[limited].app({**scope, "path": "/mcp"}, receive, send)
+            if (path, limited) not in self._made:
+                self._made[path, limited] = await _RunningApp.start(lambda: self._build(path, limited))
+        await self._made[path, limited].app({**scope, "path": path}, receive, send)
 
-    def _build(self, limited: bool) -> Starlette:
+    def _build(self, path: str, limited: bool) -> Starlette:
         import fastmcp
 
         from hybrid_pageindex.mcp.server import build_server
@@ -302,9 +305,11 @@ class McpMount:
         fastmcp.settings.http_session_idle_timeout = 1800.0
         logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
         access = Access() if limited else self._access
-        server = build_server(self._engine, access, limited=limited, feed=self._feed, wake=self._wake)
+        server = build_server(
+            self._engine, access, limited=limited, connector=path != "/mcp", feed=self._feed, wake=self._wake
+        )
         return server.http_app(
-            path="/mcp",
+            path=path,
             middleware=[Middleware(SessionLimit, limit=_MCP_SESSIONS)],
             host_origin_protection=False,
             event_store=event_store(),

@@ -33,6 +33,7 @@ from hybrid_pageindex.engine.index.worker import Feed
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.builds import Builds, add_task_extension
 from hybrid_pageindex.mcp.callers import LimitedEngine, hidden_tools, tool_caller
+from hybrid_pageindex.mcp.connector import CONNECTOR_INSTRUCTIONS, register_connector
 from hybrid_pageindex.mcp.libraries import register_library_tools, register_upload
 from hybrid_pageindex.mcp.light import register_light_tools
 from hybrid_pageindex.mcp.payloads import ANSWER_TOKENS
@@ -60,14 +61,14 @@ _WAITING_TOOLS = (
 
 
 def build_server(
-    engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False,
+    engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False, connector: bool = False,
     feed: Feed | None = None, wake: Callable[[], None] | None = None,
 ) -> FastMCP:  # fmt: skip
     """Return the MCP server of an engine.
 
     ``budget`` is the maximum tokens of one result. With ``limited``, each call stays within the rights of its caller,
-    and ``access`` must have no roots. A server that already polls for changes and processes jobs passes ``feed`` and
-    ``wake``.
+    and ``access`` must have no roots. A ``connector`` has only the tools ``search`` and ``fetch``. A server that
+    already polls for changes and processes jobs passes ``feed`` and ``wake``.
     """
     builds = Builds(engine)
     turn = asyncio.Semaphore(_AT_ONCE)
@@ -94,13 +95,16 @@ def build_server(
 
     server: FastMCP = FastMCP(
         "hybrid-pageindex",
-        INSTRUCTIONS,
+        CONNECTOR_INSTRUCTIONS if connector else INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
         middleware=[Heartbeat(), _Calls(turn, engine, bounded), _Lists(read_only=access.read_only, limited=limited)],
         mask_error_details=True,  # hides the details of unexpected errors
         dereference_schemas=False,
     )
+    if connector:
+        register_connector(server, state)
+        return server
     register_search_tools(server, state)
     register_conversation_tools(server, state)
     register_light_tools(server, state)
