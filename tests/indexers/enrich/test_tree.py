@@ -436,7 +436,7 @@ def test_a_model_that_fails_leaves_the_tree_and_says_so(said: str | FakeReply) -
     found, calls = ask(lambda request: said, parsed, tree)
     assert found.sections == tree and found.path == "kept"
     assert found.failure in ("reply", "refusal") and len(calls) <= 2
-    assert any(note.startswith("tree: ") for note in found.notes)
+    assert any(note.startswith("section tree: ") for note in found.notes)
 
 
 def test_what_was_found_before_a_failure_stays() -> None:

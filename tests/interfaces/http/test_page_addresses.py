@@ -85,7 +85,7 @@ def test_an_address_becomes_a_document_and_refusals_are_readable(fetching: Servi
     add(page, again["address"])
     page.get_by_text(f"{web}/heron.html is here already, unchanged").wait_for()
     add(page, *(f"http://{web}/{name}" for name in ("inside", "big.txt", "tool", "nothing")), "http://10.1.2.3/x.md")
-    work = page.get_by_role("region", name="On its way")
+    work = page.get_by_role("region", name="In progress")
     for name, why in {
         "inside": "10.0.0.1 is not a public address", "big.txt": "larger than the settings allow",
         "tool": "application/x-msdownload are not supported", "nothing": "answered 404",

@@ -35,7 +35,7 @@ def test_copies_and_near_duplicates_are_shown_as_groups(served: Serving, page: A
     page.get_by_text("4 of 4 documents were compared").wait_for()
     assert "other.md" not in near.inner_text() and "% as the first" in near.inner_text()
     near.get_by_role("listitem").filter(has_text="copy.md").get_by_role("checkbox").check()
-    page.get_by_role("region", name="What is chosen").get_by_role("button", name="Remove").click()
+    page.get_by_role("region", name="Selected documents").get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Yes, remove").click()
     page.get_by_role("region", name="2 documents with nearly the same words").wait_for()
     page.get_by_text("3 documents", exact=True).wait_for()
