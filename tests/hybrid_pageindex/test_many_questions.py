@@ -109,14 +109,14 @@ def test_waiting_for_a_place_is_no_part_of_a_question_s_seconds(library: Engine)
         return NAMED
 
     endpoint = FakeEndpoint(answer)
-    settings = replace(library.settings, reason_seconds=1)
+    settings = replace(library.settings, reason_seconds=4)
     engine = Engine(settings=settings, chat=ChatModel(endpoint, limiter=Limiter(1)))
 
     async def both() -> list[Any]:
         asked = asyncio.ensure_future(ask_many(engine, 2))
         while not endpoint.requests:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(1.5)  # the scripted endpoint knows no timeout, so that only the other one's seconds pass
+        await asyncio.sleep(4.5)  # the scripted endpoint knows no timeout, so that only the other one's seconds pass
         go.set()
         return await asked
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_pageindex.engine.documents.duplicates import find_duplicates
 from hybrid_pageindex.engine.engine import Engine
 
@@ -45,6 +44,6 @@ def test_copies_and_near_copies_are_grouped(tmp_path: Path, signs: str) -> None:
     share = groups["b-edited.md", "b.md"].documents[1].share
     assert 0.85 < share < 0.95, "30 words of 3,000 are in 5 % of all sequences, so the union has 10 % more"
     assert (found.compared, found.documents) == (7, 9)
-    limited = find_duplicates(Catalog(tmp_path / "home" / "catalog.sqlite"), "papers", max_pages=0)
+    limited = find_duplicates(engine._catalog(), "papers", max_pages=0)
     assert limited.compared == 0 and [group.same for group in limited.groups] == [True], "copies need no comparison"
     engine.close()
