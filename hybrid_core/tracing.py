@@ -31,9 +31,6 @@ class NoSpan:
     def set_attribute(self, name: str, value: str | int | float) -> None:
         """Do nothing."""
 
-    def set_status(self, status: Any) -> None:
-        """Do nothing."""
-
 
 _NO_SPAN = NoSpan()
 

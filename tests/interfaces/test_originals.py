@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from hybrid_pageindex.config.settings import load_settings
 from hybrid_pageindex.engine.index.uploads import Upload, fetch, is_public
 from tests import pdfs
 from tests.conftest import Cli
+from tests.doubles.web_pages import Pages, web_pages
 from tests.indexers.formats.test_archives import mail
 
 _NOTES = b"# Harvest\n\nElephants remember the harvest of kelp.\n"
@@ -97,7 +96,7 @@ def test_standard_input(tmp_path: Path) -> None:
     assert refused.returncode == 2 and b"--name" in refused.stdout + refused.stderr
 
 
-_ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
+_ANSWERS: Pages = {
     "/report.md": (200, {"Content-Type": "text/markdown"}, _NOTES),
     "/page?id=3": (200, {"Content-Type": "text/html; charset=utf-8"}, b"<h1>Kelp</h1><p>Gulls."),
     "/feed": (200, {"Content-Type": "application/rss+xml"}, b"<rss><channel><title>Kelp</title></channel></rss>"),
@@ -111,26 +110,10 @@ _ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
 }
 
 
-class _Pages(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        status, headers, body = _ANSWERS.get(self.path, (404, {}, b""))
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def web() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with web_pages(_ANSWERS) as host:
+        yield f"http://{host}"
 
 
 def _local(ip: str) -> bool:

@@ -140,7 +140,7 @@ def _group(sketches: Mapping[str, Hashes], contents: Iterable[str]) -> list[list
     return groups
 
 
-def _share(one: Hashes, other: Hashes) -> float:
+def _share(first: Hashes, second: Hashes) -> float:
     """Return the Jaccard similarity of two documents, estimated from their sketches (Broder, 1997)."""
-    smallest = np.union1d(one, other)[:_SKETCH]
-    return float((np.isin(smallest, one) & np.isin(smallest, other)).mean())
+    smallest = np.union1d(first, second)[:_SKETCH]
+    return float((np.isin(smallest, first) & np.isin(smallest, second)).mean())

@@ -18,11 +18,11 @@ SECRET = "# Lanterns\n\nThe zanzibarquokka lantern was sold in 1987.\n"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    with serving(tmp_path_factory.mktemp("connector")) as made, made.client() as owner:
+    with serving(tmp_path_factory.mktemp("connector")) as server, server.client() as owner:
         for name, text in (("mills & towns", MILL), ("theirs", SECRET)):
             owner.post("/libraries", json={"name": name}).raise_for_status()
             upload(owner, name, **{f"{name.split()[0]}-document": text})
-        yield made
+        yield server
 
 
 def connected(served: Serving, secret: str = START) -> Client[Any]:
@@ -32,10 +32,10 @@ def connected(served: Serving, secret: str = START) -> Client[Any]:
 async def test_search_and_fetch_have_the_demanded_form(served: Serving) -> None:
     async with connected(served) as client:
         assert sorted(tool.name for tool in await client.list_tools()) == ["fetch", "search"]
-        found = await client.call_tool("search", {"query": SOLD})
-        assert json.loads(found.content[0].text) == found.structured_content, "the text says the same, as JSON"
-        results = found.structured_content["results"]
-        assert all(set(one) == {"id", "title", "url"} and all(one.values()) for one in results)
+        searched = await client.call_tool("search", {"query": SOLD})
+        assert json.loads(searched.content[0].text) == searched.structured_content, "the text says the same, as JSON"
+        results = searched.structured_content["results"]
+        assert all(set(page) == {"id", "title", "url"} and all(page.values()) for page in results)
         fetched = (await client.call_tool("fetch", {"id": results[0]["id"]})).structured_content
     assert set(fetched) == {"id", "title", "text", "url", "metadata"}
     assert "sold to the town in 1987" in fetched["text"]
@@ -65,11 +65,11 @@ async def test_a_token_of_one_library_finds_and_fetches_nothing_of_another(serve
     async with connected(served) as owner:
         hidden = (await owner.call_tool("search", {"query": "zanzibarquokka lantern"})).structured_content["results"][0]
     with served.client() as client:
-        made = client.post("/tokens", json={"name": "limited", "role": "read", "libraries": ["mills & towns"]}).json()
-    async with connected(served, made["secret"]) as client:
+        token = client.post("/tokens", json={"name": "limited", "role": "read", "libraries": ["mills & towns"]}).json()
+    async with connected(served, token["secret"]) as client:
         assert sorted(tool.name for tool in await client.list_tools()) == ["fetch", "search"]
         results = (await client.call_tool("search", {"query": "zanzibarquokka lantern sold"})).structured_content
-        assert results["results"] and all(one["id"].startswith("mills") for one in results["results"])
+        assert results["results"] and all(page["id"].startswith("mills") for page in results["results"])
         with pytest.raises(ToolError):
             await client.call_tool("fetch", {"id": hidden["id"]})
 

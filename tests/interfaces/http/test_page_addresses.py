@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.doubles import near_web
+from tests.doubles.web_pages import Pages, web_pages
 from tests.interfaces.http.conftest import START, Serving, serving, until, upload
 
 _LIMIT = 2000
-_ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
+_ANSWERS: Pages = {
     "/heron.html": (200, {"Content-Type": "text/html"}, b"<title>The heron</title><h1>The heron</h1><p>It eats eels."),
     "/moved": (302, {"Location": "/heron.html"}, b""),
     "/inside": (302, {"Location": "http://10.0.0.1/secret.md"}, b""),
@@ -23,34 +22,18 @@ _ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
 }
 
 
-class _Pages(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        status, headers, body = _ANSWERS.get(self.path, (404, {}, b""))
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def web() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with web_pages(_ANSWERS) as host:
+        yield host
 
 
 @pytest.fixture(scope="module")
 def fetching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """A server for which this machine is public."""
-    given = {"PAGEINDEX_FETCH_WEB": "public", "PAGEINDEX_MAX_DOWNLOAD_SIZE": str(_LIMIT)}
-    with serving(tmp_path_factory.mktemp("home") / "home", before=near_web.BEFORE, **given) as made:
-        yield made
+    settings = {"PAGEINDEX_FETCH_WEB": "public", "PAGEINDEX_MAX_DOWNLOAD_SIZE": str(_LIMIT)}
+    with serving(tmp_path_factory.mktemp("home") / "home", before=near_web.BEFORE, **settings) as server:
+        yield server
 
 
 def opened(served: Serving, page: Any, library: str, token: str = START) -> Any:
