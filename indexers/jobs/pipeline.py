@@ -21,6 +21,7 @@ from hybrid_core.llm.budget import current_charge
 from hybrid_core.llm.replies import ReplyCache
 from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import sweep
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
@@ -245,6 +246,8 @@ def index(
         JobQueue(catalog).enqueue(list(requests.values()))
     elif requests:
         done |= _work(run, requests, tally, len(done))
+    else:  # a run that was killed after its last file left working files
+        sweep(run.scratch)
     inside = sorted(done.keys() - set(files))  # files inside archives and mails
     results = [*failed, *(done[file] for file in (*files, *inside) if file in done)]
     removed = prune(catalog, library, discovered.roots) if options.prune else ()

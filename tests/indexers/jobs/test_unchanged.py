@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hybrid_core.store.home import scratch_folder
 from hybrid_core.system import Reach
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
@@ -67,6 +68,22 @@ def test_unchanged_files_are_not_opened(engine: Engine, folder: Path, monkeypatc
     monkeypatch.setattr(registry, "detect", lambda path, _: opened.append(path) or "")
     assert run(engine.index(file, workers=1)).files[0].status == "unchanged"
     assert opened == []
+
+
+@pytest.mark.parametrize("contents", [[], ["1.part"], ["1.part", "below/2.part"]])
+def test_a_run_without_work_removes_working_files_of_killed_runs(
+    engine: Engine, folder: Path, contents: list[str]
+) -> None:
+    file = note(folder / "crane.md", "crane")
+    run(engine.index(file, workers=1))
+    left = engine.home / "tmp" / "4194305-0badcafe"
+    with scratch_folder(engine.home / "tmp") as alive:
+        left.with_name(f"{left.name}.alive").touch()
+        for name in contents:
+            (left / name).parent.mkdir(parents=True, exist_ok=True)
+            (left / name).touch()
+        assert run(engine.index(file, workers=1)).files[0].status == "unchanged"
+        assert sorted(path.name for path in (engine.home / "tmp").iterdir()) == [alive.name, f"{alive.name}.alive"]
 
 
 def test_a_file_of_the_same_size_and_time_is_read(engine: Engine, folder: Path, read: list[str]) -> None:
