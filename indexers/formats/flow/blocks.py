@@ -78,6 +78,16 @@ class Remark:
 
 
 Block = Heading | Paragraph | Item | Table | Code | Picture | Remark
+_LONGEST_AUTHOR = 100  # characters
+
+
+def comment(text: str, author: str | None, place: str = "", cell: str = "") -> Remark:
+    """Return a comment, whose mark names the cell and the author. An author before the text is not repeated."""
+    name = (author or "").strip()
+    if name and text.startswith(f"{name}:"):  # as in Excel
+        text = text.removeprefix(f"{name}:").lstrip()
+    by = f"by {' '.join(name.split())[:_LONGEST_AUTHOR]}" if name else ""
+    return Remark(text, " ".join(filter(None, ("comment", cell, by))), place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,19 @@ from lxml import etree
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Remark, Table
+from indexers.formats.flow.blocks import (
+    Block,
+    Code,
+    Flow,
+    Heading,
+    Item,
+    Paragraph,
+    Part,
+    Picture,
+    Remark,
+    Table,
+    comment,
+)
 from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
@@ -196,8 +208,10 @@ class _Reader:
         for kind, number, shown in words.notes:
             if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
                 note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
-                author = note.get(f"{W}author") if kind == "comment" else ""
-                yield Remark(note_text, f"{shown} by {author}" if author else shown, place)
+                is_comment = kind == "comment"
+                yield (
+                    comment(note_text, note.get(f"{W}author"), place) if is_comment else Remark(note_text, shown, place)
+                )
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""

@@ -14,7 +14,18 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture, Remark, Table
+from indexers.formats.flow.blocks import (
+    Block,
+    Flow,
+    Heading,
+    Item,
+    Paragraph,
+    Part,
+    Picture,
+    Remark,
+    Table,
+    comment,
+)
 from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
@@ -39,6 +50,7 @@ _SAME_HEIGHT, _LOWEST = 0.25, 1e6  # centimetres
 _DEEPEST, _MOST_REPEATED = 25, 200
 _DROPPED = frozenset((f"{TEXT}tracked-changes", f"{OFFICE}forms", f"{TEXT}sequence-decls", f"{OFFICE}annotation-end",
                       f"{TEXT}index-title-template", f"{TEXT}number", f"{TABLE}shapes"))  # fmt: skip
+_COMMENTS = frozenset((f"{OFFICE}annotation", "{http://openoffice.org/2009/office}annotation"))
 _METADATA = {f"{_DC}title": "title", f"{META}initial-creator": "author", f"{_DC}subject": "subject",
              f"{META}keyword": "keywords", f"{META}creation-date": "creationDate", f"{_DC}date": "modDate"}  # fmt: skip
 
@@ -169,6 +181,8 @@ class _Reader:
                         _block_text(block) for box in frame.iter(f"{DRAW}text-box") for block in self._blocks(box, 0)
                     )
                     blocks.append(Remark(words, "notes", f"slide {number} notes"))
+                elif frame.tag in _COMMENTS:
+                    blocks.append(self._comment(frame, 0, f"slide {number} comments"))
                 elif frame.get(f"{SHOWN}class") == "title":
                     title = " ".join(_block_text(block) for block in self._blocks(frame, 0))
                     blocks.insert(0, Heading(1, title, place=f"slide {number}"))
@@ -223,11 +237,13 @@ class _Reader:
                 if body is not None:
                     yield Remark(" ".join(_block_text(block) for block in self._blocks(body, deep + 5)), mark, place)
             elif element_apart.tag == f"{OFFICE}annotation":
-                yield Remark(
-                    " ".join(_block_text(block) for block in self._blocks(element_apart, deep + 5)), "comment", place
-                )
+                yield self._comment(element_apart, deep + 5, place)
             else:
                 yield from self._drawn(element_apart, deep + 1)
+
+    def _comment(self, annotation: etree._Element, deep: int, place: str) -> Remark:
+        words = " ".join(_block_text(block) for block in self._blocks(annotation, deep))
+        return comment(words, annotation.findtext(f"{_DC}creator"), place)
 
     def _read(self, element: etree._Element, pieces: list[Piece], apart: list[etree._Element]) -> None:
         """Read the words and equations of a paragraph in order. Collect notes and frames in ``apart``."""

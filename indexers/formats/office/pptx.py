@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.errors import BrokenFileError
+from hybrid_core.errors import BrokenFileError, DocumentError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture, Remark, Table
+from indexers.formats.flow.blocks import (
+    Block,
+    Flow,
+    Heading,
+    Item,
+    Paragraph,
+    Part,
+    Picture,
+    Remark,
+    Table,
+    comment,
+)
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.charts import chart_blocks, is_chart
@@ -58,7 +69,8 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
     finally:
         package.close()
     images = packed_pictures(path, limits)
-    return Flow(_slide_parts(slides, count, size, warnings), metadata, warnings, images=images)
+    authors = _comment_authors(presentation.part, warnings)
+    return Flow(_slide_parts(slides, count, size, warnings, authors), metadata, warnings, images=images)
 
 
 def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
@@ -77,7 +89,23 @@ def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
     return Presentation.open(io.BytesIO(data)).main_document_part.presentation
 
 
-def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
+def _comment_authors(main: Any, warnings: list[str]) -> dict[str, str]:
+    """Return the names of the authors of comments by id, for both forms of comments."""
+    names: dict[str, str] = {}
+    for relation in main.rels.values():
+        if relation.reltype.rpartition("/")[2] in ("commentAuthors", "authors") and not relation.is_external:
+            try:
+                root, _ = read_xml(relation.target_part.blob, "the authors of comments")
+            except DocumentError:
+                warnings.append(Note("read.part-unread", name=str(relation.target_part.partname).lstrip("/")))
+                continue
+            names |= {author.get("id", ""): author.get("name", "") for author in root.iter("{*}cmAuthor", "{*}author")}
+    return names
+
+
+def _slide_parts(
+    slides: Any, count: int, size: tuple[int, int], warnings: list[str], authors: Mapping[str, str]
+) -> Iterator[Part]:
     heads: set[str] = set()  # running heads of notes pages, and texts of layouts
     hidden = 0
     for number in range(1, count + 1):
@@ -86,6 +114,7 @@ def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[
             slide = slides[number - 1]
             hidden += slide._element.get("show") in ("0", "false")
             blocks += _slide(slide, number, size, warnings, heads)
+            blocks += _comments(slide, number, authors)
         except Exception as error:  # noqa: BLE001 - a damaged slide must not cost the others
             warnings.append(Note("read.slide-unread", slide=number, reason=plain_reason(error)))
             blocks += _plain_blocks(slides, number, blocks)
@@ -122,16 +151,20 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
     yield from _layout_blocks(slide, number, heads)
     if slide.has_notes_slide:
         yield from _note_blocks(slide.notes_slide, number, heads)
+
+
+def _comments(slide: Any, number: int, authors: Mapping[str, str]) -> Iterator[Block]:
     for relation in slide.part.rels.values():
         if relation.reltype.rpartition("/")[2] in ("comments", "comment") and not relation.is_external:
             root, _ = read_xml(relation.target_part.blob, f"the comments of slide {number}")
-            for comment in root.iter("{*}cm", "{*}reply"):
+            for node in root.iter("{*}cm", "{*}reply"):
                 words = " ".join(
                     "".join(map(str, element.itertext()))
-                    for element in comment
+                    for element in node
                     if element.tag.endswith(("}text", "}txBody"))
                 )
-                yield Remark(" ".join(words.split()), "comment", f"slide {number} comments")
+                author = authors.get(node.get("authorId", ""))
+                yield comment(" ".join(words.split()), author, f"slide {number} comments")
 
 
 def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:

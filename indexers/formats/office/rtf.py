@@ -29,6 +29,8 @@ _FONTS = re.compile(r"\{\s?\\fonttbl")
 _NOTE = re.compile(r"\{\s?(?:\\\*)?\\(footnote|annotation)(?![a-z])")
 _MARK = re.compile(r"\{\s?\\super\s?\\chftn\s?\}|\\chftn(?![a-z])")
 _MOST_NOTES = 5_000
+_AUTHOR = re.compile(r"\{\s?\\\*\s?\\atnauthor ([^{};]{1,100})\}")
+_NEAR_AUTHOR = 400  # characters between the name of an author and the comment
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]|[\r\n]+|[^\\{}\r\n]+")
 _DATA = re.compile(r"(?<!\\)\\bin(\d{1,9}) ?")
 _FONT_CHARSET = re.compile(r"\\fcharset(\d{1,3})")
@@ -258,7 +260,9 @@ def _with_notes(source: str) -> str:
             continue
         end = _group_end(source, note.start())
         inside = _MARK.sub("", source[note.end() : end - 1]).replace("\\par", " \\pard")
-        parts += (source[at : note.start()], f"{{ [{note[1]}: {inside}] }}")
+        names = _AUTHOR.findall(source, max(at, note.start() - _NEAR_AUTHOR), note.start())
+        author = f" by {names[-1]}" if names and note[1] == "annotation" else ""
+        parts += (source[at : note.start()], f"{{ [{note[1]}{author}: {inside}] }}")
         at = end
     return "".join((*parts, source[at:]))
 

@@ -12,7 +12,7 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Paragraph, Remark
+from indexers.formats.flow.blocks import Block, Paragraph, comment
 from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
@@ -24,6 +24,7 @@ _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NS % name for name in ("office", "text
 _CHART = _NS % "chart"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _SVG = _NS % "svg-compatible"
+_CREATOR = "{http://purl.org/dc/elements/1.1/}creator"
 _SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
 _GROUPS = ("table-row-group", "table-rows", "table-header-rows")
 _MOST_REPEATED = 1_000
@@ -150,7 +151,7 @@ def _read_row(
         for node in cell:
             if node.tag == f"{_OFFICE}annotation":
                 text = " ".join(filter(None, (_paragraph(p, raised) for p in node.iter(f"{_TEXT}p"))))
-                apart.append((number, Remark(text, "comment")))
+                apart.append((number, comment(text, node.findtext(_CREATOR))))
             elif str(node.tag).startswith(_DRAW):
                 apart += [(number, Paragraph(text)) for text in _descriptions(node)]
                 apart += [(number, Paragraph(text)) for p in node.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
@@ -246,7 +247,7 @@ def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -
                 if data is not None and (text := _format_data(data)):
                     cells[at] = text
                 if note is not None and (text := _element_text(note)):
-                    grid.apart.append((number, Remark(text, "comment")))
+                    grid.apart.append((number, comment(text, note.get(f"{_SS}Author"))))
                 wide, tall = _int(cell.get(f"{_SS}MergeAcross"), 0), _int(cell.get(f"{_SS}MergeDown"), 0)
                 if wide or tall:
                     grid.merged.append(Span(number, at, number + tall, at + wide))

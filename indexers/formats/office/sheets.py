@@ -16,7 +16,7 @@ from typing import Any
 from hybrid_core.errors import BrokenFileError, DocumentError, LimitError, PasswordError
 from hybrid_core.types.notes import Note
 from indexers.formats.decode import read_text
-from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Remark, Table
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table, comment
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
@@ -54,7 +54,7 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
             grid.merged += [Span(a + 1, c, b, d - 1) for a, b, c, d in sheet.merged_cells[:_MOST_MERGED]]
             hidden_rows, hidden_columns = _fill(grid, book, sheet)
             grid.apart += [
-                (row + 1, Remark(note.text.strip(), "comment"))
+                (row + 1, comment(note.text.strip(), note.author))
                 for (row, _), note in sorted(sheet.cell_note_map.items())[:_MOST_NOTES]
                 if note.text.strip()
             ]

@@ -10,7 +10,7 @@ from struct import unpack_from
 
 from hybrid_core.errors import BrokenFileError, DocumentError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Remark
+from indexers.formats.flow.blocks import Block, comment
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span, hidden_notes
@@ -22,14 +22,14 @@ _ROW, _RK, _ERROR, _BOOLEAN, _REAL, _STRING, _SHARED = 0, 2, 3, 4, 5, 6, 7
 _FORMULA_STRING, _FORMULA_REAL, _FORMULA_BOOLEAN, _FORMULA_ERROR, _RICH = 8, 9, 10, 11, 62
 _ITEM, _FORMAT, _STYLE, _COLUMN = 19, 44, 47, 60
 _PROPERTIES, _SHEET, _MERGED, _STYLES, _STYLES_END = 153, 156, 176, 617, 618
-_COMMENT, _COMMENT_TEXT = 635, 637
+_AUTHOR, _COMMENT, _COMMENT_TEXT = 632, 635, 637
 _ERRORS = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A",
            43: "#GETTING_DATA"}  # fmt: skip
 _MOST_MERGED, _MOST_NOTES, _LONGEST_CELL, _MOST_COLUMNS = 20_000, 2_000, 32_767, 16_384
 _LEAST = {  # bytes of a record
     _ROW: 12, **dict.fromkeys((_RK, _SHARED, _STRING, _FORMULA_STRING), 12), _RICH: 13, _REAL: 16, _FORMULA_REAL: 16,
     **dict.fromkeys((_ERROR, _BOOLEAN, _FORMULA_BOOLEAN, _FORMULA_ERROR), 9), 1: 8, _MERGED: 16, _COLUMN: 18,
-    _PROPERTIES: 4, _SHEET: 16, _ITEM: 5, _FORMAT: 6, _STYLE: 4, _COMMENT: 8, _COMMENT_TEXT: 5,
+    _PROPERTIES: 4, _SHEET: 16, _ITEM: 5, _FORMAT: 6, _STYLE: 4, _AUTHOR: 4, _COMMENT: 8, _COMMENT_TEXT: 5,
 }  # fmt: skip
 _HIDDEN_ROW, _HIDDEN_COLUMN = 0x10, 0x1
 _UNREADABLE = (struct.error, IndexError, UnicodeDecodeError)
@@ -153,12 +153,15 @@ class XlsbBook:
                 if kind == "drawing" and inner in self._package:
                     yield from drawn_blocks(self._package, inner)
                 elif kind == "comments":
-                    row = 0
+                    row, author, authors = 0, "", list[str]()
                     for record, data in list(self._records(inner, Note("part.comment", sheet=name)))[: 4 * _MOST_NOTES]:
-                        if record == _COMMENT:
-                            row = unpack_from("<I", data, 4)[0] + 1
+                        if record == _AUTHOR:
+                            authors.append(_text(data, 0)[0])
+                        elif record == _COMMENT:
+                            number, first_row = unpack_from("<II", data)
+                            row, author = first_row + 1, authors[number] if number < len(authors) else ""
                         elif record == _COMMENT_TEXT and (text := _text(data, 1)[0].strip()):
-                            yield row, Remark(text, "comment")
+                            yield row, comment(text, author)
         except (*_UNREADABLE, DocumentError):
             self._warnings.append(Note("read.sheet-beside", sheet=name))
 

@@ -13,7 +13,7 @@ from lxml import etree
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Paragraph, Remark
+from indexers.formats.flow.blocks import Block, Paragraph, Remark, comment
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
@@ -42,6 +42,7 @@ _UNCLOSED = re.compile(rb"<br\s*>", re.I)
 _CHUNK = 2**20
 _MOST_MERGED, _MOST_BLOCKS = 20_000, 2_000
 _LONGEST_CELL = 32_767
+_COPIED = "tc="  # begins the author of the copy of a threaded comment for older versions of Excel
 _LONGEST_FORMULA = 500
 _UNREADABLE = (etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
 
@@ -71,6 +72,7 @@ class XlsxBook:
         self._strings = self._shared()
         self._struck: set[str] = set()  # styles of cells whose words are struck out
         self._formats = self._styles()
+        self._persons = self._comment_persons()
 
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
@@ -154,16 +156,35 @@ class XlsxBook:
             elif kind == "vmlDrawing":
                 yield from _controls(self._package.read(inner))
             elif kind in ("comments", "threadedComment"):
-                for node in list(part(self._package, inner).iter("{*}comment", "{*}threadedComment"))[:_MOST_BLOCKS]:
-                    reference = _REFERENCE.match(node.get("ref") or "")
-                    text = _string(node).strip()
-                    if kind == "comments" and text.startswith("["):
-                        text = "" if threaded and _THREADED.match(text) else _THREADED.sub("", text, count=1)
-                    if text:
-                        yield (
-                            int(reference[2]) if reference else 0,
-                            Remark(text, f"comment {node.get('ref') or ''}".strip()),
-                        )
+                yield from self._comments(inner, threaded and kind == "comments")
+
+    def _comments(self, target: str, copied: bool) -> Iterator[tuple[int, Block]]:
+        """Yield the comments of a sheet, each with its row. ``copied``: threaded comments are in another part, too."""
+        root = part(self._package, target)
+        authors = [author.text or "" for author in root.iterfind("{*}authors/{*}author")]
+        for node in list(root.iter("{*}comment", "{*}threadedComment"))[:_MOST_BLOCKS]:
+            place, text = node.get("ref") or "", _string(node).strip()
+            number = node.get("authorId") or ""
+            author = self._persons.get(node.get("personId") or "", "")
+            if number.isdigit() and int(number) < len(authors) and not authors[int(number)].startswith(_COPIED):
+                author = authors[int(number)]
+            if text.startswith("[") and not str(node.tag).endswith("threadedComment"):
+                text = "" if copied and _THREADED.match(text) else _THREADED.sub("", text, count=1)
+            if text:
+                reference = _REFERENCE.match(place)
+                yield int(reference[2]) if reference else 0, comment(text, author, cell=place)
+
+    def _comment_persons(self) -> dict[str, str]:
+        """Return the names of the authors of threaded comments by id."""
+        target = self._related.get("person", "")
+        if target not in self._package:
+            return {}
+        try:
+            root = part(self._package, target)
+        except DocumentError:
+            self._warnings.append(Note("read.part-unread", name=target))
+            return {}
+        return {person.get("id", ""): person.get("displayName", "") for person in root.iter("{*}person")}
 
 
 def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
