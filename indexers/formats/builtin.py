@@ -117,7 +117,7 @@ def _flow_opener(read: str) -> Open:
 _EMBEDDED = "office.ooxml:office_members"
 _MAILS = "eml emlx mht mhtml"  # including web pages that a browser saved as one file
 _TARS = "tar tgz gz tbz2 bz2 txz xz lzma tlz"
-_XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff"
+_XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff tmx"
 _JSON = "json jsonl ndjson geojson jsonld"
 
 FLOWS = (
@@ -148,7 +148,7 @@ FLOWS = (
     _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows", version=4),
     _flow("ipynb", "Jupyter notebook", "ipynb", "plain_text:read_notebook", "cells", version=4),
     _flow("subtitles", "subtitles", "vtt srt ass ssa sbv", "subtitles:read_subtitles", "times", version=4),
-    _flow("xmldoc", "XML", _XML, "xml.read:read_xml_file", "paragraphs", version=2),
+    _flow("xmldoc", "XML", _XML, "xml.read:read_xml_file", "paragraphs", version=3),
     _flow("jsondoc", "JSON", _JSON, "records.json_values:read_json", "values"),
     _flow("yamldoc", "YAML", "yaml yml", "records.settings_files:read_yaml", "lines"),
     _flow("tomldoc", "TOML", "toml", "records.settings_files:read_toml", "lines"),

@@ -175,7 +175,7 @@ def test_a_file_that_somebody_reads_is_replaced_a_moment_later(tmp_path: Path, m
     began = time.monotonic()
     with pytest.raises(PermissionError):
         system.replace_file(tmp_path / "fresh", tmp_path / "target")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize(

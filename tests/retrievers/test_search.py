@@ -209,17 +209,22 @@ def test_bad_questions(library: Engine) -> None:
     assert run(library.search("what is the")).evidence is not None
 
 
+WORDS = " ".join(f"word{n}" for n in range(12_000))
+
+
 @pytest.mark.slow
 def test_a_question_of_100_kb_is_answered(library: Engine) -> None:
-    """Four times the words take about four times the work: far from sixteen times."""
+    question = f"What were the net sales of Corvane Optics in fiscal 2023? {WORDS}"[:100_000]
+    assert library.search_now(question).results[0].doc_name == "corvane-optics-2023-10k.pdf"
 
+
+@pytest.mark.endurance  # it compares processor times, which a busy machine changes
+def test_four_times_the_words_take_about_four_times_the_work(library: Engine) -> None:
     def work_of(length: int) -> float:
         began = time.thread_time()
-        result = library.search_now(f"What were the net sales of Corvane Optics in fiscal 2023? {words}"[:length])
-        assert result.results[0].doc_name == "corvane-optics-2023-10k.pdf"
+        library.search_now(f"What were the net sales of Corvane Optics in fiscal 2023? {WORDS}"[:length])
         return time.thread_time() - began
 
-    words = " ".join(f"word{n}" for n in range(12_000))
     library.search_now("What were the net sales?")
     assert work_of(100_000) < 9 * min(work_of(25_000) for _ in range(2))
 

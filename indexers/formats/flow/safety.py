@@ -23,6 +23,8 @@ _SUBSET = re.compile(r"(<!DOCTYPE[^\[<>]{0,1000})\[(.{0,100000}?)\]\s{0,100}>", 
 _DECLARED = re.compile(r"<!ENTITY\s{1,20}([\w:.-]{1,60})\s{1,20}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})')\s{0,20}>")
 _REFERENCE = re.compile(r"&([^\W\d][\w:.-]{0,60});")
 _MARKUP = re.compile(r"<[^<>]{0,1000}>")
+_PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?.{0,2000}?\?>|<!--.{0,100000}?-->){0,1000}", re.S)
+_DOCTYPE = re.compile(rb"<!DOCTYPE\s+[^\s\[<>]{1,200}\s*(?=[\[>])")
 _OWN = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 
@@ -67,16 +69,20 @@ class Entities:
         return text if len(text) <= _LONGEST else None
 
 
-def put_in(root: etree._Element) -> None:
-    """Replace the entities in a tree by their texts, so that only elements remain."""
+def put_in(root: etree._Element) -> int:
+    """Replace the entities in a tree by their texts, so that only elements remain. Return how many have no text."""
     nodes: list[Any] = list(root.iter(etree.Entity))
     if not nodes:
-        return
+        return 0
     subset: Any = root.getroottree().docinfo.internalDTD
     entities = Entities({} if subset is None else {entity.name: entity.content for entity in subset.iterentities()})
+    unknown = 0
     for node in nodes:
-        node.tail = entities.words(str(node.name)) + (node.tail or "")
+        words = entities.words(str(node.name))
+        unknown += not words
+        node.tail = words + (node.tail or "")
     etree.strip_elements(root, etree.Entity, with_tail=False)
+    return unknown
 
 
 def put_in_text(source: str) -> str:
@@ -205,24 +211,38 @@ def words_of(element: etree._Element) -> str:
     return "".join(map(str, element.itertext()))
 
 
+def _with_outer_entities(data: bytes) -> bytes:
+    """Return an XML text that refers to entities outside it, which no parser here reads.
+
+    An undeclared entity is then no error. After such an error, libxml2 drops every later entity.
+    """
+    at = _PROLOG.match(data)
+    end = at.end() if at is not None else 0
+    if (declared := _DOCTYPE.match(data, end)) is not None:
+        return b'%s SYSTEM "none" %s' % (data[: declared.end()], data[declared.end() :])
+    is_root = data[end : end + 1] == b"<" and data[end + 1 : end + 2] not in (b"!", b"\0", b"")
+    return b'%s<!DOCTYPE none SYSTEM "none">%s' % (data[:end], data[end:]) if is_root else data
+
+
 def read_xml(data: bytes, what: str, file: object = "") -> tuple[etree._Element, bool]:
     """Return the root element of an XML text, and whether all of it could be read. ``what`` begins the error message.
 
     Declared entities are replaced by their texts within limits; nothing is fetched. libxml2 limits the depth and the
     size of nodes.
     """
-    for recover in (False, True):
+    outer = _with_outer_entities(data)
+    for source, recover in ((data, False), (outer, False), (outer, True)):
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=recover,
             remove_comments=True, remove_pis=True,
         )  # fmt: skip
         try:
-            root = etree.fromstring(data, parser)
+            root = etree.fromstring(source, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             if recover:
                 raise BrokenFileError(f"{what} is not valid XML ({error}).", file=file) from error
             continue
         if root is not None:
-            put_in(root)
-            return root, not recover
+            unknown = put_in(root)
+            return root, not recover and (source is data or not unknown)
     raise BrokenFileError(f"{what} is not valid XML.", file=file)

@@ -1,4 +1,4 @@
-"""Translations (gettext PO, XLIFF) as tables of source, translation and remarks."""
+"""Translations (gettext PO, XLIFF, TMX) as tables of source, translation and remarks."""
 
 from __future__ import annotations
 
@@ -105,7 +105,11 @@ def _entries(text: str) -> tuple[list[_Entry], bool]:
     return entries, whole
 
 
-_INLINE = frozenset(("bpt", "ept", "it", "ph", "x", "bx", "ex"))  # inline codes of the format, which are not words
+_INLINE = frozenset(("bpt", "ept", "it", "ph", "x", "bx", "ex", "ut"))  # inline codes, which are not words
+_UNITS, _OTHERS = frozenset(("trans-unit", "unit")), frozenset(("alt-trans", "match"))
+_STANDING = frozenset(("x", "ph"))  # inline codes that stand alone, such as a line break or a variable
+_MOST_LANGUAGES = 20
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def xliff_blocks(root: etree._Element) -> Iterator[Block]:
@@ -116,15 +120,20 @@ def xliff_blocks(root: etree._Element) -> Iterator[Block]:
             yield Heading(1, name, place=f"entry {number + 1}")
         names = (file.get("source-language") or root.get("srcLang") or "Source",
                  file.get("target-language") or root.get("trgLang") or "Translation", "Remark")  # fmt: skip
-        rows = [row for unit in file.iter() if tag(unit) in ("trans-unit", "unit") for row in _unit_rows(unit)]
+        units = [element for element in file.iter() if tag(element) in _UNITS]
+        rows = [row for unit in units for row in _unit_rows(unit)]
+        notes = (note for note in file.iter() if tag(note) == "note" and not any(map(_is_unit, note.iterancestors())))
+        if about := "\n".join(dict.fromkeys(filter(None, map(_line, notes)))):
+            yield Paragraph(about, f"entry {number + 1}")
         if rows:
             yield _table(rows, names, f"entry {number + 1}")
         number += len(rows)
 
 
 def _unit_rows(unit: etree._Element) -> Iterator[tuple[str, str, str]]:
-    notes = "; ".join(dict.fromkeys(" ".join("".join(map(str, note.itertext())).split())
-                                    for note in unit.iter() if tag(note) == "note"))  # fmt: skip
+    notes = "; ".join(dict.fromkeys(_line(note) for note in unit.iter() if tag(note) == "note"))
+    others = [_words(text) for other in unit.iter() if tag(other) in _OTHERS for text in other if tag(text) == "target"]
+    notes = "; ".join(filter(None, (notes, *dict.fromkeys(others))))
     for segment in [part for part in unit.iter() if tag(part) == "segment"] or [unit]:
         texts = [next((_words(child) for child in children(segment) if tag(child) == name), "")
                  for name in ("source", "target")]  # fmt: skip
@@ -133,9 +142,44 @@ def _unit_rows(unit: etree._Element) -> Iterator[tuple[str, str, str]]:
         notes = ""
 
 
+def memory_blocks(root: etree._Element) -> Iterator[Block]:
+    """Yield a translation memory (TMX) as a table with a column for each language and one for remarks."""
+    header = next((child for child in children(root) if tag(child) == "header"), None)
+    if header is not None and (about := "\n".join(filter(None, map(_line, header)))):
+        yield Paragraph(about, "entry 1")
+    units: list[dict[str, str]] = []
+    for unit in (element for element in root.iter() if tag(element) == "tu"):
+        texts = {_language(text): _words(segment) for text in children(unit) if tag(text) == "tuv"
+                 for segment in children(text) if tag(segment) == "seg"}  # fmt: skip
+        notes = "; ".join(filter(None, (_line(note) for note in unit.iter() if tag(note) == "note")))
+        units.append(texts | {"Remark": notes} if notes else texts)
+    first = "" if header is None else header.get("srclang") or ""
+    names = dict.fromkeys(name for unit in units for name in unit if name != "Remark")
+    columns = sorted(names, key=lambda name: name.lower() != first.lower())[:_MOST_LANGUAGES]
+    rows = [tuple(unit.get(name, "") for name in (*columns, "Remark")) for unit in units]
+    if rows:
+        yield _table(rows, (*columns, "Remark"), "entry 1")
+
+
+def _language(text: etree._Element) -> str:
+    return text.get(_LANGUAGE) or text.get("lang") or "Translation"
+
+
+def _is_unit(element: etree._Element) -> bool:
+    return tag(element) in _UNITS
+
+
+def _line(element: etree._Element) -> str:
+    """Return all words of an element in a line."""
+    return " ".join("".join(map(str, element.itertext())).split())
+
+
 def _words(element: etree._Element) -> str:
-    """Return the words of a text without inline codes."""
+    """Return the words of a text. Inline codes that stand alone are shown as the file describes them."""
     parts = [element.text or ""]
     for child in children(element):
-        parts += ("" if tag(child) in _INLINE else _words(child), child.tail or "")
+        name = tag(child)
+        described = next((text for key in ("equiv-text", "disp", "equiv") if (text := child.get(key))), "")
+        shown = " " if not described or described.startswith("<") else described
+        parts += (shown if name in _STANDING else "" if name in _INLINE else _words(child), child.tail or "")
     return " ".join("".join(parts).split())

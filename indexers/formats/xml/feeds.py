@@ -64,13 +64,19 @@ def _entry(entry: etree._Element, number: int, level: int) -> Iterator[Block]:
 def _field_lines(fields: list[etree._Element]) -> str:
     """Return the fields of a feed or entry except its content: date, people, subjects, links, others."""
     dates = [read_date(words_of(field)) for name in _DATES for field in fields if tag(field) == name]
-    people = [" ".join(words_of(field).split()) for field in fields if tag(field) in _PEOPLE]
+    people = [_person(field) for field in fields if tag(field) in _PEOPLE]
     about = [text for field in fields if tag(field) in _SUBJECTS
              if (text := field.get("label") or field.get("term") or plain_text(field))]  # fmt: skip
     links = [link for field in fields if tag(field) in _LINKS and (link := _link(field))]
     lines = (*dates[:1], "; ".join(dict.fromkeys(filter(None, people))), ", ".join(dict.fromkeys(about)), *links)
     others = (plain_text(field) for field in fields if tag(field) not in _READ)
     return "\n".join(dict.fromkeys(filter(None, (*lines, *others))))
+
+
+def _person(field: etree._Element) -> str:
+    """Return a person's name, with the address and other details if the field has elements for them."""
+    parts = (" ".join(words_of(part).split()) for part in (children(field) if len(field) else (field,)))
+    return ", ".join(filter(None, parts))
 
 
 def _contents(fields: list[etree._Element], place: str, level: int) -> list[Block]:

@@ -55,6 +55,10 @@ def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
         from indexers.formats.records.translations import xliff_blocks
 
         blocks = xliff_blocks(root)
+    elif vocabulary == "tmx":
+        from indexers.formats.records.translations import memory_blocks
+
+        blocks = memory_blocks(root)
     else:
         blocks = TreeReader(root, metadata).blocks()
     return Flow(iter([Part(_never_empty(blocks, root))]), metadata, warnings)

@@ -124,14 +124,14 @@ def _letters(text: str) -> str:
 
 
 def vocabulary_of(root: etree._Element) -> str:
-    """Return the vocabulary of a file: a name in ``KINDS``, "feed", "invoice", "outline" or "xliff", else ""."""
+    """Return the vocabulary of a file: a name in ``KINDS``, "feed", "invoice", "outline", "xliff" or "tmx", else ""."""
     name, space = tag(root), str(root.tag).rpartition("}")[0]
     inside = {tag(child) for child in children(root)}
     if name in ("rss", "channel") or (name == "feed" and "Atom" in space) or (name == "RDF" and "channel" in inside):
         return "feed"
     if name.startswith("CrossIndustry") or space.startswith(_UBL):
         return "invoice"
-    if name in ("opml", "xliff"):
+    if name in ("opml", "xliff", "tmx"):
         return {"opml": "outline"}.get(name, name)
     if space == _DOCBOOK:
         return "docbook"

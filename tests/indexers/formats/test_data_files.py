@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -176,7 +175,6 @@ def test_a_text_that_is_json_stays_a_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("opened", ["[", '{"a":', '[{"a":[', "- "])
 def test_levels_without_end_end(tmp_path: Path, opened: str) -> None:
-    start = time.process_time()
     closed = "".join({"[": "]", "{": "}"}.get(sign, "") for sign in reversed(opened))
     for name in ("a.json", "a.yaml", "a.jsonl"):
         (tmp_path / name).write_text(opened * 100_000 + '"kelp"' + closed * 100_000)
@@ -186,7 +184,6 @@ def test_levels_without_end_end(tmp_path: Path, opened: str) -> None:
             assert name in str(error) and "Error" not in str(error)
         else:
             assert info.warnings and any(page.text for page in pages)
-    assert time.process_time() - start < 20
 
 
 def test_many_records_are_read_and_their_sections_bounded(tmp_path: Path) -> None:

@@ -39,6 +39,24 @@ def changed(path: Path, name: str, begin: str) -> Path:
     return packed(path, parts)
 
 
+@pytest.mark.parametrize("name", ["nope", "eacute"])
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<d>&{name};a &amp; b &lt;c&gt; <![CDATA[&amp;]]></d>", "a & b <c> &amp;"),
+        (f"{_INTERNAL}<d>&{{name}};x &amp; &pub;</d>", "x & Kelp & Sons"),
+        ("<d t='&amp;'>&{name};<e>&quot;q&apos; &amp; <!-- &amp; --> &amp;</e></d>", "\"q' &  &"),
+        ("\ufeff<?xml version='1.0'?><!-- <d> --><!DOCTYPE d><d>&{name};x &amp; y</d>", "x & y"),
+    ],
+)
+def test_an_unknown_entity_does_not_cost_those_of_xml_itself(name: str, source: str, text: str) -> None:
+    root, whole = read_xml(source.replace("{name}", name).encode(), "it")
+    shown = "".join(map(str, root.itertext()))
+    assert shown == {"nope": "", "eacute": "é"}[name] + text and whole == (name == "eacute")
+    root, whole = read_xml(source.replace("{name}", name).encode() + b"<", "it")
+    assert "".join(map(str, root.itertext())) == shown and not whole
+
+
 def test_an_odt_with_entities_is_read(tmp_path: Path) -> None:
     made = opendocument(tmp_path / "a.odt", "&pub;<text:p>from &pub; shore&out;</text:p><text:p>gull &nope;</text:p>")
     text = text_of(changed(made, "content.xml", _INTERNAL))

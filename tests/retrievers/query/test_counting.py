@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from retrievers.query.counting import count_question
@@ -89,7 +87,6 @@ def test_other_questions_are_none(question: str) -> None:
         "which documents mention " + "x in the " * 40,
     ],
 )
-def test_reading_a_question_takes_no_time(question: str) -> None:
-    began = time.process_time()
+@pytest.mark.timeout(60)  # patterns that go back would take years
+def test_reading_a_question_ends(question: str) -> None:
     count_question(question)
-    assert time.process_time() - began < 0.2
