@@ -178,9 +178,10 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
 
 
 def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
-    """Return the body text of a page. If nearly all of a page with numbers is in a smaller size, it is that size.
+    """Return a line in the style of a page's body text.
 
-    On other pages it is the document's body text.
+    On a page with many numbers, nearly all text may be in a smaller size; the body text then has that size. On other
+    pages it is the document's body text.
     """
     if body is None:
         return None

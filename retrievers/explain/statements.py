@@ -169,8 +169,9 @@ def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
 def _beginnings(terms: Collection[str]) -> set[str]:
     """Return a part of each term that occurs in every text with the term, whatever its commas and apostrophes.
 
-    The test for this part is fast and excludes most texts. Stemming changes endings (of short words, those in a vowel
-    or y), and years may follow FY in short form.
+    The test for this part is fast and excludes most texts. The part lacks the last letter of a word, which stemming may
+    change, except in short words that end in a consonant. For a year it may be "fy", because a short form may follow
+    FY.
     """
     parts = {_beginning(_longest_piece(term)) for term in terms}
     return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
