@@ -32,7 +32,7 @@ _TITLE = 120  # characters
 class PagePlace(NamedTuple):
     """The context of a page for a model, as lines.
 
-    ``own`` is the document and the section path. ``neighbours`` are the beginnings of the pages beside it; they are not
+    ``own`` is the document and the section path. ``neighbours`` are the beginnings of the pages beside it. They are not
     part of the cache key, so the neighbours of a changed page are not described again.
     """
 

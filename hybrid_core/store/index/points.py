@@ -70,8 +70,8 @@ class Point:
     A page point (``chunk`` 0) has the page's sparse BM25 document weights: ``indices`` is uint32 (n,), unique, in any
     order; ``values`` is float32 (n,), finite. Both are empty for a page without text, which still counts as a page (for
     ``count``). Its ``dense``, float32 (dim,) of unit length, is the embedding of its summary, None while there is none.
-    ``learned`` are the learned term weights of the same text, None if there are none: hashes as uint32 (n,), unique,
-    and weights as float32 (n,), both possibly empty. There is no ``learned`` without ``dense``. A chunk point has only
+    ``learned`` are the learned term weights of the same text: unique hashes, uint32 (n,), and weights, float32 (n,).
+    Both may be empty. ``learned`` is None without learned weights, and always without ``dense``. A chunk point has only
     ``dense`` and ``learned``.
     """
 
