@@ -218,7 +218,8 @@ _JOBS: Mapping[str, str] = {
     "job-state.pausing": "{state}, pausing after its current pages",
 }
 _INDEXING: Mapping[str, str] = {
-    "index.files-missing": "the {documents|file|files} of {documents} {documents|document|documents} {documents|is|are} missing: pruning removes the {documents|document|documents}",
+    "index.files-missing": "the {documents|file|files} of {documents} {documents|document|documents} "
+    "{documents|is|are} missing: pruning removes the {documents|document|documents}",
     "index.left-to-workers": "{files} {files|file|files} left to workers",
     "index.search-behind": "the search index could not be updated; the next search tries again: {error}",
     "index.pictures-unread": "text that is only a picture, on {pages} {pages|page|pages} of {files} "
