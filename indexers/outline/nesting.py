@@ -323,6 +323,6 @@ def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, 
 
 
 def _weight(c: PossibleHeading) -> int:
-    """Rank the type of a heading: bold, then capitals, then upright, then italic."""
+    """Rank the font style of a heading: bold, then capitals, then upright, then italic."""
     look = c.style[1]
     return 4 * bool(look & 4) + 2 * bool(look & 2) - (look & 1)
