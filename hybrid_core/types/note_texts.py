@@ -243,11 +243,12 @@ _INDEXING: Mapping[str, str] = {
     "refine.no-model": "section trees are made by rules, without the layout model: this version of PyMuPDF has none, "
     "and a newer one has it",
     "refine.not-loaded": "section trees are made by rules, without the layout model: {reason}",
-    "model.no-language": "no language model is configured (llm_model): section trees by rules, extractive summaries",
-    "model.no-vision": "no vision model is configured (vlm_model): pictures on pages are not described",
-    "model.off": "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not "
-    "described",
-    "model.vision-off": "vision is switched off (vision): pictures of pages are not described",
+    "model.no-language": "no language model is configured (llm_model), so rules make the section trees, and "
+    "summaries are sentences of the pages",
+    "model.no-vision": "no vision model is configured (vlm_model), so pictures on pages are not described",
+    "model.off": "models are switched off (enrich), so rules make the section trees, summaries are sentences of "
+    "the pages, and pictures are not described",
+    "model.vision-off": "vision is switched off (vision), so pictures of pages are not described",
     "model.language-broken": "the language model does not work, so indexing continues without it: {error}",
     "model.vision-broken": "the vision model does not work, so indexing continues without it: {error}",
     "model.given-up": "{model} was not called any more, so the rest was made without a model: {reason}",
