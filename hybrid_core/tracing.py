@@ -85,6 +85,6 @@ def sent_traces(address: str, program: str) -> Iterator[None]:
 
 
 def flush_traces() -> None:
-    """Send the spans that wait, for at most two seconds. A process that a signal will end calls it before."""
+    """Send the waiting spans, for at most two seconds. Call it before a signal ends the process."""
     if _provider is not None:
         _provider.force_flush(_FLUSH_MS)

@@ -84,7 +84,7 @@ def _both(name: str, place: str, ready: str, then: Callable[[Any], None] = lambd
 
 def _open_contents(page: Any) -> None:
     page.get_by_role("button", name="Contents").click()
-    page.get_by_label("Show of this document").select_option("Tables and figures")
+    page.get_by_label("Part of this document to show").select_option("Tables and figures")
     page.locator(".exhibits li").first.wait_for()
     _settle(page)
 

@@ -129,7 +129,7 @@ def _type(spaced: str, title: str, first: str) -> str:
 def _is_type(mention: TypeMention, spaced: str) -> bool:
     """Return whether a word such as "policy" in a file name is the document's type, and not merely its subject.
 
-    In a long file name, which is a title, the word must end its part. In Chinese it always must: a law
+    In a long file name, which is a title, no other word may follow directly. In Chinese no word may ever follow: a law
     on standards is not a standard.
     """
     if _CJK_AFTER.match(spaced, mention.end):
@@ -226,8 +226,8 @@ def _own_time(stem: str, title: str, front: str) -> _Time:
 def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
     """Return the fiscal quarter at the end of the longest span that a report covers, None if it states none.
 
-    Twelve months may be any twelve months: they are ignored in a report on a part of a year. In other reports a quarter
-    in the headline takes precedence.
+    A span of twelve months may end at any date, so it is ignored in a report on a part of a year. In other reports a
+    quarter in the headline takes precedence.
     """
     interim = document_types()[type_name].interim
     if not interim and (quarter := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):

@@ -51,10 +51,11 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Return float32 (n, dimension), unit rows, finite, in the order of the texts; no texts: (0, dimension).
+        """Return the vectors of texts as float32 (n, dimension), in the order of the texts.
 
-        A blank text gets the vector of a single space; a text over the model's limit is cut at its end. Raise
-        ModelError if the model fails or returns invalid vectors, and UsageError after ``close``.
+        Each row has length 1 and is finite. Without texts the shape is (0, dimension). A blank text gets the vector of
+        a single space. A text over the model's limit is cut at its end. Raise ModelError if the model fails or returns
+        invalid vectors, and UsageError after ``close``.
         """
         ...
 
@@ -105,7 +106,7 @@ def in_batches(
     """Return the results of ``call``, in the order of the texts.
 
     Each call gets at most ``size`` texts, and at most ``characters`` characters or one text. The longest come first, so
-    that a lack of memory shows at once. Raise ModelError if a call returns another number of results.
+    that a lack of memory shows at once. Raise ModelError if a call returns too few or too many results.
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     results: list[T | None] = [None] * len(texts)

@@ -93,10 +93,11 @@ def _hub_name(name: str) -> str:
 def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: str) -> tuple[Any, Path | None]:
     """Return the result of ``load`` and the folder of the model's files.
 
-    ``load`` is called with a folder and True, else with the name and False. A model in the hub's cache (with the file
-    ``needed``) is loaded from there without a request to the hub. So it works without a network, and an update on the
-    hub cannot change the vectors unnoticed. The folder is None if the copy is not in the usual cache. Raise ModelError
-    if loading fails, or if the model is missing and downloads are not allowed.
+    Call ``load`` with the folder of the files and True, or with the model's name and False if there is no folder. A
+    model in the hub's cache (with the file ``needed``) is loaded from there without a request to the hub. Such a model
+    works without a network, and an update on the hub cannot change the vectors unnoticed. The folder is None if the
+    copy is not in the usual cache. Raise ModelError if loading fails, or if the model is missing and downloads are not
+    allowed.
     """
     if model.folder:
         advice = "Check that the folder holds all files of such a model."

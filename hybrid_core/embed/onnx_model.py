@@ -41,7 +41,7 @@ from hybrid_core.errors import Advice, ModelError, PageIndexError, UsageError
 from hybrid_core.system import require
 
 NETWORKS = ("model_int8.onnx", "model.onnx")
-"""File names of networks; the first one that exists is used."""
+"""File names of exported models; the first one that exists is used."""
 READ = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "config_sentence_transformers.json",
     "sentence_bert_config.json", "1_Pooling/config.json",
@@ -65,7 +65,7 @@ _SENTENCES = (
 
 
 def open_onnx(model: LocalModel, *, threads: int = 0) -> OnnxEmbedder:
-    """Return the embedder of an exported model, with term weights if the network has them.
+    """Return the embedder of an exported model, with term weights if the model has them.
 
     ``threads`` is the number of threads per text, 0 for one per core but at most 4. Raise UsageError if there is no
     folder, PageIndexError if the extra is missing, ModelError if the model cannot be loaded.
@@ -75,9 +75,9 @@ def open_onnx(model: LocalModel, *, threads: int = 0) -> OnnxEmbedder:
 
 
 class OnnxEmbedder:
-    """An ``Embedder`` that runs an exported network.
+    """An ``Embedder`` that runs an exported model.
 
-    Texts are run one by one, which is as fast as in batches, since there is no padding. In a batch, an int8 network
+    Texts are run one by one, which is as fast as in batches, since there is no padding. In a batch, an int8 model
     would scale the activations of all texts by the largest, so that a vector would depend on the other texts.
     """
 
@@ -222,7 +222,7 @@ class _Network:
 
 
 def network_file(folder: Path) -> Path | None:
-    """Return the network file in a folder or its subfolder ``onnx``: one of ``NETWORKS``, else the only one.
+    """Return the model file in a folder or its subfolder ``onnx``: one of ``NETWORKS``, else the only one.
 
     Return None if there is none. Raise ModelError if there are several others.
     """
@@ -335,7 +335,7 @@ def _trace(model: Exportable, file: Path) -> None:
 
 
 def _quantise(file: Path, network: Path) -> None:
-    """Quantise a network to int8 with one bit unused.
+    """Quantise a model to int8 with one bit unused.
 
     Processors without VNNI add products of eight bits in sixteen bits, which would overflow otherwise.
     """

@@ -29,9 +29,10 @@ _ADVICE: Mapping[EndpointFailure, str] = {
 class OpenAIEmbedder:
     """An ``Embedder`` over HTTP. Queries and documents are sent alike, each cut at ``MAX_CHARACTERS``.
 
-    A text that the server still refuses as too long is halved until it is accepted. This is independent of other texts.
-    Failures raise EndpointError. Requests for documents are retried for longer than those for queries (see ``Client``).
-    The key never appears in messages, logs and reprs. Servers other than OpenAI's may work without a key.
+    A text that the server still refuses as too long is halved until it is accepted. Other texts in the same request are
+    not affected. Failures raise EndpointError. Requests for documents are retried for longer than those for queries
+    (see ``Client``). The key never appears in messages, logs and reprs. Servers other than OpenAI's may work without a
+    key.
     """
 
     def __init__(

@@ -205,10 +205,10 @@ class BgeM3Embedder:
             )
 
     def _run(self, batch: list[str], *heads: str) -> dict[str, Any]:
-        """Return arrays by name; their first axis is the texts.
+        """Run the model on a batch and return arrays by name. Their first axis is the texts.
 
-        They are the arrays of the tokenizer, and of "dense_vecs", "sparse_vecs" and "colbert_vecs" those that ``heads``
-        names ("dense", "sparse", "colbert"), in single precision.
+        The result contains the arrays of the tokenizer. It also contains an array in single precision for each of
+        ``heads``: "dense_vecs" for "dense", "sparse_vecs" for "sparse", "colbert_vecs" for "colbert".
         """
         flag = self._model
         options_of_heads = {"return_dense": "dense" in heads, "return_sparse": "sparse" in heads}

@@ -88,7 +88,7 @@ class InputBudget:
         return size
 
     def counted(self, size: int, tokens: int) -> None:
-        """Correct the budget with the endpoint's token count of a request estimated as ``size``; 0: no count."""
+        """Correct the budget with the endpoint's token count of a request estimated as ``size``, 0 for no count."""
         if tokens > size:
             marks = math.ceil(self._turns * TURN * self._rate)
             # assumes that it counts no marks of turns: a longer request has relatively fewer

@@ -48,7 +48,7 @@ _USUAL = ("/tmp", "/var/tmp") if POSIX else (tempfile.gettempdir(),)
 def open_home(home: Path) -> None:
     """Create the folder of a home, or remove other users' rights to an existing one.
 
-    A folder that others may write to, or that contains foreign folders (``--home .``), keeps its rights; only the
+    A folder that others may write to, or that contains foreign folders (``--home .``), keeps its rights. Then only the
     home's own files and folders in it are closed. Raise StoreError if the folder cannot be created.
     """
     catalog = home / CATALOG

@@ -93,9 +93,10 @@ class SqliteFile:
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def wipe(self) -> None:
-        """Write the log into the file and cut it off, since it holds the rows as they were before their deletion.
+        """Write the log into the file and truncate the log, because it still contains deleted rows.
 
-        This waits for readers; while another process reads for long, its next call or the last process does it.
+        This waits for readers. If another process reads for too long, the log is truncated by the next call, or when
+        the last process closes the file.
         """
         if self.read_only:
             return

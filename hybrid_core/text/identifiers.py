@@ -45,7 +45,7 @@ _BESIDE = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
 def identifiers(run: str) -> list[str]:
     """Return the identifiers in a folded run: the whole run first, then its parts.
 
-    "v34z0q/v34z0r" contains three, so that a page that lists several matches each of them.
+    "v34z0q/v34z0r" contains three identifiers, so a page that lists several of them matches each.
     """
     if not _LIKELY.search(run):
         return []

@@ -134,7 +134,10 @@ def quarter_of(date: str) -> int:
 
 
 def quarter_ended(end: str) -> int:
-    """Return the calendar quarter that ends on an ISO date, or up to ten days before it (years of whole weeks)."""
+    """Return the calendar quarter that ends on an ISO date, or up to ten days before it.
+
+    Fiscal quarters of whole weeks may end some days after the calendar quarter.
+    """
     return quarter_of(_before_overrun(end).isoformat())
 
 

@@ -158,7 +158,7 @@ class TermOrder:
     """The words of one page in reading order.
 
     terms: uint32 (n,), the hashes of their terms, ``STOP_WORD`` for a stop word. forms: uint8 (n,), a check byte of the
-    spelling on the page, folded and not stemmed; 0 for a number other than a year.
+    spelling on the page, which is folded and not stemmed. The check byte is 0 for a number other than a year.
     """
 
     terms: npt.NDArray[np.uint32]

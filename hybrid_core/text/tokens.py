@@ -292,9 +292,9 @@ _NOT_ODD = bytes(set(_ASCII) - set(_ODD))
 def readable(text: str) -> bool:
     """Return False if a text is not what its page shows, because its font has a missing or wrong character mapping.
 
-    That is: mostly replacement or private-use characters; mostly odd signs; or Latin letters of which under a fifth or
-    over three quarters are vowels (6,000 pages of filings, contracts, books, slides and test files lie between 0.25 and
-    0.5, letters moved by a wrong mapping around 0.15).
+    Such a text consists mostly of replacement or private-use characters, or mostly of odd signs, or of Latin letters
+    with an unusual share of vowels: under a fifth or over three quarters. In 6,000 pages of filings, contracts, books,
+    slides and test files the share is 0.25 to 0.5. A wrong mapping moves it to about 0.15.
     """
     if not text.strip():
         return False

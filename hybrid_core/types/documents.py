@@ -213,9 +213,9 @@ class Section:
 
     ``node_id`` is the four-digit preorder number from "0001" (five digits and more beyond 9,999). The section's text
     begins at character ``anchor`` of page ``start_page`` and ends before character ``end_anchor`` of page ``end_page``
-    (``None``: at the end of that page); the range includes its children. ``synthetic`` marks nodes without a heading in
-    the document (front matter, page groups). ``gaps`` are missing parts that rules or a model detected: blanks to fill
-    in, or announced content that does not follow.
+    (``None``: at the end of that page). This range includes the section's children. ``synthetic`` marks nodes without a
+    heading in the document (front matter, page groups). ``gaps`` are missing parts that rules or a model detected:
+    blanks to fill in, or announced content that does not follow.
     """
 
     node_id: str

@@ -154,7 +154,7 @@ def compare_request(left: str | CompareRequest, right: str | None, options: Comp
             raise UsageError("The request already names its documents.", "Pass only a cursor or limits with it.")
         return replace(left, **values) if values else left
     if not right:
-        raise UsageError("A comparison needs two documents.", "Name the right one, too.")
+        raise UsageError("A comparison needs two documents.", "Name the second document, too.")
     first = CompareSide(left, sides["library"], sides["left_node"])
     second = CompareSide(right, sides["right_library"] or sides["library"], sides["right_node"])
     return CompareRequest(first, second, **values)

@@ -45,8 +45,8 @@ _SEARCH: Mapping[str, str] = {
     "searches cannot find ({which}); {advice}",
     "search.unread-document": "{document}: {unread} of {pages}",
     "search.more": "…",
-    "search.other-document": "a search of the library does not look into {document} for this question: its sections "
-    "are scored by a search of it alone",
+    "search.other-document": "a search of the library does not choose {document} for this question, so its sections "
+    "are scored by a search of this document alone",
     "search.no-page-of": "no page of {document} is among the best hits: all its sections score 0",
     "outline.improving": "this outline is being improved in the background and may change",
     "evidence.unclear": "the question names no subject to search for: name one, in words that the pages would use "
@@ -135,7 +135,7 @@ _ANSWERS: Mapping[str, str] = {
     "answer.which-of": "Which document is meant? The question names none of the {documents} that were searched; the "
     "likeliest are {names}. Name the document in the question, or limit the question to it",
     "answer.cut-off": "the answer was cut off at its longest length",
-    "answer.citations-dropped": "citations of sources that were not given were taken out: {citations}",
+    "answer.citations-dropped": "citations of sources that do not exist were removed: {citations}",
     "answer.picture-not-seen": "the picture of source {source} ({document}, page {page}) was not looked at, and its "
     "text lacks what a chart or figure shows: open the page to compare",
     "answer.no-room": "{missing} of {pages} pages were not given to the model, because the setting answer_tokens "
@@ -218,7 +218,8 @@ _JOBS: Mapping[str, str] = {
     "job-state.pausing": "{state}, pausing after its current pages",
 }
 _INDEXING: Mapping[str, str] = {
-    "index.files-missing": "{documents} {documents|document|documents} whose file is missing: pruning removes them",
+    "index.files-missing": "the {documents|file|files} of {documents} {documents|document|documents} "
+    "{documents|is|are} missing: pruning removes the {documents|document|documents}",
     "index.left-to-workers": "{files} {files|file|files} left to workers",
     "index.search-behind": "the search index could not be updated; the next search tries again: {error}",
     "index.pictures-unread": "text that is only a picture, on {pages} {pages|page|pages} of {files} "
@@ -242,11 +243,12 @@ _INDEXING: Mapping[str, str] = {
     "refine.no-model": "section trees are made by rules, without the layout model: this version of PyMuPDF has none, "
     "and a newer one has it",
     "refine.not-loaded": "section trees are made by rules, without the layout model: {reason}",
-    "model.no-language": "no language model is configured (llm_model): section trees by rules, extractive summaries",
-    "model.no-vision": "no vision model is configured (vlm_model): pictures on pages are not described",
-    "model.off": "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not "
-    "described",
-    "model.vision-off": "vision is switched off (vision): pictures of pages are not described",
+    "model.no-language": "no language model is configured (llm_model), so rules make the section trees, and "
+    "summaries are sentences of the pages",
+    "model.no-vision": "no vision model is configured (vlm_model), so pictures on pages are not described",
+    "model.off": "models are switched off (enrich), so rules make the section trees, summaries are sentences of "
+    "the pages, and pictures are not described",
+    "model.vision-off": "vision is switched off (vision), so pictures of pages are not described",
     "model.language-broken": "the language model does not work, so indexing continues without it: {error}",
     "model.vision-broken": "the vision model does not work, so indexing continues without it: {error}",
     "model.given-up": "{model} was not called any more, so the rest was made without a model: {reason}",
@@ -306,7 +308,7 @@ _READING: Mapping[str, str] = {
     "read.label-guessed": "the encoding {label} that the file names does not match its bytes; it was read as "
     "{encoding} (confidence {confidence:.2f}): save it as UTF-8 if it looks wrong",
     "read.bytes-replaced": "bytes that are not UTF-8 were replaced, first in line {line}",
-    "read.replaced": "bytes that are not {encoding} were replaced by {count:,} U+FFFD",
+    "read.replaced": "bytes that are not {encoding} were replaced by U+FFFD: {count:,}",
     "part.sheets": "its list of sheets",
     "part.strings": "its list of strings",
     "part.styles": "its list of styles",
@@ -353,7 +355,7 @@ _READING: Mapping[str, str] = {
     "read.entries-left-out": "{words:,} {words|word|words} of index entries, generated lists and technical data "
     "{words|was|were} left out",
     "read.parts-elsewhere": "{parts} {parts|part of it lies|parts of it lie} in other files; index these, too",
-    "read.lines-no-json": "{lines} {lines|line of it is|lines of it are} not JSON, and read as written",
+    "read.lines-no-json": "{lines} {lines|line of it is|lines of it are} not JSON, and {lines|was|were} read as text",
     "read.encoded-left-out": "{values} {values|encoded value|encoded values} of it (pictures, keys or other data) "
     "{values|was|were} left out",
     "read.many-groups": "only its first {groups:,} groups are sections of their own; the others were read, too",

@@ -230,8 +230,8 @@ class Engine:
     async def fetch(self, address: str, *, library: str | None = None) -> Uploaded:
         """Fetch a web address as ``index`` does, store it in the home, and queue it for indexing by workers.
 
-        Raise UsageError if the setting ``fetch_web`` does not allow it, DocumentError if the address leads to no public
-        host or to no supported file, LimitError if the file is too large or too slow.
+        Raise UsageError if the setting ``fetch_web`` does not allow it. Raise DocumentError if the address leads to no
+        public host or to no supported file, LimitError if the file is too large or too slow.
         """
         from hybrid_pageindex.engine.index.uploads import fetch_allowed
 

@@ -205,9 +205,10 @@ def relevance_line(hit: PageFound) -> str:
 def search_hints(result: SearchResult, shown: Sequence[PageFound], more: str, scope: Mapping[str, Any]) -> list[Any]:
     """Return suggested calls after a search.
 
-    They read the best pages and then the next best, look at pages with a matching figure or without text, open the
-    section trees or request more results if the evidence is not strong. ``result`` includes the trace, with the pages
-    after those shown. ``more`` is the cursor, "" at the end; ``scope`` holds the other arguments of the search.
+    The calls read the best pages, then the next best ones, and look at pages with a matching figure or without text. If
+    the evidence is not strong, they open the section trees or request more results. ``result`` includes the trace, with
+    the pages after those shown. ``more`` is the cursor, "" at the end; ``scope`` holds the other arguments of the
+    search.
     """
     where = {"library": scope.get("library")}
     holders = {page.doc_id: {"library": page.library} for page in result.results if page.library}

@@ -195,9 +195,9 @@ def gaps_warning(sections: Sequence[Section]) -> list[Note]:
 
 
 def _having(kinds: Sequence[Sequence[str]], pages: Sequence[ParsedPage]) -> list[list[tuple[int, str]]]:
-    """Return for each kind (page from 1, text) of the pages that contain one of its signs of a gap.
+    """Return for each kind of gap the pages that contain one of its signs, as (page from 1, text).
 
-    The other texts are not kept, since a large document would be in memory several times.
+    Other texts are not stored. Otherwise a large document would be in memory several times.
     """
     texts: list[list[tuple[int, str]]] = [[] for _ in kinds]
     for number, page in enumerate(pages, 1):

@@ -62,8 +62,8 @@ class _Block:
 def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPage]) -> str:
     """Return the document's title.
 
-    In order of preference: the title in the document's own citation; the file's title if the pages show it; the most
-    prominent line on the first pages; the file's title; the file's name.
+    The first choice is the title in the document's own citation, then the file's title if the pages show it. Then
+    follow the most prominent line on the first pages, the file's title, and the file's name.
     """
     front = [page for page in pages[: 2 * _PAGES] if page.lines][:_PAGES]
     shown = "\n".join(page.text for page in front)

@@ -32,8 +32,8 @@ _TITLE = 120  # characters
 class PagePlace(NamedTuple):
     """The context of a page for a model, as lines.
 
-    ``own`` is the document and the section path. ``neighbours`` are the beginnings of the pages beside it; they are not
-    part of the cache key, so a changed page does not make its neighbours be described again.
+    ``own`` is the document and the section path. ``neighbours`` are the beginnings of the pages beside it. They are not
+    part of the cache key, so the neighbours of a changed page are not described again.
     """
 
     own: str = ""
@@ -307,7 +307,7 @@ def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool
 
 
 def _one_sentence(text: str) -> bool:
-    """Return whether the text of a page is not more than one sentence."""
+    """Return whether the text of a page is at most one sentence."""
     sentence = " ".join(text.split())
     return 0 < len(sentence) <= _SENTENCE and first_sentence(sentence) == sentence
 

@@ -89,10 +89,10 @@ class GoneFiles:
 
 
 def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, mounts: Mapping[str, str]) -> GoneFiles:
-    """Return the missing documents below ``root``, from paths by doc_id; None if the folder is missing.
+    """Return the missing documents below ``root``, from paths by doc_id. Return None if the folder is missing.
 
-    ``seen`` are paths of existing files. If ``mounts`` do not confirm that the file system is the same as before, an
-    existing file of the library must.
+    ``seen`` are paths of existing files. At least one file of the library must exist, unless ``mounts`` confirm that
+    the file system is the same as before.
     """
     if missing(root):
         return GoneFiles({}, dict(documents))
@@ -125,7 +125,8 @@ def missing(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SourceScan:
-    """The result of scanning sources. ``files`` exist; ``documents`` are the library's documents of these sources.
+    """The result of scanning sources. ``files`` are the existing files. ``documents`` are the library's documents of
+    these sources.
 
     ``gone`` are those whose files were deleted, ``doubtful`` those that are unreachable: paths by doc_id. Other fields
     are as in ``Discovery``.

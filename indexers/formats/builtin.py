@@ -36,7 +36,7 @@ def _late(function: str) -> Callable[..., Any]:
 
 
 def _late_on_pdf(function: str) -> Callable[..., Any]:
-    """Return a function like ``_late``, which gets the PDF that is made from a picture."""
+    """Return a function like that of ``_late``, but for a picture: the picture is passed on as a PDF."""
 
     def call(path: Path, _: str | None, *arguments: Any) -> Any:
         with _imported("raster:as_pdf")(path, arguments[-1]) as pdf:

@@ -110,7 +110,9 @@ def _read_clause(at: int, line: str) -> Clause | None:
 
 
 def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
-    """Return the clause of a numbered title that is alone at the margin, as in RFCs: "3.1 Title". None otherwise."""
+    """Return the clause of a numbered title that is alone at the margin, as in RFCs: "3.1 Title". Return None for any
+    other line.
+    """
     if at and text[at - 1].strip():
         return None
     if (roman := _ROMAN.fullmatch(line.rstrip())) is not None and not (at + 1 < len(text) and text[at + 1].strip()):
@@ -179,7 +181,7 @@ def _next_to(line: int, other: int, breaks: Sequence[int], text: Sequence[str]) 
 
 
 def _consecutive_clauses(candidates: Sequence[Clause]) -> list[Clause]:
-    """Return the clauses with consecutive numbers, or that begin such a run."""
+    """Return the clauses whose numbers continue the previous clause or begin a sequence."""
     places: dict[tuple[int, ...], list[int]] = {}
     for i, clause in enumerate(candidates):
         places.setdefault(clause.value, []).append(i)

@@ -25,9 +25,9 @@ State = Literal["same", "other", "gone", "changed", "older", "unread"]
 class Comparison:
     """The result of comparing one stored document with its file.
 
-    ``state`` "other" means that the pages differ. The other states say why nothing was compared: the file is "gone" or
-    "changed", an "older" version of the code parsed the document, or the file cannot be opened ("unread"). ``detail``
-    lists the pages or states the reason.
+    ``state`` "other" means that the pages differ. The other states say why nothing was compared. The file is "gone" or
+    "changed", or cannot be opened ("unread"), or an "older" version of the code parsed the document. ``detail`` lists
+    the pages or states the reason.
     """
 
     content_id: str

@@ -177,14 +177,14 @@ class PossibleHeading:
 
     @property
     def sentence(self) -> bool:
-        """Return whether it is similar to a sentence: lower-case words that end with a full stop or colon."""
+        """Return whether the heading looks like a sentence: lower-case words that end with a full stop or colon."""
         words = self.title[self.number.end if self.number else 0 :].split()
         small = sum(word[0].islower() and len(word) > 3 for word in words)
         return self.title[-1] in ".:" and small >= 2 and 2 * small >= len([word for word in words if len(word) > 3])
 
     @property
     def counted(self) -> bool:
-        """Return whether it begins with a single number."""
+        """Return whether the heading begins with a single number."""
         return self.number is not None and self.number.kind.startswith("integer")
 
     @property

@@ -140,7 +140,8 @@ def find_title(
 
 
 def find_on_page(whole: str, short: str, page: PageView, y: float | None = None, min_score: float = 0.0) -> int | None:
-    """Return the unit at which a title begins. Of several, height ``y`` decides, else size.
+    """Return the unit at which a title begins. Of several equally good ones, take the nearest to height ``y``, or the
+    largest without ``y``.
 
     ``whole`` and ``short`` are the title's letters and digits with and without its numbering.
     """

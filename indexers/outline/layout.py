@@ -124,10 +124,11 @@ class Settled:
 def settle(headings: list[PossibleHeading], doc: DocumentView) -> Settled:
     """Return the candidates that are headings.
 
-    These are removed: labels that repeat everywhere (column headings), steps of instructions, sentences that announce a
-    list, titles of charts, styles whose lines are mostly something else or always follow a larger heading (authors,
-    subtitles), rarely used styles, and numbers in body style outside a sequence. On plates, only well-numbered headings
-    stay. A bold sentence stays if all lines in its style begin a text.
+    Labels that repeat everywhere (column headings), steps of instructions, sentences that announce a list, and titles
+    of charts are removed. A style is removed if it is rarely used, if its lines are mostly something else, or if they
+    always follow a larger heading (authors, subtitles). Numbers in body style outside a sequence are removed, too.
+
+    On plates, only well-numbered headings stay. A bold sentence stays if all lines in its style begin a text.
     """
     looks = Looks(headings, doc)
     if doc.body is None:

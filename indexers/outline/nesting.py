@@ -107,7 +107,10 @@ def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
 
 
 def _count_larger(items: list[FlatHeading]) -> Over:
-    """Count headings of one weight directly above another of equal size, which are higher."""
+    """Count how often a heading of one weight is directly above a heading of another weight and the same size.
+
+    The upper heading then has the higher level.
+    """
     larger: Over = Counter()
     for item, after in pairwise(items):
         a, b = item.look, after.look
@@ -222,9 +225,11 @@ def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger
 
 
 def _sibling(new: _Open, stack: list[_Open]) -> int:
-    """Return the level of an open heading with the same look, after the last frame heading, chapter or note.
+    """Return the level of an open heading with the same look.
 
-    It is the nearest with as many stacked below it, or the highest with fewer.
+    Open headings are compared from the last one back to a heading of the contents, a chapter or a note. The nearest one
+    with as many headings stacked below it is taken. Without such a heading, take the highest one with fewer stacked
+    headings.
     """
     kind, fewer = _heading_kind(new.item), 0
     for node in reversed(stack):
@@ -318,6 +323,6 @@ def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, 
 
 
 def _weight(c: PossibleHeading) -> int:
-    """Rank the type of a heading: bold, then capitals, then upright, then italic."""
+    """Rank the font style of a heading: bold, then capitals, then upright, then italic."""
     look = c.style[1]
     return 4 * bool(look & 4) + 2 * bool(look & 2) - (look & 1)

@@ -99,9 +99,9 @@ def weigh(possible: list[PossibleHeading], rules: Settled, doc: DocumentView, re
     """Combine rules and model, and return the accepted headings.
 
     A heading of the rules is rejected if the model detects a table, a picture, a caption, the cover's title, or
-    unnumbered text, unless most lines of its look are headings. A heading of the model is added if most lines of its
-    look are headings according to the model, unless it repeats often, is a step, announces a list, or looks like chart
-    titles.
+    unnumbered text. It is kept if most lines of its look are headings. A heading of the model is added if most lines of
+    its look are headings according to the model. Lines that repeat often, steps, announcements of lists, and lines that
+    look like chart titles are not added.
     """
     placed = {(c.page, unit) for c in rules.headings for unit in range(c.unit, c.last + 1)}
     texts = Counter(compact(c.title) for c in possible)

@@ -155,7 +155,7 @@ def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
 
 
 def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSource]]) -> list[_Node]:
-    """Return nodes of (title, level, place, y, source), in reading order.
+    """Return nodes made from tuples (title, level, place, y, source), in reading order.
 
     Levels do not skip numbers, and equal headings at one place are joined.
     """

@@ -73,8 +73,8 @@ class PageView:
     def offset(self, unit: int) -> int:
         """Return the offset in the page's text of a section whose heading is this unit.
 
-        It is that of the heading's line; or of the first line below it if the file draws the heading after its text; or
-        0 if only running heads come before.
+        It is the offset of the heading's line, or of the first line below it if the file draws the heading after its
+        text. It is 0 if only running heads come before the heading.
         """
         heading, lines = self.units[unit], self.page.lines
         first = heading.line
@@ -178,9 +178,10 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
 
 
 def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
-    """Return the body text of a page. If nearly all of a page with numbers is in a smaller size, it is that size.
+    """Return a line in the style of a page's body text.
 
-    On other pages it is the document's body text.
+    On a page with many numbers, nearly all text may be in a smaller size; the body text then has that size. On other
+    pages it is the document's body text.
     """
     if body is None:
         return None
@@ -202,8 +203,8 @@ def running_lines(
     """Return the running lines and page numbers near the top or bottom of each page.
 
     A line is running if its words, without numbers, are at the same height on a page nearby. It is also running if it
-    has the height and style of such lines in the document and is not larger than ``body`` text, or than the page's own
-    body text in ``bodies``. Titles of statements may be at the position of running heads.
+    has the height and style of such lines in the document. In this case it must not be larger than ``body`` text, or
+    than the page's own body text in ``bodies``. Titles of statements may be at the position of running heads.
     """
     bodies = bodies or [body] * len(pages)
     edges: list[list[tuple[int, Line]]] = []

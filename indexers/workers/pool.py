@@ -128,9 +128,9 @@ class _FullError(DocumentError):
 class WorkerPool:
     """A pool that runs tasks in ``workers`` processes, each driven by a thread.
 
-    A crashing worker loses only its task. Pages for RapidOCR go to one further process, so they do not delay parsing;
-    pages for the layout model go to as many more as there are workers. These processes end, and free their models,
-    after some idle time.
+    A crashing worker loses only its task. Pages for RapidOCR go to one further process, so they do not delay parsing.
+    Pages for the layout model go to as many further processes as there are workers. These processes end, and free their
+    models, after some idle time.
     """
 
     def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits(), idle: float = 0.0) -> None:

@@ -168,7 +168,7 @@ class _WatchEntry:
 
 
 class Watch:
-    """A watch that kills a process at its deadline or above ``max_memory`` resident bytes, and record the reason."""
+    """A watch that kills a process at its deadline or above ``max_memory`` resident bytes, and records the reason."""
 
     def __init__(self, max_memory: int) -> None:
         self._max_memory = max_memory

@@ -75,8 +75,9 @@ def information_need(question: Question, routing: CardScores) -> InformationNeed
 def judge(
     term_coverage: TermCoverage, need: InformationNeed, added: Mapping[str, float], looked_into: Sequence[Content]
 ) -> Evidence:
-    """Return the evidence from the coverage of the question's terms, or of these with the expert terms if that is
-    higher.
+    """Return the evidence from the coverage of the question's terms.
+
+    The coverage with expert terms counts if it is higher.
 
     A word on most pages of the searched documents (``looked_into``) is no subject by itself. If the question has only
     such words, the evidence is "unclear".

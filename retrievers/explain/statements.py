@@ -167,10 +167,11 @@ def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
 
 
 def _beginnings(terms: Collection[str]) -> set[str]:
-    """Return a part of each term that occurs in every text with the term, whatever its commas and apostrophes.
+    """Return a part of each term. Every text that contains the term also contains its part.
 
-    The test for this part is fast and excludes most texts. Stemming changes endings (of short words, those in a vowel
-    or y), and years may follow FY in short form.
+    A search for the parts is fast and excludes most texts. The part of a word lacks its last letter, which stemming may
+    have changed. Short words that end in a consonant are kept whole. If a term is a year, "fy" is returned too, because
+    a text may write the year in short form after FY.
     """
     parts = {_beginning(_longest_piece(term)) for term in terms}
     return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())

@@ -106,7 +106,8 @@ def places_stage(
 ) -> tuple[Ranking, Outcome]:  # fmt: skip
     """Put pages first that the question means by number, by section name, or as an overview of a document.
 
-    If the question has a quotation, they come before pages with the quotation only if they also contain it.
+    If pages contain a quotation from the question, the order changes only if the first of the meant pages contains it
+    too.
     """
     alone = len(resources.view.within(query.scope)) == 1
     leads = meant_places(

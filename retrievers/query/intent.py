@@ -74,9 +74,9 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
 
 
 def _hollow(match: re.Match[str]) -> str:
-    """Return those words of a match that may name a document, which replace the match in the question.
+    """Return the words of a match that may name a document. They replace the match in the question.
 
-    For "what is the paper about", "the paper" stays.
+    Of "what is the paper about", "the paper" stays.
     """
     return re.sub(r"(?i)\b(?:what|about|is|it)\b", " ", match[0]) if match[0].lower().startswith("what") else " . "
 

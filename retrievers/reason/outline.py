@@ -301,11 +301,10 @@ def _above(board: Board, doc: int, page: int) -> list[int]:
 
 
 def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collection[int]) -> list[str]:
-    """Return the headings that begin on a page and have no line of their own. Headings of the sections in ``first``
-    come first.
+    """Return the headings that begin on a page and have no line of their own.
 
-    Headings of sections that continue beyond the page have names. A heading on the same pages as the next one is only a
-    title.
+    Headings of the sections in ``first`` come first. If a section continues beyond the page, its name for the model is
+    returned. Otherwise its title is returned, also if the next heading covers the same pages.
     """
     content = board.scores[doc].content
     covering, starts = content.covering

@@ -194,7 +194,7 @@ def sections_called(reference: Reference, sections: Sequence[Section]) -> list[P
 
 
 def _among_notes(numbered_sections: list[Section], sections: Sequence[Section]) -> list[Section]:
-    """Return those sections with bare numbers that may be notes; all of them if no heading "Notes" exists.
+    """Return those sections with bare numbers that may be notes. Return all sections if no heading "Notes" exists.
 
     "7 Management's Discussion" in a report with later notes is item 7, not note 7.
     """

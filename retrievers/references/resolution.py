@@ -301,7 +301,7 @@ def _whole(
     pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Put the overview pages of the first document first for which ``means_whole`` is true."""
+    """Find the first document for which ``means_whole`` is true, and put its overview pages first."""
 
     def places(scores: DocumentScores) -> Sequence[PlaceFound]:
         document, content = scores.candidate.document, scores.content

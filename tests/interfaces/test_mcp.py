@@ -216,7 +216,7 @@ def test_the_scored_outline_folds_and_opens_branches(served: Stdio) -> None:
     assert [node["title"] for node in below["nodes"]] == ["Finance", "Revenue", "Borrowings"]
     assert not any("folded" in node for node in below["nodes"])
     beside = answer(served.call("outline", document="book.pdf", question="dividend per share of Corvane Optics"))
-    assert "does not look into book.pdf" in beside["notes"][0]
+    assert "does not choose book.pdf" in beside["notes"][0]
     several = answer(served.call("outline", question=QUESTION, depth=1))
     assert "notes" not in several
     assert several["documents"][0]["document"] == "corvane-optics-2023-10k.pdf" and len(several["documents"]) > 1

@@ -74,9 +74,9 @@ def test_a_document_that_the_search_does_not_look_into_says_so(library: Engine) 
     question = "dividend per share of Corvane Optics"
     assert "book.pdf" not in {document.doc_name for document in run(library.search(question)).documents}
     tree = run(library.outline("book.pdf", query=question))
-    assert any("does not look into book.pdf" in note for note in tree.notes)
+    assert any("does not choose book.pdf" in note for note in tree.notes)
     alone = run(library.search(question, documents=["book.pdf"]))
     assert all(scores(tree)[node_id] == score for _, node_id, score in shown(alone))
     assert not any(
-        "does not look into" in note for note in run(library.outline("corvane-optics-2023-10k", query=question)).notes
+        "does not choose" in note for note in run(library.outline("corvane-optics-2023-10k", query=question)).notes
     )

@@ -154,8 +154,9 @@ class ChatModel:
     def _repair(
         self, request: Request, schema: type[T], first: Reply[Any], problem: str, call: _Call, budget: InputBudget
     ) -> Reply[T]:
-        """Request a usable answer once more: report the problem to the model, or raise the token limit after a cut
-        answer.
+        """Request a usable answer once more.
+
+        Report the problem to the model. If the first answer was cut off, raise the token limit instead.
         """
         if first.finished:
             turns = [Message("assistant", first.text[:_ECHO])] if first.text.strip() else []

@@ -129,7 +129,7 @@ def pages_holding(connection: Connection, library: str, terms: Sequence[int]) ->
 
 
 class Readable(Protocol):
-    """The part of a catalog that frequencies are read from."""
+    """The methods of a catalog that are needed to read frequencies."""
 
     def reading(self) -> AbstractContextManager[Connection]: ...
 

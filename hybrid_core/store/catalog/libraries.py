@@ -41,7 +41,7 @@ _exclusion = schema.exclusions.c
 
 
 class Writable(Protocol):
-    """The part of a catalog that functions on libraries write to."""
+    """The methods of a catalog that the functions in this module use."""
 
     def writing(self) -> AbstractContextManager[Connection]: ...
 
@@ -211,9 +211,9 @@ def others_sources(catalog: Transactions, library: str, machine: str) -> list[So
 
 
 def check_machine(catalog: Transactions, library: str, paths: Iterable[str], machine: str) -> None:
-    """Raise UsageError if a path overlaps a source of another machine at the same path.
+    """Raise UsageError if a path overlaps a source that belongs to another machine.
 
-    Otherwise its documents would replace those of the other machine.
+    Otherwise the documents below the path would replace those of the other machine.
     """
     others = others_sources(catalog, library, machine)
     for path in paths if others else ():

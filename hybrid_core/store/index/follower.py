@@ -347,7 +347,7 @@ class Follower:
             self._end_turn()
 
     def _note_writing(self, at: int) -> None:
-        """Record before a write that later changes may outdate it, even if the write fails."""
+        """Record that changes from position ``at`` on may outdate a write. Call it before the write."""
         self._stale = at if self._stale is None else min(self._stale, at)
 
     def _difference(self, source: PointSource) -> str:

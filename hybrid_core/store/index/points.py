@@ -70,8 +70,9 @@ class Point:
     A page point (``chunk`` 0) has the page's sparse BM25 document weights: ``indices`` is uint32 (n,), unique, in any
     order; ``values`` is float32 (n,), finite. Both are empty for a page without text, which still counts as a page (for
     ``count``). Its ``dense``, float32 (dim,) of unit length, is the embedding of its summary, None while there is none.
-    ``learned``, the same text's learned term weights as uint32 (n,), unique, and float32 (n,), both possibly empty,
-    comes with ``dense`` or is None. A chunk point has only ``dense`` and ``learned``.
+    ``learned`` are the learned term weights of the same text: unique hashes, uint32 (n,), and weights, float32 (n,).
+    Both may be empty. ``learned`` is None without learned weights, and always without ``dense``. A chunk point has only
+    ``dense`` and ``learned``.
     """
 
     doc_id: str

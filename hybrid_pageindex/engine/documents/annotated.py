@@ -47,7 +47,9 @@ def annotated_copy(work: PageWork, library: str, name: str, password: str | None
 
 
 def _page_note(work: PageWork, library: str, document: Document, note: UserNote, password: str | None) -> PageNote:
-    """Return what is written for a note: words that are no longer on the page become a note on the page."""
+    """Return a note as it is written into the copy. If its words are no longer on the page, it becomes a note on the
+    page.
+    """
     page = min(max(note.page, 1), document.pages)
     place = (document.doc_id, page, note.quote, note.occurrence, password)
     boxes = Layouts(work).highlight(library, *place) if note.quote else ()

@@ -110,7 +110,8 @@ _DATES_OF_PROSE = 4  # dates in one sentence; the head of a table has more
 
 
 def dates_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (date, start, end) for each date of a text, as "2024-03-01" or "2024-03", in order of their places.
+    """Yield (date, start, end) for each date of a text, in order of the places. A date has the form "2024-03-01" or
+    "2024-03".
 
     "03/04/2024" is left out, since countries read it in different ways.
     """

@@ -52,8 +52,9 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """The result of a restore, or of a check that changed nothing. ``differing`` names tables and originals that are
-    not what the backup was made of.
+    """The result of a restore, or of a check that changed nothing.
+
+    ``differing`` names tables and originals that differ from the backup. ``missing`` names lost originals.
     """
 
     documents: int
@@ -176,7 +177,11 @@ def _restored(
 
 
 def _differing(manifest: dict[str, Any], digests: TableDigests) -> list[str]:
-    """Return the tables that are not as in the backup. An upgrade may change rows, so then only old tables count."""
+    """Return the tables that differ from the backup.
+
+    An upgrade may change rows, so for a backup with an older schema only the numbers of documents, notes and messages
+    are compared.
+    """
     stored = {str(name): tuple(value) for name, value in manifest["tables"].items()}
     if manifest["schema"] != SCHEMA_VERSION:
         return [name for name in ("documents", "notes", "messages") if stored[name][0] != digests[name][0]]

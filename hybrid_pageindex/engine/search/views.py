@@ -89,7 +89,7 @@ class ViewFiles:
 
 
 def _mark(knowledge: Expert, scoring: ScoringConfig) -> str:
-    """Return a hash of everything except the documents that a view depends on."""
+    """Return a hash of everything that a view depends on, except the documents."""
     numbers = [asdict(part) for part in (scoring.linking, scoring.cards, scoring.periods, scoring.titles)]
     aliases = {name: list(nicknames) for name, nicknames in knowledge.aliases.items()}
     text = json.dumps([VERSION, SCHEMA_VERSION, TOKENISER, numbers, aliases])

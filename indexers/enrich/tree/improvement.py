@@ -245,11 +245,11 @@ class _Work:
             self.path = "split" if self.path == "kept" else self.path
 
     def _sampled(self, marks: Sequence[HeadingMark]) -> CheckOutcome | None:
-        """Check a sample of each kind of heading; return None if the model cannot be trusted.
+        """Check a sample of each kind of heading. Return None if the model cannot be trusted.
 
-        Outline headings that are not on their pages are added, and all headings of a kind whose sample has errors. If
-        most headings of a document were checked before, they are checked in the same way again. So one changed heading
-        does not cause hundreds of new checks.
+        Headings from the outline that are not on their pages are checked too. If a sample has errors, all headings of
+        its kind are checked. If most headings were checked before, the same headings are checked again, so one changed
+        heading does not cause hundreds of new checks.
         """
         kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
         lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]

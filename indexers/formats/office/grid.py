@@ -137,7 +137,7 @@ class Grid:
         return sum(map(bool, row)) > 1 and (bool(spans) or not all(row)) and not any(_is_figure(c) for c in row if c)
 
     def _above(self, row: Sequence[str], below: Sequence[str]) -> bool:
-        """Return whether the row below has a column heading under each cell of a row, and more next to it."""
+        """Return whether the row ``below`` has a column heading under each cell of ``row``, and further headings."""
         filled = [at for at, cell in enumerate(row) if cell]
         gaps = [at for at in range(filled[0], len(row)) if not row[at] and below[at]]
         return bool(gaps) and all(below[at] or at == 0 for at in filled)

@@ -197,7 +197,10 @@ def _with_charsets(source: str) -> str:
 
 
 def _with_pairs(source: str) -> str:
-    """Return the source with two-byte characters as two codes. Word writes second bytes that are ASCII as they are."""
+    """Return the source with each two-byte character as two codes.
+
+    Word does not escape a second byte in the ASCII range.
+    """
     doubles = _double_fonts(source)
     if not any(doubles.values()):
         return source
@@ -225,7 +228,10 @@ def _with_pairs(source: str) -> str:
 
 
 def _double_fonts(source: str) -> dict[int, str]:
-    """Return the code page of each font whose characters have two bytes, "" for others; that of the file at -1."""
+    """Return the code page of each font with two-byte characters, "" for other fonts.
+
+    The key -1 has the code page of the file.
+    """
     page = _CODE_PAGE.search(source)
     usual = page[0].removeprefix(_PAGE) if page is not None else ""
     doubles = {-1: usual if usual in _DOUBLE.values() else ""}

@@ -47,6 +47,6 @@ def annotate(path: Path, password: str | None, result: Path, notes: Sequence[Pag
 
 
 def _quad(page: pymupdf.Page, box: tuple[float, float, float, float]) -> pymupdf.Quad:
-    """Return the place of a box of the page image on the page, which may be rotated."""
+    """Convert a box on the page image to coordinates of the page, which may be rotated."""
     quad: pymupdf.Quad = pymupdf.Rect(box).quad * page.derotation_matrix
     return quad

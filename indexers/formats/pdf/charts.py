@@ -76,9 +76,7 @@ class _Axis:
         return self.slope * place + self.start
 
     def written(self, value: float) -> str:
-        """Return a value with as many digits as the drawing shows: a quarter of a point must still change the last
-        digit.
-        """
+        """Return a value as text, rounded so that a quarter of a point in the drawing still changes the last digit."""
         digits = max(0, -math.floor(math.log10(abs(self.slope) / 4)))
         number = f"{value:,.{min(digits, 6)}f}"
         number = number.rstrip("0").rstrip(".") if "." in number else number

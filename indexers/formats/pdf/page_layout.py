@@ -355,7 +355,10 @@ def _model() -> Any:
 
 @contextmanager
 def _one_core() -> Iterator[None]:
-    """Load the model on one core, since its runtime starts a thread per core, but workers already run in parallel."""
+    """Limit the start of the model to one core.
+
+    Its runtime would start a thread per core, although several workers already run in parallel.
+    """
     if not hasattr(os, "sched_setaffinity"):  # macOS
         yield
         return

@@ -477,7 +477,7 @@ _PARTS = {"thead": 0, "tfoot": 2}  # order in which the parts of a table are dis
 def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int, int] | None:
     """Return a table's rows with spans filled, its heading rows, and its hidden rows and cells.
 
-    None for a table that only arranges the page: it contains tables, or has one column.
+    Return None for a table that only arranges the page: it contains tables, or has one column.
     """
     nested = any(table.mem_id != node.mem_id for table in node.css("table"))
     if nested or node.css_first("h1, h2, h3") is not None:

@@ -26,7 +26,10 @@ _TITLES = {"380": "Invoice", "381": "Credit note", "384": "Corrected invoice"}
 
 
 class InvoiceReader:
-    """A reader of an invoice. A value stands behind the names of its element, a line of the invoice in a table."""
+    """A reader of an invoice.
+
+    Each value is a line that begins with the names of its element. The lines of the invoice are a table.
+    """
 
     def __init__(self, root: etree._Element, metadata: dict[str, str]) -> None:
         self._root, self._metadata = root, metadata

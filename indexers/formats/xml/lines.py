@@ -89,7 +89,10 @@ class LineWriter:
             self._written.append(Remark(text, mark, self._place()) if text else Paragraph(mark, self._place()))
 
     def _misses(self, text: str, element: etree._Element, skip: Container[etree._Element] = ()) -> bool:
-        """Return whether a line lacks words of its element, without placed notes and left-out elements."""
+        """Return whether a line lacks words of its element.
+
+        Words of notes that have a place of their own, and of left-out elements, do not count.
+        """
         inside = texts_of(element, lambda node: node in skip or node in self._placed or self._kind(node) == "dropped")
         return lacks(text, inside)
 

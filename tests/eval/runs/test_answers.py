@@ -57,7 +57,7 @@ def test_the_oracle_is_the_ceiling_and_made_up_answers_the_floor(scripted_runs: 
     assert "answers-strict" not in oracle, "nobody judged"
     record = scripted_runs["random"].questions[0].answer
     assert record is not None and record.status == "answered" and len(record.claims) == 2
-    assert any("not given were taken out" in note for note in record.notes), "an invented source is taken out and told"
+    assert any("do not exist were removed" in note for note in record.notes), "an invented source is taken out and told"
     assert [claim.supported for claim in record.claims] == [False, False]
 
 

@@ -118,8 +118,9 @@ def test_always_describes_every_page_and_never_none(tmp_path: Path) -> None:
         report = run(engine.index(path, vision="never"))
         assert server.requests == [] and report.files[0].steps == ()
         assert report.notes == (
-            "no language model is configured (llm_model): section trees by rules, extractive summaries",
-            "vision is switched off (vision): pictures of pages are not described",
+            "no language model is configured (llm_model), so rules make the section trees, and summaries are "
+            "sentences of the pages",
+            "vision is switched off (vision), so pictures of pages are not described",
             "text that is only a picture, on 1 page of 1 file, is not read: OCR is switched off by the setting ocr",
         )
         assert only(engine, path, vision="always").steps[0].done == 7

@@ -55,7 +55,7 @@ def test_an_address_becomes_a_document_and_refusals_are_readable(fetching: Servi
         client.post("/libraries", json={"name": "birds"})
     opened(fetching, page, "birds")
     add(page, "ftp://example.org/x")
-    page.get_by_role("dialog").get_by_text("ftp://example.org/x is no web address").wait_for()
+    page.get_by_role("dialog").get_by_text("ftp://example.org/x is not a web address").wait_for()
     page.get_by_role("textbox", name="Address").fill(f"http://{web}/heron.html")
     page.get_by_role("textbox", name="Address").press("Enter")
     page.get_by_role("dialog").wait_for(state="detached")

@@ -33,7 +33,7 @@ def test_copies_and_near_duplicates_are_shown_as_groups(served: Serving, page: A
     near = page.get_by_role("region", name="3 documents with nearly the same words")
     near.get_by_text("draft.md", exact=True).wait_for()
     page.get_by_text("4 of 4 documents were compared").wait_for()
-    assert "other.md" not in near.inner_text() and "% as the first" in near.inner_text()
+    assert "other.md" not in near.inner_text() and "% in common with the first" in near.inner_text()
     near.get_by_role("listitem").filter(has_text="copy.md").get_by_role("checkbox").check()
     page.get_by_role("region", name="Selected documents").get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Yes, remove").click()

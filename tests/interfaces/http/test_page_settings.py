@@ -110,7 +110,7 @@ def test_packs_show_what_they_make_of_a_question(served: Serving, page: Any) -> 
     page.get_by_label("All packs, each for documents of its kind").uncheck()
     page.get_by_text("Saved").wait_for()
     page.locator("label", has_text="Finance").get_by_role("checkbox").uncheck()
-    page.get_by_text("The packs add nothing to it.").wait_for()
+    page.get_by_text("The packs add nothing to this question.").wait_for()
     with served.client() as client:
         [expert] = [one["value"] for one in client.get("/settings").json() if one["name"] == "expert"]
     assert expert == "contracts,statutes-zh,operations"
@@ -195,7 +195,7 @@ def test_how_documents_are_read_and_embedded_is_set(served: Serving, page: Any) 
         page.get_by_text("Queued: the Jobs page shows the progress.").wait_for()
         wait_for_jobs(client, [one["id"] for one in client.get("/jobs").json()["jobs"]])
         page.reload()
-        shore.get_by_text("1 of 1 documents by openai:m").wait_for()
+        shore.get_by_text("1 of 1 documents have vectors of openai:m").wait_for()
         asked = {"question": "What is the dune made of?", "libraries": ["shore"], "effort": "fast"}
         [hit] = client.post("/search", json=asked).json()["results"]
         assert hit["receipt"]["dense"] is not None, "searches use them"

@@ -47,10 +47,10 @@ _JOURNAL = "_journal.dat"
 class ShardState:
     """The recorded content of a shard.
 
-    While ``writing``, the shard may contain newer points than ``position`` and ``count`` say. ``churn`` counts the
-    points written or deleted since the last optimisation. ``files`` is the checksum of its segments, or after a write
-    their fingerprint; "" if neither exists. ``mark`` is the mark of the change at ``position``, 0 if an older version
-    recorded it.
+    While ``writing``, the shard may contain newer points than ``position`` and ``count`` say. ``position`` is that of
+    the last applied change in the catalog's log, and ``mark`` the random mark of this change, 0 if unknown. ``churn``
+    counts the points written or deleted since the last optimisation. ``files`` is a checksum or a ``fingerprint`` of
+    the shard's files, "" if neither was recorded.
     """
 
     manifest: Mapping[str, str | int]

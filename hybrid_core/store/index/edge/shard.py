@@ -47,8 +47,8 @@ def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
     """Return the configuration of a shard.
 
     ``dimension`` 0 means no dense vectors, ``learned`` adds learned sparse vectors. Exact search (m=0) is fast enough,
-    lossless and needs no graph. Postings and ids are mapped from the disk: in memory they take 3 KB per page in each
-    process, load more slowly, and are not faster to search.
+    lossless and needs no graph. Postings and ids are mapped from the disk. In memory they would take 3 KB per page in
+    each process, load more slowly, and not be faster to search.
     """
     dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # vectors have unit length
     words = edge.EdgeSparseVectorParams(on_disk=True)

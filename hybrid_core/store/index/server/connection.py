@@ -56,7 +56,7 @@ class Node:
     def alone(self) -> bool:
         """Return whether this node knows no other node, as on a server that is not a cluster.
 
-        Of several addresses only one may be in use then.
+        Then this node is the only one in use, even if several addresses are configured.
         """
         return len(getattr(self.call(lambda client: client.cluster_status(), _READ_SECONDS), "peers", ())) <= 1
 
@@ -309,7 +309,8 @@ def _redact_url(url: str) -> str:
 class CollectionAlias:
     """The alias of a library's collection.
 
-    ``name`` is the library's name and ``library`` its id. ``beginning`` is the prefix of all names of its catalog.
+    ``name`` is the library's name and ``library`` its id. The names of all collections and aliases of a catalog begin
+    with the prefix ``beginning``.
     """
 
     beginning: str
