@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, pairwise
-from os.path import commonprefix
 
 from hybrid_core.text.misspellings import missing, usual, wrong
 from hybrid_core.text.names import GENERIC, has_cjk
@@ -375,14 +375,15 @@ def _compared_terms(word: str) -> set[str]:
         return set()
     base = word.removesuffix(ending)
     undoubled = base[:-1] if base[-1:] == base[-2:-1] else base
-    return {stem(form) for form in (base, undoubled, f"{base}e", *(base + other for other in _COMPARING_ENDINGS))} - {""}
+    forms = (base, undoubled, f"{base}e", *(base + other for other in _COMPARING_ENDINGS))
+    return {stem(form) for form in forms} - {""}
 
 
 def _closest_form(candidate: str, written: Collection[str]) -> str:
     """Return the word on these pages with the candidate's stem that is spelled most like it, "" if there is none."""
     term = stem(candidate)
     forms = sorted(word for word in written if stem(word) == term)
-    return max(forms, key=lambda form: (len(commonprefix((form, candidate))), -len(form)), default="")
+    return max(forms, key=lambda form: SequenceMatcher(None, form, candidate).ratio(), default="")
 
 
 def _in_case(word: str, like: str) -> str:
