@@ -197,7 +197,8 @@ def is_common_noun(name: str, text: str) -> bool:
     if has_legal_form(name) or has_cjk(name) or not text.strip():
         return False
     words = r"[\W_]+".join(re.findall(r"[^\W_]+", name))
-    written = [*re.findall(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE), name]
+    alone = rf"(?<![\w.@/#-]){words}(?!\w|[.@/-]\w)"  # and not in an address
+    written: list[str] = [*re.findall(alone, text, re.IGNORECASE), name]
     lower = sum(form.islower() for form in written)
     capital = len(re.findall(rf"(?<=[a-z,;] )(?=[A-Z])(?i:{words})(?!\w)", text)) + (not name.islower())
     return lower > _COMMON * (lower + capital)

@@ -322,6 +322,7 @@ def test_what_only_a_file_name_says_is_no_name(name: str, page: str) -> None:
         ("quilla_2022.pdf", "and Quilla, for Quilla, of Quilla, by Quilla, with Quilla", "quilla"),
         ("Lantern_2022.pdf", "at Lantern we sell; so Lantern grew; as Lantern said; by Lantern; a lantern", "Lantern"),
         ("Tarrowgate.pdf", "Tarrowgate\nInvoice 12", "Tarrowgate"),
+        ("Quilla.pdf", "Ask ir@quilla.com or see www.quilla.com/investors", "Quilla"),
         ("劳动合同法.docx", "中华人民共和国劳动合同法", "劳动合同法"),
         ("johnson_johnson_2022.pdf", "of Johnson & Johnson, at Johnson & Johnson, by Johnson & Johnson, for Johnson "
          "& Johnson", "johnson johnson"),
