@@ -89,6 +89,7 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequenc
     recurring = recurring_names(texts) if not binding and len(names) < 2 else []
     return Card(
         names=tuple(names),
+        topic=names[:1] == of_file != [] and cover.is_common_noun(names[0], "\n".join(pages)),
         symbols=tuple(symbols),
         parties=tuple(p for p in parties if name_key(p) not in own),
         **time._asdict(),

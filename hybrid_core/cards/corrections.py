@@ -69,7 +69,7 @@ def corrected_card(card: Card, corrections: Mapping[str, str]) -> Card:
     if title := corrections.get("title"):
         card = replace(card, title=title)
     if organisation := corrections.get("organisation"):
-        card = replace(card, names=_several(organisation, ";"), symbols=())
+        card = replace(card, names=_several(organisation, ";"), symbols=(), topic=False)
     if kind := corrections.get("type"):
         card = replace(card, type=kind)
     if tags := corrections.get("tags"):
@@ -93,7 +93,8 @@ def _several(value: str, sign: str) -> tuple[str, ...]:
 
 def card_to_json(card: Card) -> dict[str, Any]:
     """Return the card as JSON values, without empty fields."""
-    return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(card).items() if v not in ((), None, "")}
+    values = {key: value for key, value in asdict(card).items() if value not in ((), None, "", False)}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
 def card_from_json(data: Mapping[str, Any]) -> Card:

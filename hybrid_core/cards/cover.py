@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hybrid_core.cards.document_types import name_finder
-from hybrid_core.text.names import GENERIC, initials, name_key, name_words
+from hybrid_core.text.names import GENERIC, has_cjk, has_legal_form, initials, name_key, name_words
 from hybrid_core.text.periods import find_periods
 from hybrid_core.text.tokens import STOP_WORDS, fold
 
@@ -186,6 +186,22 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
         if not any(fold(word) in fold(other).split() for other in names):
             names.append(name)
     return names[:_MOST_RECURRING]
+
+
+def is_common_noun(name: str, text: str) -> bool:
+    """Return whether a name from a file name is a common noun, such as "expenses", and names no organisation.
+
+    A name is capitalised inside sentences and rarely in lower case, also in the file name. Languages that capitalise
+    no words, or all nouns, do not show this.
+    """
+    if has_legal_form(name) or has_cjk(name) or not text.strip():
+        return False
+    words = r"[\W_]+".join(re.findall(r"[^\W_]+", name))
+    alone = rf"(?<![\w.@/#-]){words}(?!\w|[.@/-]\w)"  # and not in an address
+    written: list[str] = [*re.findall(alone, text, re.IGNORECASE), name]
+    lower = sum(form.islower() for form in written)
+    capital = len(re.findall(rf"(?<=[a-z,;] )(?=[A-Z])(?i:{words})(?!\w)", text)) + (not name.islower())
+    return lower > _COMMON * (lower + capital)
 
 
 def running_years(pages: Sequence[str]) -> list[int]:

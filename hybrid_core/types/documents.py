@@ -315,6 +315,12 @@ class Card:
     title: str = ""
     recurring: tuple[str, ...] = ()  # names that most of its pages hold, and ``names`` do not
     tags: tuple[str, ...] = ()  # tags that users added
+    topic: bool = False  # whether the first name is a common noun, such as "expenses", and no organisation
+
+    @property
+    def organisation(self) -> str:
+        """Return the name of the organisation, "" if unknown."""
+        return next(iter(self.names[self.topic :]), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,6 @@ _JOINED: Mapping[str, str] = {
 _SEARCH: Mapping[str, str] = {
     "search.no-shared-word": "no page shares a word with the question",
     "search.no-document-matches": "no document matches the filters ({filters})",
-    "search.tied": "several documents fit the question equally well; name a year, a type or a document to choose "
-    "among them",
     "search.gone": "documents that were removed or indexed again during the search are missing from the results: "
     "{names}; search again",
     "search.spelled": "showing results for '{question}': the library does not contain the words as they are written",
@@ -97,6 +95,7 @@ _ROUTE: Mapping[str, str] = {
 }
 _REASONS: Mapping[str, str] = {
     "reason.organisation": "organisation {name}",
+    "reason.subject": "subject {name}",
     "reason.year": "year {year}",
     "reason.quarter": "year {year} Q{quarter}",
     "reason.title": "title",

@@ -265,10 +265,10 @@ class SearchResult:
     """The result of a search: a sequence of pages, best first.
 
     Iteration, ``len`` and indexing apply to ``results``. ``library`` names all libraries that were searched. ``notes``
-    are messages for the user (ties, rebuilt index). ``expert`` names the packs and files of expert knowledge that
-    contributed. ``trace`` is present if the request asked for it. ``sureness`` (0 to 1) is the calibrated probability
-    that the first page answers; the effort ``auto`` depends on it. ``reasoning`` is present if a model was called, and
-    ``usage`` is its usage. ``unread`` are documents that may contain the answer on pages without text.
+    are messages for the user (a misspelling, a rebuilt index). ``expert`` names the packs and files of expert knowledge
+    that contributed. ``trace`` is present if the request asked for it. ``sureness`` (0 to 1) is the calibrated
+    probability that the first page answers; the effort ``auto`` depends on it. ``reasoning`` is present if a model was
+    called, and ``usage`` is its usage. ``unread`` are documents that may contain the answer on pages without text.
     """
 
     query: str

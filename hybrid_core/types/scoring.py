@@ -147,7 +147,6 @@ class CardScoring:
     type_alone: float = 0.15
     title_alone: float = 0.6
     telling: float = 0.5  # ignore a document type that covers more than this share of the library
-    same: float = 0.005  # scores within this difference are ties
 
 
 @dataclass(frozen=True, slots=True)

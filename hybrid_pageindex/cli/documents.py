@@ -306,7 +306,7 @@ def _card_line(document: Document) -> str:
     card = document.card
     when = str(card.years[0]) if card.years else ""
     parts = [
-        card.names[0] if card.names and card.names[0] not in (Path(document.name).stem, document.title) else "",
+        card.organisation if card.organisation not in (Path(document.name).stem, document.title) else "",
         card.type,
         when + (f" Q{card.quarter}" if card.quarter else ""),
     ]

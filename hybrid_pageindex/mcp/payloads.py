@@ -413,7 +413,7 @@ def document_payload(document: Document) -> dict[str, Any]:
     return without_empty({
         "document": document.name, "doc_id": document.doc_id,
         "title": document.title if document.title != document.name else "",
-        "organisation": card.names[0] if card.names else "", "type": card.type, "years": list(card.years[:3]),
+        "organisation": card.organisation, "type": card.type, "years": list(card.years[:3]),
         "pages": document.pages, "sections": document.sections,
         "description": cut_text(document.description, _SUMMARY_TOKENS // 4),
         "pages_without_text": document.unread or None, "indexed_at": document.indexed_at, "error": document.error,

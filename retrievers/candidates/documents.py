@@ -240,12 +240,12 @@ def named_apart(
 
 
 def preferred(routing: CardScores, named: Mapping[str, float]) -> CardScores:
-    """Return the routing scores with the documents in ``named`` raised to the best score, and without ties."""
+    """Return the routing scores with the documents in ``named`` raised to the best score."""
     if not named:
         return routing
     best = max((*routing.scores.values(), *named.values()))
     scores = {**routing.scores, **{doc_id: max(best, routing.scores.get(doc_id, 0.0)) for doc_id in named}}
-    return replace(routing, scores=scores, tied=())
+    return replace(routing, scores=scores)
 
 
 def _without(phrase: str, text: str) -> str:

@@ -52,7 +52,6 @@ class CardScores:
     organisations: tuple[str, ...] = ()  # those the question names, by their best name
     named: tuple[str, ...] = ()  # the documents of organisations and parties that it surely names
     names: tuple[str, ...] = ()  # sure names of organisations and parties as the question writes them
-    tied: tuple[str, ...] = ()  # the best documents, where the question does not tell two or more apart
 
 
 @dataclass(slots=True)
@@ -180,13 +179,11 @@ class Router:
         if matched.best < self._sure:
             for doc_id, score in self._anywhere(query).items():
                 scores[doc_id] = max(score, scores.get(doc_id, 0.0))
-        tied = self._tied(scores)
         if matched.strengths and not question.timed:
             dated_cards = {doc_id: cards[facts_text] for doc_id, facts_text in facts.items()}
             for doc_id, share in newest(dated_cards, _by_cluster(matched), self._weights.newest_beside).items():
                 extra = self._weights.newest_asked if question.latest else self._weights.newest
                 scores[doc_id] = min(1.0, scores[doc_id] + extra * share * matched.strengths[doc_id][0])
-            tied = self._tied(scores) if question.latest else tied
         explained = self._best(scores, _REASON_DOCUMENTS)
         organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
         return CardScores(
@@ -196,7 +193,6 @@ class Router:
             tuple(cluster.name for cluster in organisations),
             tuple(d for d, (strength, _) in matched.strengths.items() if strength >= self._sure),
             tuple(matched.sure),
-            tied,
         )
 
     def _among(self, query: _Query, facts: Mapping[str, str], cards: Mapping[str, Card]) -> dict[str, float]:
@@ -260,11 +256,6 @@ class Router:
             facts_text: period_fit(facts_read(facts_text), query.question, self.scoring.periods) for facts_text in alike
         }
 
-    def _tied(self, scores: Mapping[str, float]) -> tuple[str, ...]:
-        best = max(scores.values(), default=0.0)
-        tied = [doc_id for doc_id, score in scores.items() if score >= best - self._weights.same]
-        return tuple(sorted(tied)) if len(tied) > 1 else ()
-
     def _best(self, scores: Mapping[str, float], count: int) -> list[str]:
         """Return the ``count`` documents with the highest scores. Documents with equal scores keep the library's
         order.
@@ -280,7 +271,9 @@ class Router:
         card = self._facts_card(doc_id)
         reasons: list[Note] = []
         if doc_id in query.matched.strengths:
-            reasons.append(Note("reason.organisation", name=query.matched.strengths[doc_id][1].name))
+            name = query.matched.strengths[doc_id][1].name
+            topic = self._cards[doc_id].topic
+            reasons.append(Note("reason.subject", name=name) if topic else Note("reason.organisation", name=name))
         if card.years and query.fits.get(self._facts[doc_id], 0.0) >= self._weights.unsaid:
             year = card.years[0]
             of_quarter = Note("reason.quarter", year=year, quarter=card.quarter) if card.quarter else None

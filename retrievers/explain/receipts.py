@@ -112,7 +112,7 @@ class Explainer:
             self._short_path(visit.doc),
             place=place_of(page_text.label, page_text.places, page_text.text.count("\n", 0, offset)),
             mark=shown.mark, contents=lists_pages(page_text.text, content.pages), hidden_text=page_text.hidden,
-            doc_title=document.title, organisation=next(iter(document.card.names), ""),
+            doc_title=document.title, organisation=document.card.organisation,
             year=next(iter(document.card.years), None),
         )  # fmt: skip
 

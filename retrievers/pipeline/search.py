@@ -90,8 +90,6 @@ def _search_notes(state: SearchState) -> tuple[Note, ...]:
         view = state.resources.view
         names = sorted(view.documents[doc_id].name for doc_id, content in view.contents.entries() if content in gone)
         notes.append(Note("search.gone", names=names))
-    if state.candidates.routing.tied and not query.request.documents:
-        notes.append(Note("search.tied"))
     if not state.ranking.pages:
         notes.append(Note("search.no-shared-word"))
     return tuple(notes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain, pairwise
@@ -303,8 +304,7 @@ _SPELLED_WORD = re.compile(r"(?<![\w.])[^\W\d_]{4,24}(?!\w|\.\w)")  # none longe
 _WRONG, _TWICE = 6, 7  # minimum letters of a word with a wrong letter, and with two errors
 _ACRONYM = 6  # maximum capitals of an abbreviation
 _SHORTEST = 4  # minimum letters of a correction
-_ENDING_LENGTH = 3  # letters by which two forms of a word may differ at the end
-_ENDINGS = ("s", "es", "ed", "ing")
+_COMPARING_ENDINGS = ("er", "est")
 _MAX_CORRECTIONS = 4  # maximum corrections of a word to look up on pages
 
 
@@ -321,11 +321,11 @@ def words(question: str, known_terms: Collection[str]) -> list[str]:
 def corrected(word: str, holding: Holding, names: Collection[str], written: Written) -> str:
     """Return the correction of a misspelled word, in the same case, "" if the word is known or has no correction.
 
-    Terms in ``names`` come first, then words that pages contain literally, then the most frequent ones. Possible
-    abbreviations are corrected only to names.
+    A correction is a stop word or a word that a page contains. Terms in ``names`` come first, then words that pages
+    contain exactly so, then other forms of the most frequent ones. Possible abbreviations are corrected only to names.
     """
     plain = word.lower()
-    if holding([stem(plain)])[0]:
+    if any(holding([stem(plain), *_compared_terms(plain)])):
         return ""
     for candidates, inflected in _candidates(plain):
         spellings = [
@@ -337,10 +337,10 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
             return _in_case(stop, word)
         counts = holding([stem(candidate) for candidate in spellings])
         known_spellings = [(stem(c) in names, count, c) for c, count in zip(spellings, counts, strict=True) if count]
-        tried: list[tuple[str, Collection[str]]] = []
+        forms: list[str] = []
         for _, _, candidate in nlargest(_MAX_CORRECTIONS, known_spellings):
             pages = written(candidate)
-            tried.append((candidate, pages))
+            forms.append(_closest_form(candidate, pages))
             written_so = (
                 spelling
                 for _, _, spelling in known_spellings
@@ -348,8 +348,8 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
             )
             if right := candidate if candidate in pages else next(written_so, ""):
                 return _in_case(right, word)
-        if inflected and (right := next((c for c, pages in tried if _in_another_form(c, pages)), "")):
-            return _in_case(right, word)
+        if inflected and (form := next(filter(None, forms), "")):
+            return _in_case(form, word)
     return ""
 
 
@@ -365,16 +365,25 @@ def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
         yield (twice for once in set(usual(word)) for twice in usual(once)), False
 
 
-def _in_another_form(candidate: str, written: Collection[str]) -> bool:
-    """Return whether pages contain the candidate in a form that differs only in its ending.
+def _compared_terms(word: str) -> set[str]:
+    """Return the terms of the other forms of an adjective in -er or -est, which the stemmer leaves as they are.
 
-    If the candidate is its own stem, only usual endings count, because not all stems are words.
+    "longest" gives "long" and "longer". Nouns such as "payer" give their verb.
     """
+    ending = next((ending for ending in _COMPARING_ENDINGS if word.endswith(ending)), "")
+    if not ending:
+        return set()
+    base = word.removesuffix(ending)
+    undoubled = base[:-1] if base[-1:] == base[-2:-1] else base
+    forms = (base, undoubled, f"{base}e", *(base + other for other in _COMPARING_ENDINGS))
+    return {stem(form) for form in forms} - {""}
+
+
+def _closest_form(candidate: str, written: Collection[str]) -> str:
+    """Return the word on these pages with the candidate's stem that is spelled most like it, "" if there is none."""
     term = stem(candidate)
-    if candidate == term:
-        return any(candidate + ending in written for ending in _ENDINGS)
-    alike = (word for word in written if stem(word) == term)
-    return any(word.startswith(candidate[: min(len(candidate), len(word)) - _ENDING_LENGTH]) for word in alike)
+    forms = sorted(word for word in written if stem(word) == term)
+    return max(forms, key=lambda form: SequenceMatcher(None, form, candidate).ratio(), default="")
 
 
 def _in_case(word: str, like: str) -> str:

@@ -91,7 +91,7 @@ def choose_documents(route: Route, contenders: Contenders, effort: Effort, reaso
     ``semantic`` ignores metadata.
     """
     if route == "semantic":
-        routing = replace(contenders.routing, scores={}, reasons={}, tied=())
+        routing = replace(contenders.routing, scores={}, reasons={})
         return DocumentChoice(routing, contenders.scope, RouteUsed(route, route, REQUESTED))
     if len(contenders.documents) < 2:
         return DocumentChoice(
@@ -241,9 +241,7 @@ def preferred(
         doc_id: Note.joined((contenders.routing.reasons.get(doc_id, NONE), reason))
         for doc_id, reason in reasons.items()
     }
-    return replace(
-        contenders.routing, scores=scores_left, reasons={**contenders.routing.reasons, **reasons_by_id}, tied=()
-    )
+    return replace(contenders.routing, scores=scores_left, reasons={**contenders.routing.reasons, **reasons_by_id})
 
 
 def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMatch:

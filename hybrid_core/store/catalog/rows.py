@@ -228,7 +228,7 @@ def _document_row(row: Row[Any]) -> DocumentRow:
     return DocumentRow(
         doc_id=row.doc_id, content_id=row.content_id or "", path=row.path, name=row.name, title=title,
         format=row.format or "", pages=row.pages or 0, size=row.size,
-        organisation=(card.get("names") or [""])[0], year=(card.get("years") or [0])[0], type=card.get("type", ""),
+        organisation=card_from_json(card).organisation, year=(card.get("years") or [0])[0], type=card.get("type", ""),
         tags=tuple(card.get("tags", ())), warnings=0 if row.warnings in (None, "[]") else len(json.loads(row.warnings)),
         error=str(Note.read(row.error)) if row.error else "", indexed_at=row.indexed_at,
     )  # fmt: skip

@@ -272,10 +272,11 @@ def _read_figures(snapshot: Snapshot, document: Document, limit: int) -> list[Fi
 
 
 def _organisation(document: Document) -> Sequence[str]:
-    """Return the first name on a document's card that is not just part of the file name, in a list; [] if there is
-    none.
+    """Return the first organisation on a document's card that is not just part of the file name, in a list; [] if there
+    is none.
     """
-    return [name for name in document.card.names if not document.name.startswith(name)][:1]
+    card = document.card
+    return [name for name in card.names[card.topic :] if not document.name.startswith(name)][:1]
 
 
 def _top(sections: Sequence[Section]) -> list[Section]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from hybrid_core.errors import IndexDamagedError, NotFoundError, PageIndexError
@@ -165,17 +164,20 @@ def unread_documents(
 ) -> tuple[UnreadDocument, ...]:
     """Return the documents with unreadable pages that matter to a question; documents that it names come first.
 
-    ``searched`` are the documents that pass the filters, None for all. If the evidence is strong, return only mostly
-    unreadable documents that the question names.
+    ``searched`` are the documents that pass the filters, None for all. These matter, and without filters the documents
+    of the results; all do if nothing was found. If the evidence is strong, return only mostly unreadable documents that
+    the question names.
     """
+    unread = [document for document in unread if searched is None or document.doc_id in searched]
     routed = {ranked.doc_id: ranked.routing for ranked in result.documents if ranked.routing > 0}
-    named = [document for document in unread if document.doc_id in routed and _mostly(document)] if routed else []
+    named = [document for document in unread if document.doc_id in routed and _mostly(document)]
     named.sort(key=lambda document: -routed[document.doc_id])
     if result.evidence.level == "strong":
         return tuple(named)
-    first = {document.doc_id for document in named}
-    others = (document for document in unread if document.doc_id not in first)
-    return tuple(document for document in chain(named, others) if searched is None or document.doc_id in searched)
+    if searched is None and result.results:
+        result_ids = {page.doc_id for page in result.results}
+        unread = [document for document in unread if document.doc_id in result_ids]
+    return tuple(dict.fromkeys((*named, *unread)))
 
 
 def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], Note]) -> Note:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_core.cards.card import read_card
-from hybrid_core.cards.corrections import card_from_json, card_to_json
+from hybrid_core.cards.corrections import card_from_json, card_to_json, corrected_card
 from hybrid_core.cards.document_types import document_types, finder, type_by_ending
 from hybrid_core.text.names import is_named, name_key, name_words
 from hybrid_core.types.documents import Card
@@ -310,6 +310,31 @@ def test_an_agreement_that_names_a_statute_is_none(name: str) -> None:
 )
 def test_what_only_a_file_name_says_is_no_name(name: str, page: str) -> None:
     assert read_card(name, {}, "", [page]).names == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "organisation"),
+    [
+        ("expenses.md", "How to claim expenses. Managers approve expenses, and the Expenses team pays.", ""),
+        ("Refunds_2022.docx", "Refunds\nWe pay refunds within ten days.", ""),
+        ("tools-and-tips.md", "Tools and Tips\nUse short links.", ""),
+        ("job families.md", "Name of company: Tarrowgate Ltd\nAll job families have levels.", "Tarrowgate Ltd"),
+        ("quilla_2022.pdf", "and Quilla, for Quilla, of Quilla, by Quilla, with Quilla", "quilla"),
+        ("Lantern_2022.pdf", "at Lantern we sell; so Lantern grew; as Lantern said; by Lantern; a lantern", "Lantern"),
+        ("Tarrowgate.pdf", "Tarrowgate\nInvoice 12", "Tarrowgate"),
+        ("Quilla.pdf", "Ask ir@quilla.com or see www.quilla.com/investors", "Quilla"),
+        ("劳动合同法.docx", "中华人民共和国劳动合同法", "劳动合同法"),
+        ("johnson_johnson_2022.pdf", "of Johnson & Johnson, at Johnson & Johnson, by Johnson & Johnson, for Johnson "
+         "& Johnson", "johnson johnson"),
+    ],
+)  # fmt: skip
+def test_a_common_noun_in_a_file_name_is_no_organisation(name: str, page: str, organisation: str) -> None:
+    read = card(name, page)
+    assert read.organisation == organisation and card_from_json(card_to_json(read)) == read
+
+
+def test_a_corrected_organisation_is_shown_as_it_was_written() -> None:
+    assert corrected_card(Card(names=("expenses",), topic=True), {"organisation": "adidas"}).organisation == "adidas"
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,11 @@ def test_all_document_types_have_a_code() -> None:
     assert type_note("lab journal").code == TEXT
 
 
-NESTED = Note("route.failed", error=Note.joined(("plain words", Note("search.tied"))), decided=Note("route.by-cards"))
+FAILURE = Note.joined(("plain words", Note("search.no-shared-word")))
+NESTED = Note("route.failed", error=FAILURE, decided=Note("route.by-cards"))
 NOTES = [
     NONE, Note.of("plain words"), Note("warning.unread", unread=1, pages=1, which="1"), NESTED,
-    Note("search.gone", names=["a.pdf", "b.pdf"]), Note.of('{"note": "search.tied", "params": {}}'),
+    Note("search.gone", names=["a.pdf", "b.pdf"]), Note.of('{"note": "search.no-shared-word", "params": {}}'),
 ]  # fmt: skip
 
 
@@ -139,7 +140,7 @@ def test_unread_pages_are_counted_by_code() -> None:
 
 
 def test_joined_notes_come_apart_again() -> None:
-    parts = [Note("search.tied"), Note.of("a; b"), Note("warning.no-text")]
+    parts = [Note("search.no-shared-word"), Note.of("a; b"), Note("warning.no-text")]
     assert Note.joined(parts).parts == parts and Note.joined(parts[:1]) is parts[0] and Note.joined(["", NONE]) is NONE
     assert parts[0].plus("", parts[1], Note.joined(parts[1:])).parts == [parts[0], parts[1], *parts[1:]]
 

@@ -66,8 +66,8 @@ def test_spellings_of_an_organisation(spelling: str) -> None:
 
 
 def test_a_name_that_only_some_documents_carry_does_not_decide_among_them() -> None:
-    routing = ask("HPNE debt")
-    assert set(routing.tied) == {"hp18", "hp19", "hp19q2", "hp19q3"}
+    scores = ask("HPNE debt").scores
+    assert scores["hp19"] == scores["hp19q3"] > scores["hp18"] == scores["hp19q2"]
 
 
 def test_shared_words_are_kept_apart() -> None:
@@ -97,9 +97,9 @@ def test_shared_words_are_kept_apart() -> None:
     ],
 )
 def test_period_type_title_and_party_choose_the_document(text: str, doc: str) -> None:
-    routing = ask(text)
+    scores = dict(ask(text).scores)
     assert best(text) == doc
-    assert doc not in routing.tied
+    assert scores.pop(doc) > max(scores.values(), default=0.0) + 0.005
 
 
 def test_the_report_of_the_next_year_holds_the_figures_too() -> None:
@@ -110,7 +110,6 @@ def test_the_report_of_the_next_year_holds_the_figures_too() -> None:
 
 def test_without_time_documents_tie_and_the_newest_of_a_kind_gets_more() -> None:
     routing = ask("Who audits Harbor & Pine?")
-    assert set(routing.tied) == {"hp18", "hp19", "hp19q2", "hp19q3"}
     assert routing.scores["hp19"] == routing.scores["hp19q3"] > routing.scores["hp18"] == routing.scores["hp19q2"]
 
 
@@ -126,9 +125,7 @@ def test_without_time_a_named_type_outweighs_more_matching_words(text: str, kind
 
 
 def test_the_newest_version_of_a_law_comes_first() -> None:
-    routing = ask("湖泊保护法对罚款的规定")
     assert best("湖泊保护法对罚款的规定") == "lakes21"
-    assert set(routing.tied) == {"lakes15", "lakes21"}
 
 
 def test_routing_is_soft_evidence_within_bounds() -> None:

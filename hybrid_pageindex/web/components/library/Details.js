@@ -83,7 +83,7 @@ function Fold({ name, open = false, children }) {
 function Facts({ one }) {
   const { card } = one;
   const facts = {
-    file: one.name, folder: one.path.replace(/^upload:\/+/, "").split("/").slice(0, -1).join("/"), organisation: card.names[0], year: card.years.join(", "),
+    file: one.name, folder: one.path.replace(/^upload:\/+/, "").split("/").slice(0, -1).join("/"), organisation: card.names[card.topic ? 1 : 0], year: card.years.join(", "),
     date: card.date, type: card.type, tags: card.tags.join(", "), pages: one.pages ? number(one.pages) : "", unread: one.unread || "",
     sections: one.sections ? number(one.sections) : "", size: bytes(one.size), format: one.format, indexed: ago(one.indexed_at),
     models: Object.keys(one.models).join(", "),
