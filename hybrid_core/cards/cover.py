@@ -191,16 +191,15 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
 def is_common_noun(name: str, text: str) -> bool:
     """Return whether a name from a file name is a common noun, such as "expenses", and names no organisation.
 
-    A name is capitalised inside sentences and rarely in lower case, also in the file name. Languages that capitalise
-    no words, or all nouns, do not show this.
+    The text has a name rarely in lower case, compared with its capitalised form inside sentences. Languages that
+    capitalise no words, or all nouns, do not show this.
     """
     if has_legal_form(name) or has_cjk(name) or not text.strip():
         return False
     words = r"[\W_]+".join(re.findall(r"[^\W_]+", name))
     alone = rf"(?<![\w.@/#-]){words}(?!\w|[.@/-]\w)"  # and not in an address
-    written: list[str] = [*re.findall(alone, text, re.IGNORECASE), name]
-    lower = sum(form.islower() for form in written)
-    capital = len(re.findall(rf"(?<=[a-z,;] )(?=[A-Z])(?i:{words})(?!\w)", text)) + (not name.islower())
+    lower = sum(match[0].islower() for match in re.finditer(alone, text, re.IGNORECASE))
+    capital = len(re.findall(rf"(?<=[a-z,;] )(?=[A-Z])(?i:{words})(?!\w)", text))
     return lower > _COMMON * (lower + capital)
 
 

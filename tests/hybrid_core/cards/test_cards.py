@@ -317,7 +317,8 @@ def test_what_only_a_file_name_says_is_no_name(name: str, page: str) -> None:
     [
         ("expenses.md", "How to claim expenses. Managers approve expenses, and the Expenses team pays.", ""),
         ("Refunds_2022.docx", "Refunds\nWe pay refunds within ten days.", ""),
-        ("tools-and-tips.md", "Tools and Tips\nUse short links.", ""),
+        ("tools-and-tips.md", "Tools and Tips\nShare your tools and tips.", ""),
+        ("corvane-optics.pdf", "Corvane Optics\nAnnual report", "corvane-optics"),
         ("job families.md", "Name of company: Tarrowgate Ltd\nAll job families have levels.", "Tarrowgate Ltd"),
         ("quilla_2022.pdf", "and Quilla, for Quilla, of Quilla, by Quilla, with Quilla", "quilla"),
         ("Lantern_2022.pdf", "at Lantern we sell; so Lantern grew; as Lantern said; by Lantern; a lantern", "Lantern"),
