@@ -162,7 +162,7 @@ class Salvage:
         for index in layout.indexes:
             if not index.root:
                 continue
-            tree, named = self._pages.new_tree(table=False), 0
+            tree, named_keys = self._pages.new_tree(table=False), set[Key]()
             for record in self._pages.records(tree, index.root):
                 part = layout.part(index, record)
                 if part is None:
@@ -171,12 +171,13 @@ class Salvage:
                 rowid, row = part
                 if not index.whole:
                     continue
-                named += 1
                 key = _row_key(layout, rowid, row)
+                tree.damage += key in named_keys  # then another row has no entry
+                named_keys.add(key)
                 if key not in walk.keys:
                     walk.missing.setdefault(key, {}).update(row)
             walk.index_damage += tree.damage
-            walk.certain = walk.certain or (index.whole and not tree.damage and named > 0)
+            walk.certain = walk.certain or (index.whole and not tree.damage and bool(named_keys))
         if not walk.tree.damage and not walk.certain:
             walk.missing.clear()  # the index is damaged, not the table
 

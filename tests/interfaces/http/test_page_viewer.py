@@ -654,6 +654,33 @@ def test_a_page_is_shown_whole_once_a_busy_server_answers(at: Any, part: str, st
     assert not at.get_by_text("Busy.").count()
 
 
+# delays what a page does after it was painted, as a busy machine does
+DELAY = """ms => {
+  const { setTimeout: later, requestAnimationFrame: soon } = window;
+  window.requestAnimationFrame = (act) => soon((time) => later(act, ms, time));
+  window.setTimeout = (act, after = 0, ...given) => later(act, after < 60 ? ms : after, ...given);
+}"""
+
+
+@pytest.mark.parametrize("ms", [0, 300, 3000])
+def test_a_page_stays_if_its_size_comes_after_its_mark(at: Any, ms: int) -> None:
+    address = at.evaluate("location.href.replace(/page.*/, 'page/18?hl=Purchases%20of%20property')")
+    at.goto("about:blank")
+    at.add_init_script(f"({DELAY})({ms})")
+    held: list[Any] = []
+    at.route(re.compile("/pages/18/(layout|picture)"), lambda route: held.append(route))
+    at.goto(address)
+    at.locator("[data-page='18'] .box.mark").wait_for(state="attached")
+    wait_for_held(at, held)
+    at.unroute(re.compile("/pages/18/(layout|picture)"))
+    for route in held:
+        route.fallback()
+    at.locator(".sheet[data-drawn][data-page='18']").wait_for()
+    at.locator(".sheet[data-ready]").wait_for()
+    assert at.locator(".sheet[data-ready]").get_attribute("data-page") == "18"
+    assert "/page/18?hl=" in at.url
+
+
 @pytest.mark.parametrize("refused", [[503], [429, 503], [0, 503]])
 def test_a_picture_that_a_busy_server_refused_is_asked_for_again(at: Any, refused: list[int]) -> None:
     answers = list(refused)

@@ -1,5 +1,5 @@
 import { headAgain } from "../../api.js";
-import { html, useEffect, useRef, useState } from "../../ui.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../../ui.js";
 import { t } from "../../i18n.js";
 import { picturePath, pictureOf } from "./addresses.js";
 import { TextLayer } from "./TextLayer.js";
@@ -36,7 +36,7 @@ export function Sheet({ base, info, number, layout, size, onSize, width, turn, t
     has.then(() => setTries(tries + 1), () => signal.aborted || onFail());
   };
   const first = now[0] || marks[0];
-  useEffect(() => {
+  useLayoutEffect(() => { // once all pages have their places: an effect may run while they are drawn anew
     if (first) onMark(number, first, sheet.current?.querySelector(".box.now, .box.mark"));
   });
   return html`<div class="sheet-room" style=${{ top: `${top}px`, marginLeft: `${shift}px`, width: `${sideways ? height : width}px`, height: `${sideways ? width : height}px` }}>
