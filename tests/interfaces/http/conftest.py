@@ -129,11 +129,12 @@ Uploading = Callable[..., Any]
 
 def wait_for_jobs(client: httpx.Client, jobs: list[int]) -> list[dict[str, Any]]:
     """What became of jobs, heard from their streams."""
+    end = time.monotonic() + 540  # before the test is ended, so that the failure shows the job
     for job in jobs:
         with client.stream("GET", f"/jobs/{job}/events") as events:
             assert events.status_code == 200
-            for _ in events.iter_lines():
-                pass
+            for _ in events.iter_lines():  # a stream without news sends signs of life
+                assert time.monotonic() < end, client.get(f"/jobs/{job}").json()
     return [client.get(f"/jobs/{job}").json() for job in jobs]
 
 
