@@ -19,7 +19,7 @@ from hybrid_core.store.conversations.conversations import ConversationReader
 from hybrid_core.store.home import CATALOG
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.notes import FeedbackStore, NoteStore
-from hybrid_core.store.recovery.pages import PAGE_SIZE, PageFile
+from hybrid_core.store.recovery.pages import INDEX_LEAF, PAGE_SIZE, PageFile
 from hybrid_core.store.recovery.recovery import Recovery, recover_catalog
 from hybrid_core.text.terms import HEADER
 from tests.hybrid_core.store import test_upgrades_on_both as upgrades
@@ -232,6 +232,34 @@ def test_deleted_rows_do_not_come_back(copied: Copied) -> None:
     zero(home / CATALOG, *(page for page, kind in pages_by_name["notes"] if kind == "root"))
     _, after = checked(home, left)
     assert after["tokens"] == left["tokens"] and after["notes"] == left["notes"]
+
+
+@pytest.mark.parametrize("lost", [1, 5, -2])
+def test_an_index_that_names_a_row_twice_is_not_certain(lost: int, copied: Copied, before: Rows) -> None:
+    """Another row has no entry then, and its loss cannot be known."""
+    home = copied()
+    file = home / CATALOG
+    data = bytearray(file.read_bytes())
+    pages = places(file)
+    middle = leaves(file, "feedback")[1]
+    rows = bytes(data[(middle - 1) * PAGE_SIZE : middle * PAGE_SIZE])
+    with closing(sqlite3.connect(file)) as direct:
+        ids = [id.encode() for (id,) in direct.execute("SELECT id FROM feedback")]
+    gone = [id for id in ids if id in rows]
+    for number, _ in pages["sqlite_autoindex_feedback_1"]:
+        start = (number - 1) * PAGE_SIZE
+        count = int.from_bytes(data[start + 3 : start + 5], "big")
+        cells = [(at, int.from_bytes(data[at : at + 2], "big")) for at in range(start + 8, start + 8 + 2 * count, 2)]
+        found = [at for at, cell in cells if any(name in data[start + cell : start + cell + 24] for name in gone)]
+        if data[start] == INDEX_LEAF and len(found) > 6:
+            data[found[lost] : found[lost] + 2] = data[found[lost] + 2 : found[lost] + 4]
+            break
+    else:
+        raise AssertionError("no leaf of the index names the rows")
+    file.write_bytes(data)
+    zero(file, middle, *(number for number, _ in pages["feedback_by_library"]))
+    done, _ = checked(home, before)
+    assert not done.tables["feedback"].whole
 
 
 @pytest.mark.parametrize("seed", range(15))
