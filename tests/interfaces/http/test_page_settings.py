@@ -193,7 +193,8 @@ def test_how_documents_are_read_and_embedded_is_set(served: Serving, page: Any) 
             page.locator(".field", has=page.get_by_label(label, exact=True)).get_by_text("Saved").wait_for()
         shore.get_by_role("button", name="Make vectors").click()
         page.get_by_text("Queued: the Jobs page shows the progress.").wait_for()
-        wait_for_jobs(client, [one["id"] for one in client.get("/jobs").json()["jobs"]])
+        jobs = client.get("/jobs", params={"library": "shore"}).json()["jobs"]
+        wait_for_jobs(client, [job["id"] for job in jobs])
         page.reload()
         shore.get_by_text("1 of 1 documents have vectors of openai:m").wait_for()
         asked = {"question": "What is the dune made of?", "libraries": ["shore"], "effort": "fast"}
