@@ -7,6 +7,7 @@ The client's uv installs the libraries that pyproject.toml names when it first s
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -137,12 +138,16 @@ def _add(bundle: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    if arguments[:1] == ["--registry"]:
-        text = json.dumps(describe_for_registry(arguments[1].removeprefix("v")), indent=2, ensure_ascii=False) + "\n"
+    parser = argparse.ArgumentParser(description="Build the one-file bundle for MCP clients.")
+    default = ROOT / "build" / "hybrid-pageindex.mcpb"
+    parser.add_argument("file", nargs="?", type=Path, default=default, help="the bundle to write (%(default)s)")
+    parser.add_argument("--registry", metavar="VERSION", help="write server.json for this version instead")
+    given = parser.parse_args(arguments)
+    if given.registry:
+        text = json.dumps(describe_for_registry(given.registry.removeprefix("v")), indent=2, ensure_ascii=False) + "\n"
         (ROOT / "server.json").write_text(text, encoding="utf-8")
         return
-    file = Path(arguments[0]) if arguments else ROOT / "build" / "hybrid-pageindex.mcpb"
-    sys.stdout.write(f"{write_bundle(file)}\n")
+    sys.stdout.write(f"{write_bundle(given.file)}\n")
 
 
 if __name__ == "__main__":

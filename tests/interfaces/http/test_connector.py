@@ -78,3 +78,15 @@ def test_without_a_token_it_is_refused(served: Serving) -> None:
     with served.bare() as stranger:
         assert stranger.post(f"{served.url}/mcp/connector", json={}).status_code == 401
         assert stranger.post(f"{served.url}/mcp/other", json={}).status_code in (401, 404)
+
+
+async def test_documents_of_one_title_are_told_apart(served: Serving) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "twins"})
+        upload(client, "twins", north="# Ferry rules\n\nThe quillhaven ferry sails at nine.\n",
+               south="# Ferry rules\n\nThe quillhaven ferry sails at noon.\n",
+               east="# Other rules\n\nThe quillhaven ferry sails at ten.\n")  # fmt: skip
+    async with connected(served) as client:
+        found = (await client.call_tool("search", {"query": "When does the quillhaven ferry sail?"})).structured_content
+    titles = {page["title"].partition(", page")[0] for page in found["results"] if page["id"].startswith("twins")}
+    assert titles == {"Ferry rules (north.md)", "Ferry rules (south.md)", "Other rules"}
