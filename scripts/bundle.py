@@ -142,12 +142,13 @@ def main(arguments: list[str]) -> None:
     default = ROOT / "build" / "hybrid-pageindex.mcpb"
     parser.add_argument("file", nargs="?", type=Path, default=default, help="the bundle to write (%(default)s)")
     parser.add_argument("--registry", metavar="VERSION", help="write server.json for this version instead")
-    given = parser.parse_args(arguments)
-    if given.registry:
-        text = json.dumps(describe_for_registry(given.registry.removeprefix("v")), indent=2, ensure_ascii=False) + "\n"
-        (ROOT / "server.json").write_text(text, encoding="utf-8")
+    options = parser.parse_args(arguments)
+    if options.registry:
+        described = describe_for_registry(options.registry.removeprefix("v"))
+        text = json.dumps(described, indent=2, ensure_ascii=False)
+        (ROOT / "server.json").write_text(f"{text}\n", encoding="utf-8")
         return
-    sys.stdout.write(f"{write_bundle(given.file)}\n")
+    sys.stdout.write(f"{write_bundle(options.file)}\n")
 
 
 if __name__ == "__main__":
