@@ -137,7 +137,7 @@ async def original_command(engine: Engine, options: argparse.Namespace) -> int:
             with target.open("xb") as copy, file.open("rb") as source:
                 shutil.copyfileobj(source, copy)
         except FileExistsError as error:
-            raise UsageError(f"{target} exists already.", "Name a new file.") from error
+            raise UsageError(f"{target} exists already.", "Give the path of a file that does not exist yet.") from error
         except OSError as error:
             raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Choose another file.") from error
     if wants_json_output(options):

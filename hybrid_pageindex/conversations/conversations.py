@@ -171,7 +171,9 @@ class Conversations:
         """
         before = await self.message(question)
         if before.role != "user":
-            raise UsageError(f"Message {question} is an answer.", "Name a question of this conversation to edit.")
+            raise UsageError(
+                f"Message {question} is an answer, not a question.", "Name a question of this conversation to edit."
+            )
         return await self.ask(before.conversation, text, after=before.parent, **fields)
 
     async def again(self, answer: int, **fields: Unpack[SearchFields]) -> ConversationMessage:

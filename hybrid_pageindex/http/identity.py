@@ -167,9 +167,9 @@ class Identity:
         await self._app(scope, receive, send)
 
     async def _identify(self, scope: Scope) -> Caller | None:
-        """Return the caller, and count the request for its rate.
+        """Return the caller, and count the request against the caller's limit of requests per minute.
 
-        A request without a valid token counts for its IP address.
+        A request without a valid token counts against the limit of its IP address.
         """
         if (scope["method"], scope["path"]) in _STATES:
             self._rates.take(f"from {_address(scope)}")

@@ -288,7 +288,9 @@ def stream_events(server: Server, source: AsyncIterator[Event], *, resumed: bool
 
 def last_event_number(
     last_event_id: Annotated[str, Header(max_length=200, description="the number of the last event heard")] = "",
-    after: Annotated[int | None, Query(ge=0, lt=2**53, description="the same, for a first request")] = None,
+    after: Annotated[
+        int | None, Query(ge=0, lt=2**53, description="the number of the last event heard, if the header is missing")
+    ] = None,
 ) -> int | None:
     """Return the number of the last event that the client received, None if there is none."""
     number = last_event_id

@@ -194,9 +194,9 @@ def _picked(
 
 
 def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
-    """Return the documents with the passages of their best hits.
+    """Return the documents with the passages of their best hits and the reasons why their cards match.
 
-    A reason is omitted if its card score is low, because many documents share the word then.
+    The reason is left out if the document's card score is low: then the cards of many documents match.
     """
     hits: dict[str, list[int]] = {}
     for hit in contenders.hits:

@@ -108,7 +108,7 @@ class Catalog:
         return open_objects(self, self.path.parent, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Begin a consistent read of other tables in the same database; see ``snapshot``."""
+        """Begin a consistent read of tables that ``snapshot`` does not show. The same limits and errors apply."""
         return self._database.reading()
 
     @contextmanager

@@ -346,7 +346,7 @@ def embed_documents(
     if not spec:
         raise NotConfiguredError(
             "No embedder is configured or named.",
-            Advice("Name one, for example bge-m3.", "Name one, for example: embed --embedder bge-m3."),
+            Advice("Name an embedder, for example bge-m3.", "Name an embedder, for example: embed --embedder bge-m3."),
         )
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
     follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
@@ -360,8 +360,8 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
         raise UsageError(
             "No embedder is configured or named.",
             Advice(
-                "Name one, for example sentence-transformers:PATH.",
-                "Name one: embed --export FOLDER --embedder sentence-transformers:PATH.",
+                "Name an embedder, for example sentence-transformers:PATH.",
+                "Name an embedder: embed --export FOLDER --embedder sentence-transformers:PATH.",
             ),
         )
     return export_model(parts.embedders.load(spec), folder.expanduser())
@@ -382,7 +382,7 @@ def request_embedding(parts: Parts, library: str, model: str | None, settings: S
     recorded = coming or serving
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec or spec == "none":
-        raise NotConfiguredError("No embedder is configured or named.", "Name one, for example bge-m3.")
+        raise NotConfiguredError("No embedder is configured or named.", "Name an embedder, for example bge-m3.")
     jobs = requests(parts.catalog, library_id, spec, chunks=_chunks(settings))
     return JobQueue(parts.catalog).enqueue(jobs)[0].job
 

@@ -394,7 +394,10 @@ def _sort_frames(page: etree._Element) -> list[etree._Element]:
 
 
 def _place(shape: etree._Element) -> tuple[float, float]:
-    """Return the position of a shape in centimetres from left and top. A group has the topmost position in it."""
+    """Return the distances of a shape from the left and the top of the slide, in centimetres.
+
+    A group has the position of its topmost shape.
+    """
     if shape.tag == f"{SHOWN}notes":
         return 0.0, _LOWEST
     inner = [shape, *shape.iter(f"{DRAW}frame", f"{DRAW}custom-shape", f"{DRAW}rect", f"{DRAW}line")][:_MOST_REPEATED]

@@ -62,7 +62,10 @@ def _bookmarks(document: pymupdf.Document) -> Iterator[Bookmark]:
 
 
 def _extent(document: pymupdf.Document, limit: int) -> tuple[int, int]:
-    """Return the depth of the outline and the number of its entries. Stop counting above either limit."""
+    """Return the depth of the outline and the number of its entries.
+
+    Stop counting after ``limit`` entries or ``MAX_BOOKMARK_DEPTH`` levels. A file with fewer objects gives (0, 0).
+    """
     if document.xref_length() <= min(limit, MAX_BOOKMARK_DEPTH):
         return 0, 0
     deepest = 0
