@@ -318,9 +318,14 @@ class Card:
     topic: bool = False  # whether the first name is a common noun, such as "expenses", and no organisation
 
     @property
+    def organisations(self) -> tuple[str, ...]:
+        """Return the names of organisations, the document's own first."""
+        return self.names[self.topic :]
+
+    @property
     def organisation(self) -> str:
         """Return the name of the organisation, "" if unknown."""
-        return next(iter(self.names[self.topic :]), "")
+        return next(iter(self.organisations), "")
 
 
 @dataclass(frozen=True, slots=True)

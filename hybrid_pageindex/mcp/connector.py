@@ -54,16 +54,16 @@ def register_connector(server: FastMCP, state: ToolState) -> None:
         """Search all documents. Returns the best pages, each with an id for fetch."""
         question = check_length("query", query)
         result = await state.engine.search(question, all_libraries=True, top_k=_RESULTS)
-        names = {page.doc_id: page.doc_title or page.doc_name for page in result.results}
-        shared = Counter(names.values())
+        titles = {page.doc_id: page.doc_title or page.doc_name for page in result.results}
+        shared = Counter(titles.values())
         for page in result.results:  # documents of one title are told apart by their file names
-            if shared[names[page.doc_id]] > 1 and page.doc_title:
-                names[page.doc_id] = f"{page.doc_title} ({page.doc_name})"
+            if shared[titles[page.doc_id]] > 1 and page.doc_title:
+                titles[page.doc_id] = f"{page.doc_title} ({page.doc_name})"
         return {
             "results": [
                 {
                     "id": _id_of(page.library or result.library, page.doc_id, page.page),
-                    "title": _title(names[page.doc_id], page.page, page.section.path[1:]),
+                    "title": _title(titles[page.doc_id], page.page, page.section.path[1:]),
                     "url": _url(page.library or result.library, page.doc_id, page.page),
                 }
                 for page in result.results

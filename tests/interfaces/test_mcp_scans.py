@@ -50,14 +50,14 @@ def images(result: dict[str, Any]) -> list[pymupdf.Pixmap]:
 
 
 def test_where_nothing_is_found_a_search_says_what_it_cannot_find(served: Stdio) -> None:
-    found = answer(served.call("search", question="zyxomma quorvex"))
-    assert found["evidence"]["level"] == "none" and not found["results"]
-    (note,) = (note for note in found["notes"] if "without text" in note)
+    searched = answer(served.call("search", question="zyxomma quorvex"))
+    assert searched["evidence"]["level"] == "none" and not searched["results"]
+    (note,) = (note for note in searched["notes"] if "without text" in note)
     assert note.startswith("2 of 6 documents hold pages without text")
     assert "Meridian Quarry Deck 2023.pdf: 30 of 30, mixed.pdf: 1 of 9" in note and "OCR" in note
-    hint = next(hint for hint in found["next"] if hint["arguments"].get("format") == "sheet")
+    hint = next(hint for hint in searched["next"] if hint["arguments"].get("format") == "sheet")
     assert "Meridian" in hint["why"] and hint["arguments"]["pages"] == "1-30"
-    assert found["next"][0] == hint, "with no page to read it comes first"
+    assert searched["next"][0] == hint, "with no page to read it comes first"
 
 
 def test_a_question_that_names_a_scan_is_told_and_others_are_not(served: Stdio) -> None:
@@ -97,9 +97,9 @@ def test_lists_and_pages_mark_what_has_no_text(served: Stdio) -> None:
 
 
 def test_the_command_line_says_it_once_and_draws_jpeg(home: Path, cli: Cli, tmp_path: Path) -> None:
-    said = json.loads(cli("--home", home, "search", "zyxomma quorvex", "--json").stdout)
-    assert [one["doc_name"] for one in said["unread"]] == ["Meridian Quarry Deck 2023.pdf", "mixed.pdf"]
-    assert sum("without text" in note for note in said["notes"]) == 1
+    printed = json.loads(cli("--home", home, "search", "zyxomma quorvex", "--json").stdout)
+    assert [one["doc_name"] for one in printed["unread"]] == ["Meridian Quarry Deck 2023.pdf", "mixed.pdf"]
+    assert sum("without text" in note for note in printed["notes"]) == 1
     done = cli("--home", home, "page", "mixed.pdf", "9", "--image", tmp_path / "p.jpg")
     assert done.returncode == 0 and (tmp_path / "p.jpg").read_bytes().startswith(b"\xff\xd8")
 

@@ -275,8 +275,7 @@ def _organisation(document: Document) -> Sequence[str]:
     """Return the first organisation on a document's card that is not just part of the file name, in a list; [] if there
     is none.
     """
-    card = document.card
-    return [name for name in card.names[card.topic :] if not document.name.startswith(name)][:1]
+    return [name for name in document.card.organisations if not document.name.startswith(name)][:1]
 
 
 def _top(sections: Sequence[Section]) -> list[Section]:

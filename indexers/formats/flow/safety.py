@@ -7,7 +7,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote
@@ -211,6 +211,11 @@ def words_of(element: etree._Element) -> str:
     return "".join(map(str, element.itertext()))
 
 
+def line_of(element: etree._Element) -> str:
+    """Return all words of an element in one line."""
+    return " ".join(words_of(element).split())
+
+
 def _with_outer_entities(data: bytes) -> bytes:
     """Return an XML text that refers to entities outside it, which no parser here reads.
 
@@ -224,14 +229,21 @@ def _with_outer_entities(data: bytes) -> bytes:
     return b'%s<!DOCTYPE none SYSTEM "none">%s' % (data[:end], data[end:]) if is_root else data
 
 
+def _attempts(data: bytes) -> Iterator[tuple[bytes, bool]]:
+    """Yield what to parse and whether to recover from errors. Only a malformed text costs a copy."""
+    yield data, False
+    outer = _with_outer_entities(data)
+    yield outer, False
+    yield outer, True
+
+
 def read_xml(data: bytes, what: str, file: object = "") -> tuple[etree._Element, bool]:
     """Return the root element of an XML text, and whether all of it could be read. ``what`` begins the error message.
 
     Declared entities are replaced by their texts within limits; nothing is fetched. libxml2 limits the depth and the
     size of nodes.
     """
-    outer = _with_outer_entities(data)
-    for source, recover in ((data, False), (outer, False), (outer, True)):
+    for source, recover in _attempts(data):
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=recover,
             remove_comments=True, remove_pis=True,

@@ -208,10 +208,10 @@ class _Reader:
         for kind, number, shown in words.notes:
             if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
                 note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
-                is_comment = kind == "comment"
-                yield (
-                    comment(note_text, note.get(f"{W}author"), place) if is_comment else Remark(note_text, shown, place)
-                )
+                if kind == "comment":
+                    yield comment(note_text, note.get(f"{W}author"), place)
+                else:
+                    yield Remark(note_text, shown, place)
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""

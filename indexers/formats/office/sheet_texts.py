@@ -14,7 +14,7 @@ from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Paragraph, comment
 from indexers.formats.flow.linear import Piece, equation, linear
-from indexers.formats.flow.safety import Package, read_xml
+from indexers.formats.flow.safety import Package, line_of, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span, hidden_notes
 from indexers.formats.office.number_formats import general
@@ -246,7 +246,7 @@ def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -
                 data, note = cell.find(f"{_SS}Data"), cell.find(f"{_SS}Comment")
                 if data is not None and (text := _format_data(data)):
                     cells[at] = text
-                if note is not None and (text := _element_text(note)):
+                if note is not None and (text := line_of(note)):
                     grid.apart.append((number, comment(text, note.get(f"{_SS}Author"))))
                 wide, tall = _int(cell.get(f"{_SS}MergeAcross"), 0), _int(cell.get(f"{_SS}MergeDown"), 0)
                 if wide or tall:
@@ -257,17 +257,13 @@ def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -
 
 
 def _format_data(data: etree._Element) -> str:
-    text, kind = _element_text(data), data.get(f"{_SS}Type")
+    text, kind = line_of(data), data.get(f"{_SS}Type")
     if kind == "DateTime":
         return text.removesuffix(".000").removesuffix("T00:00:00").replace("T", " ")
     try:
         return general(float(text), text) if kind == "Number" else text
     except ValueError:
         return text
-
-
-def _element_text(element: etree._Element) -> str:
-    return " ".join("".join(map(str, element.itertext())).split())
 
 
 def _spaced(text: str | None) -> str:

@@ -13,6 +13,7 @@ from hybrid_core.errors import BrokenFileError, EmptyFileError
 from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
+from indexers.formats.flow.safety import line_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.xml.vocabularies import children, tag
 
@@ -120,10 +121,9 @@ def xliff_blocks(root: etree._Element) -> Iterator[Block]:
             yield Heading(1, name, place=f"entry {number + 1}")
         names = (file.get("source-language") or root.get("srcLang") or "Source",
                  file.get("target-language") or root.get("trgLang") or "Translation", "Remark")  # fmt: skip
-        units = [element for element in file.iter() if tag(element) in _UNITS]
-        rows = [row for unit in units for row in _unit_rows(unit)]
+        rows = [row for unit in filter(_is_unit, file.iter()) for row in _unit_rows(unit)]
         notes = (note for note in file.iter() if tag(note) == "note" and not any(map(_is_unit, note.iterancestors())))
-        if about := "\n".join(dict.fromkeys(filter(None, map(_line, notes)))):
+        if about := "\n".join(dict.fromkeys(filter(None, map(line_of, notes)))):
             yield Paragraph(about, f"entry {number + 1}")
         if rows:
             yield _table(rows, names, f"entry {number + 1}")
@@ -131,7 +131,7 @@ def xliff_blocks(root: etree._Element) -> Iterator[Block]:
 
 
 def _unit_rows(unit: etree._Element) -> Iterator[tuple[str, str, str]]:
-    notes = "; ".join(dict.fromkeys(_line(note) for note in unit.iter() if tag(note) == "note"))
+    notes = "; ".join(dict.fromkeys(line_of(note) for note in unit.iter() if tag(note) == "note"))
     others = [_words(text) for other in unit.iter() if tag(other) in _OTHERS for text in other if tag(text) == "target"]
     notes = "; ".join(filter(None, (notes, *dict.fromkeys(others))))
     for segment in [part for part in unit.iter() if tag(part) == "segment"] or [unit]:
@@ -145,13 +145,13 @@ def _unit_rows(unit: etree._Element) -> Iterator[tuple[str, str, str]]:
 def memory_blocks(root: etree._Element) -> Iterator[Block]:
     """Yield a translation memory (TMX) as a table with a column for each language and one for remarks."""
     header = next((child for child in children(root) if tag(child) == "header"), None)
-    if header is not None and (about := "\n".join(filter(None, map(_line, header)))):
+    if header is not None and (about := "\n".join(filter(None, map(line_of, header)))):
         yield Paragraph(about, "entry 1")
     units: list[dict[str, str]] = []
     for unit in (element for element in root.iter() if tag(element) == "tu"):
         texts = {_language(text): _words(segment) for text in children(unit) if tag(text) == "tuv"
                  for segment in children(text) if tag(segment) == "seg"}  # fmt: skip
-        notes = "; ".join(filter(None, (_line(note) for note in unit.iter() if tag(note) == "note")))
+        notes = "; ".join(filter(None, (line_of(note) for note in unit.iter() if tag(note) == "note")))
         units.append(texts | {"Remark": notes} if notes else texts)
     first = "" if header is None else header.get("srclang") or ""
     names = dict.fromkeys(name for unit in units for name in unit if name != "Remark")
@@ -167,11 +167,6 @@ def _language(text: etree._Element) -> str:
 
 def _is_unit(element: etree._Element) -> bool:
     return tag(element) in _UNITS
-
-
-def _line(element: etree._Element) -> str:
-    """Return all words of an element in a line."""
-    return " ".join("".join(map(str, element.itertext())).split())
 
 
 def _words(element: etree._Element) -> str:

@@ -17,7 +17,7 @@ from lxml import etree
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.locators import book_place, cfi_assertion
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture
-from indexers.formats.flow.safety import Package, words_of
+from indexers.formats.flow.safety import Package, line_of, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pictures import packed_pictures, picture_in
 from indexers.formats.web.book_places import placed
@@ -172,7 +172,7 @@ def _drawn_words(package: Package, name: str) -> str:
         root = package.xml(name)
     except DocumentError:
         return ""
-    lines = (" ".join(words_of(node).split()) for node in root.iter("{*}text", "{*}desc", "{*}title"))
+    lines = (line_of(node) for node in root.iter("{*}text", "{*}desc", "{*}title"))
     return "\n".join(dict.fromkeys(filter(None, lines)))
 
 
@@ -253,7 +253,7 @@ def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
                 break
             depth = sum(1 for _ in entry.iterancestors("{*}ol"))
             file, _, id = link.get("href", "").partition("#")
-            title = " ".join(words_of(entry).split())
+            title = line_of(entry)
             if title:
                 into.append(_Entry(title, max(1, depth), _resolve_reference(name, file) if file else name, unquote(id)))
     return contents, printed
@@ -280,7 +280,7 @@ def _ncx(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
                 continue
             file, _, id = (source.get("src") or "").partition("#")
             depth = 1 + sum(1 for _ in point.iterancestors("{*}navPoint"))
-            if title := " ".join(words_of(label).split()):
+            if title := line_of(label):
                 into.append(_Entry(title, depth, _resolve_reference(name, file), unquote(id)))
     return lists["navPoint"], lists["pageTarget"]
 

@@ -13,7 +13,7 @@ from lxml import etree
 
 from indexers.formats.flow.blocks import Block, Code, Heading, Item, Picture
 from indexers.formats.flow.linear import Piece
-from indexers.formats.flow.safety import words_of
+from indexers.formats.flow.safety import line_of, words_of
 from indexers.formats.xml.front import citation, is_titled, read_front
 from indexers.formats.xml.lines import LineWriter
 from indexers.formats.xml.tables import rows_of, tables_of
@@ -159,7 +159,7 @@ class DocumentWriter(LineWriter):
     def _paragraph(self, element: etree._Element, kind: str, level: int, lists: int, deep: int) -> None:
         self._flush()
         if kind == "alternative":
-            if text := " ".join(words_of(element).split()):
+            if text := line_of(element):
                 self._written.append(Picture(text, self._place()))
             return
         before = self._item

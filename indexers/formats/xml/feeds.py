@@ -11,9 +11,9 @@ from email.utils import parsedate_to_datetime
 from lxml import etree
 
 from indexers.formats.flow.blocks import Block, Heading, Item, Paragraph
-from indexers.formats.flow.safety import words_of
+from indexers.formats.flow.safety import line_of, words_of
 from indexers.formats.web.html import parse_html
-from indexers.formats.xml.vocabularies import children, tag
+from indexers.formats.xml.vocabularies import children, is_mixed, tag
 
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _MARKUP = re.compile(r"<[a-zA-Z!/][^<>]*>")
@@ -75,8 +75,7 @@ def _field_lines(fields: list[etree._Element]) -> str:
 
 def _person(field: etree._Element) -> str:
     """Return a person's name, with the address and other details if the field has elements for them."""
-    parts = (" ".join(words_of(part).split()) for part in (children(field) if len(field) else (field,)))
-    return ", ".join(filter(None, parts))
+    return line_of(field) if is_mixed(field) else ", ".join(filter(None, map(line_of, children(field))))
 
 
 def _contents(fields: list[etree._Element], place: str, level: int) -> list[Block]:
@@ -136,7 +135,7 @@ def read_date(text: str) -> str:
 def outline_blocks(root: etree._Element, metadata: dict[str, str]) -> Iterator[Block]:
     """Yield an outline. Top-level items with children are sections, the rest are list items."""
     head = next((child for child in children(root) if tag(child) == "head"), None)
-    fields = {tag(child): " ".join(words_of(child).split()) for child in children(head)} if head is not None else {}
+    fields = {tag(child): line_of(child) for child in children(head)} if head is not None else {}
     if title := fields.pop("title", ""):
         metadata["title"] = title
         yield Heading(1, title, place="outline 1")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from indexers.formats.flow.blocks import Block, Heading, Paragraph, Table
-from indexers.formats.flow.safety import words_of
+from indexers.formats.flow.safety import line_of, words_of
 from indexers.formats.xml.vocabularies import children, tag
 
 _DEEPEST = 60
@@ -94,7 +94,7 @@ class InvoiceReader:
                 yield f"{label}: {line}" if label else line
 
     def _value(self, element: etree._Element) -> str:
-        value = " ".join(words_of(element).split())
+        value = line_of(element)
         if tag(element) in _ENCODED and value:
             self.encoded += 1
             return element.get("filename") or ""

@@ -9,7 +9,7 @@ from lxml import etree
 
 from indexers.formats.flow.blocks import Block, Item, Paragraph, Remark, Table
 from indexers.formats.flow.linear import Piece, equation, linear
-from indexers.formats.flow.safety import words_of
+from indexers.formats.flow.safety import line_of, words_of
 from indexers.formats.xml.front import person
 from indexers.formats.xml.vocabularies import BLOCKS, KINDS, children, is_mixed, lacks, tag, texts_of
 
@@ -106,7 +106,7 @@ class LineWriter:
     def _flat(self, element: etree._Element, skip: list[etree._Element] | None = None) -> str:
         """Return the words of an element in one line, with superscripts and other marks."""
         if self._inside > _MOST_INSIDE:
-            return " ".join(words_of(element).split())
+            return line_of(element)
         inner = type(self)(self._vocabulary, self._root, {}, self)
         inner._walk(element, 1, 0, 0, skip=skip or [])
         inner._flush()

@@ -51,14 +51,10 @@ def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
             warnings.append(Note("read.encoded-left-out", values=invoice.encoded))
     elif vocabulary == "outline":
         blocks = outline_blocks(root, metadata)
-    elif vocabulary == "xliff":
-        from indexers.formats.records.translations import xliff_blocks
+    elif vocabulary in ("xliff", "tmx"):
+        from indexers.formats.records.translations import memory_blocks, xliff_blocks
 
-        blocks = xliff_blocks(root)
-    elif vocabulary == "tmx":
-        from indexers.formats.records.translations import memory_blocks
-
-        blocks = memory_blocks(root)
+        blocks = xliff_blocks(root) if vocabulary == "xliff" else memory_blocks(root)
     else:
         blocks = TreeReader(root, metadata).blocks()
     return Flow(iter([Part(_never_empty(blocks, root))]), metadata, warnings)

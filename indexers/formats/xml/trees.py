@@ -12,7 +12,7 @@ from itertools import groupby
 from lxml import etree
 
 from indexers.formats.flow.blocks import Block, Heading, Paragraph, Table
-from indexers.formats.flow.safety import words_of
+from indexers.formats.flow.safety import line_of, words_of
 from indexers.formats.xml.vocabularies import children, is_mixed, tag
 
 _DEEPEST = 100
@@ -57,7 +57,7 @@ class TreeReader:
     ) -> Iterator[Block]:
         inside = list(children(element))
         if deep > _DEEPEST:
-            yield from self._paragraph(" ".join(words_of(element).split()))
+            yield from self._paragraph(line_of(element))
         elif not inside:
             yield from self._paragraph("\n".join((*worded(element), element.text or "")))
         elif is_mixed(element) and not any(_is_section(child) for child in inside):
@@ -159,7 +159,7 @@ def _record_titles(run: Sequence[etree._Element]) -> dict[etree._Element, etree.
     titles = {}
     for element in run:
         first = next(children(element), None)
-        text = " ".join(words_of(first).split()) if first is not None else ""
+        text = line_of(first) if first is not None else ""
         if first is None or len(first) or not 0 < len(text) <= _LONGEST_TITLE or len(element) < 2 or text.isdigit():
             return {}
         if len(words_of(element).strip()) < 1.3 * len(text) or _title_attribute(element):

@@ -250,9 +250,9 @@ def test_an_index_that_names_a_row_twice_is_not_certain(lost: int, copied: Copie
         start = (number - 1) * PAGE_SIZE
         count = int.from_bytes(data[start + 3 : start + 5], "big")
         cells = [(at, int.from_bytes(data[at : at + 2], "big")) for at in range(start + 8, start + 8 + 2 * count, 2)]
-        found = [at for at, cell in cells if any(name in data[start + cell : start + cell + 24] for name in gone)]
-        if data[start] == INDEX_LEAF and len(found) > 6:
-            data[found[lost] : found[lost] + 2] = data[found[lost] + 2 : found[lost] + 4]
+        pointers = [at for at, cell in cells if any(name in data[start + cell : start + cell + 24] for name in gone)]
+        if data[start] == INDEX_LEAF and len(pointers) > 6:
+            data[pointers[lost] : pointers[lost] + 2] = data[pointers[lost] + 2 : pointers[lost] + 4]
             break
     else:
         raise AssertionError("no leaf of the index names the rows")

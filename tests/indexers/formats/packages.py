@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hybrid_core.types.documents import ParsedPage
@@ -43,6 +43,13 @@ def packed(path: Path, files: Mapping[str, str | bytes]) -> Path:
         for name, content in files.items():
             package.writestr(name, content)
     return path
+
+
+def repacked(path: Path, change: Callable[[dict[str, bytes]], Mapping[str, str | bytes]]) -> Path:
+    """A package beside another one, with other files in it."""
+    with zipfile.ZipFile(path) as package:
+        files = {name: package.read(name) for name in package.namelist()}
+    return packed(path.with_stem(f"{path.stem}-2"), change(files))
 
 
 def docx(path: Path, body: str, styles: str = "", numbering: str = "", **parts: str) -> Path:

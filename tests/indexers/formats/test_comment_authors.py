@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 import xlsxwriter
 
 from tests.indexers.formats import test_xlsb
-from tests.indexers.formats.packages import opendocument, packed, text_of
+from tests.indexers.formats.packages import opendocument, repacked, text_of
 from tests.indexers.formats.test_xlsb import record, row, text, wide
 from tests.indexers.formats.test_xlsx_forms import relation, word, workbook
 from tests.indexers.formats.test_xlsx_forms import row as sheet_row
@@ -33,21 +32,22 @@ Author = pytest.mark.parametrize(
 
 def deck(path: Path, slide: str, authors: tuple[str, str, str] | None, kind: str = f"{_OFFICE}/comments") -> Path:
     """A deck with a comment part. ``authors`` are the kind, the name and the content of the part with the authors."""
-    plain = path.with_stem("plain")
     presentation = pptx.Presentation()
     presentation.slides.add_slide(presentation.slide_layouts[6])
-    presentation.save(str(plain))
-    with zipfile.ZipFile(plain) as package:
-        files = {name: package.read(name) for name in package.namelist()}
+    presentation.save(str(path))
+    added = {"ppt/comments/c.xml": slide.encode()}
     links = [("ppt/slides/_rels/slide1.xml.rels", kind, "../comments/c.xml")]
-    files["ppt/comments/c.xml"] = slide.encode()
     if authors is not None:
         links.append(("ppt/_rels/presentation.xml.rels", authors[0], authors[1]))
-        files[f"ppt/{authors[1]}"] = authors[2].encode()
-    for name, relation_kind, target in links:
-        link = f'<Relationship Id="rId77" Type="{relation_kind}" Target="{target}"/></Relationships>'
-        files[name] = files[name].replace(b"</Relationships>", link.encode())
-    return packed(path, files)
+        added[f"ppt/{authors[1]}"] = authors[2].encode()
+
+    def add(files: dict[str, bytes]) -> dict[str, bytes]:
+        for name, relation_kind, target in links:
+            link = f'<Relationship Id="rId77" Type="{relation_kind}" Target="{target}"/></Relationships>'
+            files[name] = files[name].replace(b"</Relationships>", link.encode())
+        return files | added
+
+    return repacked(path, add)
 
 
 def old_comment(number: str = "3") -> str:
@@ -65,10 +65,10 @@ def test_comments_and_replies_of_slides_in_the_modern_form(tmp_path: Path) -> No
     names = '<p188:author id="{A}" name="Kim"/><p188:author id="{B}" name="Lou"/>'
     listed = f"<p188:authorLst {_THREADS}>{names}</p188:authorLst>"
     drawn = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
-    said = f"<p188:txBody>{_TEXT}</p188:txBody>"
+    body = f"<p188:txBody>{_TEXT}</p188:txBody>"
     thread = (
         f'<p188:cmLst {_THREADS} {drawn}><p188:cm authorId="{{A}}"><p188:replyLst><p188:reply authorId="{{B}}">'
-        f"{said % 'because'}</p188:reply></p188:replyLst>{said % 'why so'}</p188:cm></p188:cmLst>"
+        f"{body % 'because'}</p188:reply></p188:replyLst>{body % 'why so'}</p188:cm></p188:cmLst>"
     )
     path = deck(tmp_path / "a.pptx", thread, (f"{_MODERN}/authors", "authors.xml", listed), f"{_MODERN}/comments")
     assert "[comment by Kim] why so" in text_of(path) and "[comment by Lou] because" in text_of(path)
@@ -126,13 +126,12 @@ def test_comments_of_binary_workbooks(tmp_path: Path, number: int, mark: str) ->
 
 
 def binary_workbook(path: Path, rows: bytes, comments: bytes) -> Path:
-    plain = test_xlsb.workbook(path.with_stem("plain"), rows)
-    with zipfile.ZipFile(plain) as package:
-        files = {name: package.read(name) for name in package.namelist()}
-    files["xl/comments.bin"] = comments
     link = relation("c", "comments", "../comments.bin")
-    files["xl/worksheets/_rels/sheet1.bin.rels"] = f"<Relationships>{link}</Relationships>".encode()
-    return packed(path, files)
+    added = {
+        "xl/comments.bin": comments,
+        "xl/worksheets/_rels/sheet1.bin.rels": f"<Relationships>{link}</Relationships>".encode(),
+    }
+    return repacked(test_xlsb.workbook(path, rows), lambda files: files | added)
 
 
 def noted(creator: str | None) -> str:

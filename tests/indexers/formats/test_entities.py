@@ -19,7 +19,7 @@ from hybrid_pageindex import Engine, run
 from indexers.formats.flow.safety import put_in_text, read_xml
 from indexers.formats.registry import format_of, formats
 from indexers.formats.web.html import flattened, parse_html
-from tests.indexers.formats.packages import docx, epub, ole, opendocument, packed, paragraph, text_of
+from tests.indexers.formats.packages import docx, epub, ole, opendocument, packed, paragraph, repacked, text_of
 
 _INTERNAL = '<!DOCTYPE d [<!ENTITY pub "Kelp &amp; Sons"><!ENTITY out SYSTEM "file:///etc/passwd">]>'
 _CLASSES = "|".join(
@@ -33,10 +33,7 @@ _OFFICE = {"word97", "powerpoint97"}  # read by LibreOffice
 
 def changed(path: Path, name: str, begin: str) -> Path:
     """A package in which a part begins with something more."""
-    with zipfile.ZipFile(path) as package:
-        parts = {one: package.read(one) for one in package.namelist()}
-    parts[name] = begin.encode() + parts[name]
-    return packed(path, parts)
+    return repacked(path, lambda parts: parts | {name: begin.encode() + parts[name]})
 
 
 @pytest.mark.parametrize("name", ["nope", "eacute"])

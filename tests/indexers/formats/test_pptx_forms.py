@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from lxml import etree
 from pptx.util import Emu, Inches
 
-from tests.indexers.formats.packages import packed, read, text_of
+from tests.indexers.formats.packages import read, repacked, text_of
 
 _OFFICE = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
@@ -35,12 +34,6 @@ def deck(path: Path, *fill: Callable[[Any], Any]) -> Path:
         put(presentation.slides.add_slide(presentation.slide_layouts[6]))
     presentation.save(str(path))
     return path
-
-
-def changed(path: Path, change: Callable[[Files], Files]) -> Path:
-    with zipfile.ZipFile(path) as package:
-        files = {name: package.read(name) for name in package.namelist()}
-    return packed(path.with_stem(f"{path.stem}-2"), change(files))
 
 
 def strict(files: Files) -> Files:
@@ -81,13 +74,13 @@ def test_presentations_that_powerpoint_opens_are_read(tmp_path: Path, change: Ca
         box(slide, "second words")
         slide.notes_slide.notes_text_frame.text = "spoken words"
 
-    path = changed(deck(tmp_path / "a.pptx", lambda slide: box(slide, "first words"), second), change)
+    path = repacked(deck(tmp_path / "a.pptx", lambda slide: box(slide, "first words"), second), change)
     assert [page.text for page in read(path)[1]] == ["first words", "second words\n\n[notes] spoken words"]
 
 
 def test_a_missing_slide_costs_only_itself(tmp_path: Path) -> None:
     path = deck(tmp_path / "a.pptx", *(lambda slide, at=at: box(slide, f"slide {at}") for at in range(3)))
-    path = changed(path, lambda files: {name: data for name, data in files.items() if "slides/slide2" not in name})
+    path = repacked(path, lambda files: {name: data for name, data in files.items() if "slides/slide2" not in name})
     info, pages = read(path)
     assert [page.text for page in pages] == ["slide 0", "slide 2"]
     assert "1 of its slides are missing in the file" in info.warnings
@@ -147,7 +140,7 @@ def test_circled_numbers_hidden_slides_and_words_of_the_layout(tmp_path: Path) -
         )
         return {**files, name: files[name].replace(b"</p:spTree>", shape)}
 
-    info, pages = read(changed(deck(tmp_path / "a.pptx", circled, hidden), add_words))
+    info, pages = read(repacked(deck(tmp_path / "a.pptx", circled, hidden), add_words))
     assert pages[0].text == "① alpha\n② beta\n\n[layout] Confidential"
     assert pages[1].text == "hidden words"
     assert "1 of its 2 slides is hidden, but was read" in info.warnings
@@ -175,12 +168,12 @@ def test_charts_of_later_versions_are_read(tmp_path: Path) -> None:
         link = b'<Relationship Id="rId77" Type="' + _OFFICE + b'/chartEx" Target="../charts/x1.xml"/></Relationships>'
         return {**files, "ppt/charts/x1.xml": inside.encode(), _FIRST: files[_FIRST].replace(b"</Relationships>", link)}
 
-    assert "| In | 31 |" in text_of(changed(deck(tmp_path / "a.pptx", fill), chart))
+    assert "| In | 31 |" in text_of(repacked(deck(tmp_path / "a.pptx", fill), chart))
 
 
 @pytest.mark.parametrize(("written", "shown"), [("a_x000B_b", "a b"), ("a_x00e9_", "aé"), ("a_x0", "a_x0")])
 def test_escaped_signs_are_read_as_signs(tmp_path: Path, written: str, shown: str) -> None:
-    path = changed(deck(tmp_path / "a.pptx", lambda slide: box(slide, "HERE")), lambda files: {
+    path = repacked(deck(tmp_path / "a.pptx", lambda slide: box(slide, "HERE")), lambda files: {
         name: data.replace(b"HERE", written.encode()) for name, data in files.items()
     })  # fmt: skip
     assert " ".join(text_of(path).split()) == shown
@@ -189,7 +182,7 @@ def test_escaped_signs_are_read_as_signs(tmp_path: Path, written: str, shown: st
 @pytest.mark.parametrize("element", ["<p:spPr>.*?</p:spPr>", "<p:nvSpPr>.*?</p:nvSpPr>", '<p:cNvPr [^>]*id="2"[^>]*/>'])
 def test_a_slide_that_the_library_refuses_keeps_its_words(tmp_path: Path, element: str) -> None:
     slides = deck(tmp_path / "a.pptx", lambda slide: (box(slide, "Fare list"), box(slide, "Tide table", top=3)))
-    path = changed(slides, lambda files: {
+    path = repacked(slides, lambda files: {
         name: re.sub(element.encode(), b"", data, flags=re.S) if name == "ppt/slides/slide1.xml" else data
         for name, data in files.items()
     })  # fmt: skip

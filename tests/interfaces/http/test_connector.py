@@ -87,6 +87,8 @@ async def test_documents_of_one_title_are_told_apart(served: Serving) -> None:
                south="# Ferry rules\n\nThe quillhaven ferry sails at noon.\n",
                east="# Other rules\n\nThe quillhaven ferry sails at ten.\n")  # fmt: skip
     async with connected(served) as client:
-        found = (await client.call_tool("search", {"query": "When does the quillhaven ferry sail?"})).structured_content
-    titles = {page["title"].partition(", page")[0] for page in found["results"] if page["id"].startswith("twins")}
+        searched = (
+            await client.call_tool("search", {"query": "When does the quillhaven ferry sail?"})
+        ).structured_content
+    titles = {page["title"].partition(", page")[0] for page in searched["results"] if page["id"].startswith("twins")}
     assert titles == {"Ferry rules (north.md)", "Ferry rules (south.md)", "Other rules"}

@@ -631,6 +631,13 @@ def test_highlights_of_other_formats_and_without_a_page_are_refused(served: Serv
         client.delete(f"/libraries/desk/notes/{added.json()['id']}")
 
 
+def leave_to_mark(at: Any) -> str:
+    """Leave the page, and return the address of page 18 with a mark."""
+    address = at.evaluate("location.href.replace(/page.*/, 'page/18?hl=Purchases%20of%20property')")
+    at.goto("about:blank")
+    return str(address)
+
+
 @pytest.mark.parametrize("part", ["/layout", "/boxes?", "/pages/18"])
 @pytest.mark.parametrize("status", [503, 429])
 def test_a_page_is_shown_whole_once_a_busy_server_answers(at: Any, part: str, status: int) -> None:
@@ -643,8 +650,7 @@ def test_a_page_is_shown_whole_once_a_busy_server_answers(at: Any, part: str, st
         else:
             route.fulfill(status=status, headers={"Retry-After": "1"}, json={"code": "busy", "detail": "Busy."})
 
-    address = at.evaluate("location.href.replace(/page.*/, 'page/18?hl=Purchases%20of%20property')")
-    at.goto("about:blank")
+    address = leave_to_mark(at)
     at.route(lambda url: part in url and "/pages/18" in url and (part != "/pages/18" or url.endswith(part)), busy)
     at.goto(address)
     for shown in (".sheet[data-ready][data-page='18']", ".box.mark", "[data-page='18'] .text-layer span"):
@@ -664,16 +670,15 @@ DELAY = """ms => {
 
 @pytest.mark.parametrize("ms", [0, 300, 3000])
 def test_a_page_stays_if_its_size_comes_after_its_mark(at: Any, ms: int) -> None:
-    address = at.evaluate("location.href.replace(/page.*/, 'page/18?hl=Purchases%20of%20property')")
-    at.goto("about:blank")
+    address = leave_to_mark(at)
     at.add_init_script(f"({DELAY})({ms})")
-    held: list[Any] = []
-    at.route(re.compile("/pages/18/(layout|picture)"), lambda route: held.append(route))
+    sizes, routes = re.compile("/pages/18/(layout|picture)"), list[Any]()
+    at.route(sizes, lambda route: routes.append(route))
     at.goto(address)
     at.locator("[data-page='18'] .box.mark").wait_for(state="attached")
-    wait_for_held(at, held)
-    at.unroute(re.compile("/pages/18/(layout|picture)"))
-    for route in held:
+    wait_for_held(at, routes)
+    at.unroute(sizes)
+    for route in routes:
         route.fallback()
     at.locator(".sheet[data-drawn][data-page='18']").wait_for()
     at.locator(".sheet[data-ready]").wait_for()
