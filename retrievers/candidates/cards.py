@@ -76,8 +76,8 @@ class TitleIndex:
     def scores(self, terms: Sequence[str]) -> Mapping[str, float]:
         """Return the scores of documents by their titles, 0 to 1, higher is better.
 
-        A score combines the share of the title that the question contains with the share of the question that the title
-        contains. One word of a longer title scores 0.
+        A score combines two shares: that of the title's terms in the question, and that of the question's terms in the
+        title. A single matching term scores only if it makes up at least half of the title.
         """
         dots: dict[str, float] = {}
         hits: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Word order: how close together the question's words are on a page, and whether they have the same form."""
+"""Word order: how close together the question's words are on a page, and in which form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _K1 = 1.2
 class PageWords:
     """The words of some pages, one page after the other.
 
-    terms: uint32 (n,) and forms: uint8 (n,), as in ``TermOrder``. lengths: int64 (pages,), words per page.
+    terms: uint32 (n,), their hashes, and forms: uint8 (n,), check bytes of their spelling, both as in ``TermOrder``.
+    lengths: int64 (pages,), words per page.
     """
 
     terms: npt.NDArray[np.uint32]
@@ -60,11 +61,12 @@ class PageWords:
 
 @dataclass(frozen=True, eq=False)
 class TermPlaces:
-    """The positions of a question's terms on some pages, without stop words.
+    """The positions of a question's terms on some pages. Stop words of the pages are not counted.
 
-    places: int64 (p,), ascending, numbered consecutively through the pages with a gap after each. pages: int64 (p,).
-    terms: int64 (p,), index of the term in the question. forms: uint8 (p,), as in ``TermOrder``. lengths: int64
-    (pages,), terms per page. figures: float64 (pages,), the share of numbers among them.
+    places: int64 (p,), ascending, numbered consecutively through the pages with a gap after each. pages: int64 (p,),
+    index of the page. terms: int64 (p,), index of the term in the question. forms: uint8 (p,), check bytes of the
+    spelling, as in ``TermOrder``. lengths: int64 (pages,), terms per page. figures: float64 (pages,), the share of
+    numbers among them.
     """
 
     places: Ints
@@ -101,12 +103,13 @@ class TermPlaces:
 
     @cached_property
     def _first_places(self) -> tuple[Ints, Ints]:
-        """Return the pages that contain a term, and the index of the first position on each page."""
+        """Return the pages that contain any of the terms, and the index in ``places`` of the first on each."""
         return np.unique(self.pages, return_index=True)
 
     def best_window(self, weights: Floats, size: int) -> Floats:
-        """Return the highest share of ``weights`` of the different terms in a window of ``size`` terms: float64
-        (pages,), 0 to 1.
+        """Return the highest share of term weights that a window of ``size`` terms contains on each page.
+
+        Each distinct term in the window counts once. The result is float64 (pages,), 0 to 1.
         """
         total = float(weights.sum())
         best = np.zeros(len(self.lengths))
@@ -118,10 +121,10 @@ class TermPlaces:
         return best / total
 
     def pairs(self, sequence: Sequence[int], weights: Floats) -> Floats:
-        """Return the share of the question's neighbouring terms that are also neighbours on a page: float64 (pages,), 0
-        to 1.
+        """Return the share of the question's pairs of neighbouring terms that are also neighbours on a page.
 
-        Each pair counts by the sum of its two ``weights``. ``sequence`` contains the question's terms in order.
+        Each pair counts by the sum of its two ``weights``. ``sequence`` contains the question's terms in order. The
+        result is float64 (pages,), 0 to 1.
         """
         shares, count = np.zeros(len(self.lengths)), len(weights)
         wanted_pairs = sorted({(a, b) for a, b in pairwise(sequence) if a != b})
@@ -137,8 +140,9 @@ class TermPlaces:
         return np.asarray(shares / sum(worth.values()))
 
     def in_sequence(self, sequence: Sequence[int], forms: Forms | None = None) -> Floats:
-        """Return 1 for pages that contain the terms in this sequence, in the same ``forms`` if given, else 0: float64
-        (pages,).
+        """Return 1 for pages that contain the terms one after the other as in ``sequence``, 0 for others.
+
+        If ``forms`` are given, the spellings must match too. The result is float64 (pages,).
         """
         on_page = np.zeros(len(self.lengths))
         starts = np.flatnonzero(self.terms == sequence[0])
@@ -151,9 +155,9 @@ class TermPlaces:
         return on_page
 
     def quoted(self, quotations: Sequence[Sequence[int]], forms: Forms) -> Floats:
-        """Return the share of quotations that a page contains literally: float64 (pages,), 0 to 1.
+        """Return the share of quotations that each page contains literally: float64 (pages,), 0 to 1.
 
-        Each is a sequence of terms.
+        A quotation is a sequence of terms.
         """
         several = [quotation for quotation in quotations if len(quotation) >= _LEAST_QUOTED]
         on_pages = [self.in_sequence(quotation, forms) for quotation in several]
@@ -164,8 +168,9 @@ class TermPlaces:
         return _holding(self.pages, self.terms, count)
 
     def as_written(self, forms: Forms, weights: Floats) -> Floats:
-        """Return the share of ``weights`` of the terms that a page writes in the same form as the question: float64
-        (pages,), 0 to 1.
+        """Return the share of term weights whose terms a page spells like the question.
+
+        The result is float64 (pages,), 0 to 1.
         """
         total = float(weights.sum())
         same = np.flatnonzero(self.forms == forms[self.terms])
@@ -178,8 +183,8 @@ class TermPlaces:
 class WordPlaces:
     """The positions of a question's words on some pages, in exactly the same form, including stop words.
 
-    places: int64 (p,), ascending within a page, from 0. pages: int64 (p,). words: int64 (p,), index among the
-    question's different words. lengths: int64 (pages,), words per page.
+    places: int64 (p,), from 0 on each page, ascending. pages: int64 (p,), index of the page. words: int64 (p,), index
+    among the question's distinct words. lengths: int64 (pages,), words per page.
     """
 
     places: Ints
@@ -203,10 +208,10 @@ class WordPlaces:
         return _holding(self.pages, self.words, count)
 
     def best_passage(self, rarity: Floats) -> Floats:
-        """Return the highest BM25 score of a window of ``_PASSAGE`` words: float64 (pages,), 0 or more.
+        """Return the highest BM25 score of a window of ``_PASSAGE`` words on each page: float64 (pages,).
 
-        ``rarity`` is the idf of each word, float64 (w,). Windows overlap by half and count as equally long, so b of the
-        formula is 0 (Robertson and Zaragoza 2009).
+        ``rarity`` is the idf of each word, float64 (w,). Windows overlap by half. All count as equally long, so b of
+        the formula is 0 (Robertson and Zaragoza 2009).
         """
         blocks = 1 + np.maximum(0, self.lengths - 1) // (_PASSAGE // 2)
         firsts = np.cumsum(blocks) - blocks
@@ -219,11 +224,10 @@ class WordPlaces:
         return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
 
     def triples(self, sequence: Sequence[int], pages: int) -> Floats:
-        """Return the idf sum of those triples of consecutive words in the question that a page contains: float64
-        (pages,).
+        """Return the summed idf of the question's triples of consecutive words that each page contains.
 
         ``sequence`` contains the question's words in order, -1 for ignored words. ``pages`` is the number of pages in
-        the library.
+        the library. The result is float64 (pages,).
         """
         sums = np.zeros(len(self.lengths))
         if len(self.places) < 3:
@@ -251,9 +255,10 @@ def _holding(pages: Ints, words: Ints, count: int) -> Ints:
 def _find_words(
     terms: npt.NDArray[np.uint32], forms: Forms | None, asked_terms: Ints, asked_forms: Forms | None
 ) -> tuple[Ints, Ints]:
-    """Return the positions of the requested words, ascending, and the index of the requested word at each.
+    """Return the positions of the requested words, ascending, and which requested word is at each.
 
-    Words match by their terms, and also by their forms if these are given.
+    The second array contains indexes of requested words. Words match by their terms, and also by their forms if these
+    are given.
     """
     word_codes = _codes(asked_terms, asked_forms)
     sort = np.argsort(word_codes)
