@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from hybrid_core.errors import PageIndexError
+from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex.cli.console import console, escape, label_suffix, tables
 from hybrid_pageindex.cli.output import dump, visible
@@ -45,11 +45,7 @@ async def chat_command(engine: Engine, options: argparse.Namespace) -> int:
         else:
             _show_conversation(await conversations.get(id), path)
     elif options.action == "export":
-        text = await conversations.export(await _find_conversation(conversations, options.conversation), options.format)
-        if options.to:
-            await asyncio.to_thread(Path(options.to).write_text, text, "utf-8")
-        else:
-            sys.stdout.write(text)
+        await _export(conversations, await _find_conversation(conversations, options.conversation), options)
     elif options.action == "remove":
         removed = [
             await conversations.remove(await _find_conversation(conversations, item)) for item in options.conversations
@@ -58,6 +54,19 @@ async def chat_command(engine: Engine, options: argparse.Namespace) -> int:
     else:
         return await _converse(engine, options, json_wanted)
     return 0
+
+
+async def _export(conversations: Conversations, id: str, options: argparse.Namespace) -> None:
+    if options.format in ("docx", "pdf"):
+        if not options.to and sys.stdout.isatty():
+            raise UsageError(f"A terminal cannot show a {options.format.upper()} file.", "Name a file with --to.")
+        content = await conversations.export_document(id, options.format)
+    else:
+        content = (await conversations.export(id, options.format)).encode()
+    if options.to:
+        await asyncio.to_thread(Path(options.to).write_bytes, content)
+    else:
+        sys.stdout.buffer.write(content)
 
 
 async def _converse(engine: Engine, options: argparse.Namespace, json_wanted: bool) -> int:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.store.conversations.conversations import ConversationReader, ConversationWriter, conversations_about
@@ -25,6 +25,9 @@ from hybrid_pageindex.conversations.turns import TextListener, Turn, TurnMaker
 from hybrid_pageindex.engine.concurrency import in_the_background
 from hybrid_pageindex.engine.documents.page_views import Layouts
 from hybrid_pageindex.engine.parts import Parts
+
+if TYPE_CHECKING:
+    from hybrid_pageindex.conversations.documents import DocumentKind
 
 _LOOK = 0.25  # seconds between two checks of an answer that another process writes
 _SCOPE_FIELDS = ("libraries", "library", "all_libraries", "documents")
@@ -289,12 +292,12 @@ class Conversations:
         conversation, path = await self.get(id), await self.messages(id, leaf)
         return exported(conversation, path, format)
 
-    async def export_word(self, id: str, leaf: int | None = None) -> bytes:
-        """Return the Markdown of ``export`` as a Word document."""
-        from hybrid_pageindex.conversations.word import to_docx  # imports markdown_it, which only this method needs
+    async def export_document(self, id: str, kind: DocumentKind, leaf: int | None = None) -> bytes:
+        """Return the Markdown of ``export`` as a Word document ("docx") or a PDF."""
+        from hybrid_pageindex.conversations.documents import to_document  # imports what only this method needs
 
         text = await self.export(id, "markdown", leaf)
-        return await asyncio.to_thread(to_docx, text)
+        return await asyncio.to_thread(to_document, text, kind)
 
     async def place(self, answer: int, number: int) -> CitedPlace:
         """Return the place in a document that ``[[source:number]]`` in an answer cites."""

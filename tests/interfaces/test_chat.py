@@ -64,6 +64,9 @@ def test_questions_from_a_pipe_are_kept_and_shown_again(
     assert f"> {SALES}" in shown and "source 1: corvane-optics-2023-10k.pdf, page 3" in shown
     assert call(capsys, home, "export", id).startswith("# What were the net sales")
     call(capsys, home, "export", id, "--format", "json", "--to", str(tmp_path / "said.json"))
+    for format, head in (("docx", b"PK"), ("pdf", b"%PDF")):
+        call(capsys, home, "export", id, "--format", format, "--to", str(tmp_path / "talk"))
+        assert (tmp_path / "talk").read_bytes().startswith(head)
     assert len(json.loads((tmp_path / "said.json").read_text())["messages"]) == 6
     assert json.loads(call(capsys, home, "remove", id, "--json"))[0]["id"] == id
     assert json.loads(call(capsys, home, "list", "--json")) == []

@@ -51,10 +51,12 @@ _EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "obj
 _EXPORT_RESPONSES[200]["content"]["application/vnd.citationstyles.csl+json"] = {"schema": {"type": "array"}}
 _EXPORT_RESPONSES[200]["content"]["application/x-bibtex"] = {"schema": {"type": "string"}}
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-_EXPORT_RESPONSES[200]["content"][_DOCX] = {"schema": {"type": "string", "format": "binary"}}
-ExportFormat = Format | Literal["docx"]
+for _binary in (_DOCX, "application/pdf"):
+    _EXPORT_RESPONSES[200]["content"][_binary] = {"schema": {"type": "string", "format": "binary"}}
+ExportFormat = Format | Literal["docx", "pdf"]
 _EXPORT_TYPES: dict[ExportFormat, tuple[str, str]] = {
     "markdown": ("text/markdown", "md"), "json": ("application/json", "json"), "docx": (_DOCX, "docx"),
+    "pdf": ("application/pdf", "pdf"),
     "bibtex": ("application/x-bibtex", "bib"), "csl": ("application/vnd.citationstyles.csl+json", "json"),
 }  # fmt: skip
 messages_router = APIRouter(tags=["conversations"])
@@ -212,13 +214,13 @@ async def export_conversation(
     format: ExportFormat = "markdown",
     leaf: LeafId = None,
 ) -> Response:
-    """Return the conversation as Markdown, a Word document or JSON, or the documents that it cites as BibTeX or CSL
-    JSON.
+    """Return the conversation as Markdown, a Word document, a PDF or JSON, or the documents that it cites as BibTeX or
+    CSL JSON.
     """
     conversations = server.engine.conversations
     text: str | bytes
-    if format == "docx":
-        text = await conversations.export_word(conversation.id, leaf)
+    if format == "docx" or format == "pdf":
+        text = await conversations.export_document(conversation.id, format, leaf)
     else:
         text = await conversations.export(conversation.id, format, leaf)
     kind, ending = _EXPORT_TYPES[format]

@@ -90,6 +90,10 @@ def test_questions_go_on_from_each_other_and_branch(talking: Serving) -> None:
         exported = client.get(f"{path}/export")
         assert exported.text.startswith("# Mills") and "attachment" in exported.headers["content-disposition"]
         assert json.loads(client.get(f"{path}/export", params={"format": "json"}).text)["messages"]
+        for format, kind, head in (("docx", "wordprocessingml.document", b"PK"), ("pdf", "application/pdf", b"%PDF")):
+            exported = client.get(f"{path}/export", params={"format": format})
+            assert exported.headers["content-type"].endswith(kind) and exported.content.startswith(head)
+            assert exported.headers["content-disposition"].endswith(f'.{format}"')
         tag = client.get(path).headers["etag"]
         assert client.get(path, headers={"If-None-Match": tag}).status_code == 304
         listed = client.get("/conversations", params={"limit": 1}).json()

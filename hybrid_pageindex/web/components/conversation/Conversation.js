@@ -59,12 +59,12 @@ function Heading({ talk, path, onRename, onRemove }) {
       : html`<form onSubmit=${done}><input autofocus value=${title} maxlength="500" aria-label=${t("conversation.title")} onInput=${(event) => setTitle(event.target.value)} onBlur=${done}
           onKeyDown=${(event) => event.key === "Escape" && setTitle(null)} /></form>`}
     <details class="menu" ref=${menu}><summary class="icon-button" title=${t("conversation.export")} aria-label=${t("conversation.export")}><${Icon} name="export" /></summary>
-      <div class="menu-items"><a href=${address(`${path}/export?format=markdown`)} download>${t("conversation.markdown")}</a><a href=${address(`${path}/export?format=docx`)} download>${t("conversation.docx")}</a><a href=${address(`${path}/export?format=json`)} download>${t("conversation.json")}</a>
-        <a href=${address(`${path}/export?format=bibtex`)} download>${t("conversation.bibtex")}</a><a href=${address(`${path}/export?format=csl`)} download>${t("conversation.csl")}</a>
+      <div class="menu-items">${EXPORTS.map((format) => html`<a href=${address(`${path}/export?format=${format}`)} download>${t(`conversation.${format}`)}</a>`)}
         <button type="button" class="danger" onClick=${remove}>${t("conversation.remove")}</button></div></details>
   </header>`;
 }
 
+const EXPORTS = ["markdown", "docx", "pdf", "json", "bibtex", "csl"];
 const PANES = ["sources", "middle", "page"];
 
 /** Sources left, what is said in the middle, the cited page right; one of the three at a time where there is little room.

@@ -1,4 +1,4 @@
-"""Write Markdown as a Word document: headings, paragraphs, lists, quotes, code and tables."""
+"""Write Markdown as a Word document or a PDF: headings, paragraphs, lists, quotes, code and tables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from html import escape as escape_html
+from typing import Any, Literal
 from xml.sax.saxutils import escape
 
+import pymupdf
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -19,6 +22,14 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _INDENT = 400  # twentieths of a point for each level of a list or quote
 _SIZES = {1: 36, 2: 28, 3: 24}  # half points, by the level of a heading
+_MARGINS = (54, 54, -54, -54)  # points
+_LONG = re.compile(r"[^\s&;<>]{30}(?=[^\s&;<>])")  # of a word, which would not fit in a line
+_STYLE = """
+body { font-family: sans-serif; font-size: 10.5pt; }
+h1 { font-size: 17pt; } h2 { font-size: 14pt; } h3 { font-size: 12pt; }
+pre { white-space: pre-wrap; font-size: 9.5pt; }
+table { border-collapse: collapse; } td, th { border: 1px solid #999999; padding: 3pt; text-align: left; }
+"""
 _PARTS = {
     "[Content_Types].xml": (
         f'<Types xmlns="{_PACKAGE}/content-types">'
@@ -37,10 +48,38 @@ _PARTS = {
 }
 
 
+DocumentKind = Literal["docx", "pdf"]
+
+
+def to_document(markdown: str, kind: DocumentKind) -> bytes:
+    """Return a Markdown text as the bytes of a DOCX or PDF file. Pictures become their descriptions."""
+    return to_docx(markdown) if kind == "docx" else to_pdf(markdown)
+
+
+def to_pdf(markdown: str) -> bytes:
+    """Return a Markdown text as the bytes of a PDF with pages of A4."""
+    parser = _parser()
+    parser.add_render_rule("text", _breakable)
+    parser.add_render_rule("image", lambda _, tokens, at, *__: escape_html(tokens[at].content))
+    story: Any = pymupdf.Story(parser.render(_NOT_XML.sub("", markdown)), user_css=_STYLE)  # type: ignore[no-untyped-call]
+    paper = pymupdf.paper_rect("a4")
+    with story.write_with_links(lambda *_: (paper, paper + _MARGINS, None)) as document:
+        document.subset_fonts()  # a font for Chinese has megabytes
+        return bytes(document.tobytes(garbage=3, deflate=True))
+
+
+def _breakable(_: Any, tokens: Sequence[Token], at: int, *__: object) -> str:
+    """Return a text as HTML in which long words may continue on the next line."""
+    return _LONG.sub("\\g<0>\N{ZERO WIDTH SPACE}", escape_html(tokens[at].content, quote=False))
+
+
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
 def to_docx(markdown: str) -> bytes:
-    """Return a Markdown text as the bytes of a DOCX file. Pictures become their descriptions."""
-    tokens = MarkdownIt("commonmark", {"html": False}).enable("table").parse(markdown)
-    body = "".join(_blocks(tokens))
+    """Return a Markdown text as the bytes of a DOCX file."""
+    body = "".join(_blocks(_parser().parse(markdown)))
     parts = _PARTS | {
         "word/document.xml": f'<w:document xmlns:w="{_NAMESPACE}"><w:body>{body}<w:sectPr/></w:body></w:document>',
         "word/styles.xml": f'<w:styles xmlns:w="{_NAMESPACE}">{"".join(map(_heading_style, _SIZES))}</w:styles>',
