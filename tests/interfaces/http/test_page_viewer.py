@@ -9,6 +9,7 @@ from typing import Any
 
 import pymupdf
 import pytest
+import xlsxwriter
 
 from hybrid_pageindex.sample import write_sample_report
 from tests.interfaces.http.conftest import START, Serving, serving, upload, wait_for_held, wait_for_jobs
@@ -732,3 +733,40 @@ def test_a_page_whose_picture_cannot_be_drawn_is_shown_as_text(at: Any) -> None:
     at.route("**/pages/18/picture?*", lambda route: route.fulfill(status=422, json={"code": "document"}))
     at.reload()
     at.get_by_text("This page cannot be drawn, so its text is shown.").wait_for()
+
+
+def test_a_spreadsheet_opens_as_a_grid_whose_head_stays_and_as_a_page_where_words_are_marked(
+    served: Serving, page: Any, tmp_path: Path
+) -> None:
+    with xlsxwriter.Workbook(tmp_path / "pumps.xlsx") as book:
+        sheet = book.add_worksheet("Pumps")
+        sheet.write_row(0, 0, ["Pump", "Litres", "Share"])
+        percent = book.add_format({"num_format": "0.0%"})
+        for row in range(1, 60):
+            sheet.write_row(row, 0, [f"Pump {row}", row * 1000])
+            sheet.write_number(row, 2, row / 100, percent)
+        book.add_worksheet("Remarks").insert_textbox(1, 1, "No table stands here.")
+    with served.client() as client:
+        file = {"file": ("pumps.xlsx", (tmp_path / "pumps.xlsx").read_bytes())}
+        wait_for_jobs(client, [client.post("/libraries/desk/documents", files=file).json()["files"][0]["job"]])
+        listed = client.get("/libraries/desk/documents").json()["documents"]
+    [doc] = (document["doc_id"] for document in listed if document["name"] == "pumps.xlsx")
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    page.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    rows = page.locator(".tables.grid tbody tr")
+    rows.nth(58).wait_for()
+    assert rows.nth(58).locator("td").all_inner_texts() == ["Pump 59", "59000", "59.0%"]
+    head = page.locator(".tables.grid thead th", has_text="Litres")
+    before = head.bounding_box()["y"]
+    page.locator(".tables.grid .scroll").evaluate("grid => { grid.scrollTop = grid.scrollHeight }")
+    rows.nth(58).wait_for()
+    assert head.bounding_box()["y"] == before
+    left, right = (
+        rows.nth(3).locator("td").nth(at).evaluate("cell => getComputedStyle(cell).textAlign") for at in (0, 1)
+    )
+    assert (left, right) == ("left", "right")
+    page.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1?hl=Pump 7")
+    page.locator(".box.mark").first.wait_for()
+    page.get_by_role("button", name="Tables").click()
+    rows.nth(58).wait_for()

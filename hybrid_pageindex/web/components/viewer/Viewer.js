@@ -26,6 +26,7 @@ const PUSH = 240, PAUSE = 600; // px that the wheel goes on at the end of a page
 const ROOM = 32; // CSS pixels beside a page
 const WIDE = 800; // CSS pixels of the stage from which on two pages fit beside each other
 const OFTEN = 300; // ms between two changes of the address
+const SPREADSHEETS = new Set(["xlsx", "xlsb", "xls", "ods", "csv"]); // whose pages are shown as tables, unless words are marked
 
 /** The sections that a page holds, in order: the way to the first, and the names of the others. @param {any} read */
 const sectionsOf = (read) => (read?.sections ?? []).map((section, at) => (at ? section.path.at(-1) : section.path.join(" › "))).join(" · ");
@@ -37,10 +38,11 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
   const base = documentPath(library, doc), { state, info, newer, error, look } = useDocument(base);
   const asked = useMemo(() => given || lastPage(base), [base, given, visit]);
   const [page, setPage] = useState(asked), [opened, setOpened] = useState(page);
-  const [sizes, setSizes] = useState(/** @type {Map<number, typeof A4>} */ (new Map())), [fit, setFit] = useState(/** @type {"calm" | "width" | "page" | number} */ ("calm")), [turn, setTurn] = useState(0), [view, setView] = useState("page");
+  const [sizes, setSizes] = useState(/** @type {Map<number, typeof A4>} */ (new Map())), [fit, setFit] = useState(/** @type {"calm" | "width" | "page" | number} */ ("calm")), [turn, setTurn] = useState(0), [chosen, setView] = useState("");
   const [strip, setStrip] = useState(!embedded && innerWidth >= 900), [contents, setContents] = useState(() => !embedded && remembered("contents") === "1"), [finding, setFinding] = useState(false), [words, setWords] = useState("");
   const [pair, setPair] = useState(() => remembered("two pages") === "1");
   const [help, setHelp] = useState(false), [told, setTold] = useState(""), [blind, setBlind] = useState(/** @type {Set<number>} */ (new Set()));
+  const [plain, setPlain] = useState(/** @type {Set<number>} */ (new Set())); // pages of a spreadsheet without a table
   const [drawn, setDrawn] = useState(/** @type {Set<number>} */ (new Set()));
   const [room, setRoom] = useState({ width: 800, height: 900 });
   const root = useRef(null), reading = useRef(null), pushed = useRef({ by: 0, at: 0 }), fromBelow = useRef(false);
@@ -55,6 +57,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     turnTo(asked);
   }, [base, asked, highlight, visit]);
   const last = info?.pages || 1e6, number = Math.min(Math.max(page, 1), last);
+  const view = chosen || (SPREADSHEETS.has(info?.format) && !highlight && !boxes && !words && !plain.has(number) ? "tables" : "page");
   const shown = view === "page" && blind.has(number) ? "text" : view;
   const aim = useRef(number); // two keys may come before the page is drawn again: the second goes on from the first
   aim.current = number;
@@ -107,7 +110,11 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     setSizes(new Map());
     setDrawn(new Set());
     setBlind(new Set());
+    setPlain(new Set());
   }, [base, info?.content_id]);
+  useEffect(() => {
+    if (view === "tables" && !chosen && layout && !layout.tables.length) setPlain((before) => new Set(before).add(number));
+  }, [view, layout]);
   /** The address names the page that is read, and the history the place on it; browsers take few such changes at a time. */
   const keepPlace = (anchor = history.state?.reading) => {
     if (embedded || state !== "ready") return;
@@ -164,7 +171,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     const scale = scaleOf(before);
     return by > 0 ? STEPS.find((one) => one > scale + 0.01) || 4 : [...STEPS].reverse().find((one) => one < scale - 0.01) || 0.25;
   });
-  const toggleView = (/** @type {string} */ other) => setView((before) => (before === other ? "page" : other));
+  const toggleView = (/** @type {string} */ other) => setView(view === other ? "page" : other);
   const say = (text) => {
     setTold(text);
     setTimeout(() => setTold((before) => (before === text ? "" : before)), 2500);
@@ -282,7 +289,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
             onDrawn=${(/** @type {number} */ page) => setDrawn((before) => (before.has(page) ? before : new Set(before).add(page)))}
             onFail=${() => { setBlind((before) => new Set(before).add(one)); look(false); }} />`)}</div>`}
         ${shown === "text" && read && html`${bare && html`<p class="notice">${t("viewer.no_picture")}</p>`}<${PageText} text=${read.text} quote=${number === opened ? highlight : ""} matches=${here} now=${now} highlights=${kept.highlights.filter((one) => one.page === number)} />`}
-        ${shown === "tables" && html`<div class="tables"><${Tables} tables=${layout?.tables || []} onCopy=${copy} /></div>`}
+        ${shown === "tables" && layout && html`<div class=${`tables${SPREADSHEETS.has(info.format) ? " grid" : ""}`}><${Tables} tables=${layout.tables} onCopy=${copy} /></div>`}
       </div>
       <div class="page-notes">
         ${failed && html`<p class="notice">${failed.message} ${failed.advice || ""}</p>`}
