@@ -1,4 +1,4 @@
-"""Maintenance of a home: check, repair and move it, change its settings, and read the records of its server."""
+"""Maintenance of a home (data folder): check, repair, move and back it up, and change its settings."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AdminEngine(SubEngine, subject="admin"):
         )
 
     async def state(self) -> HomeState:
-        """Return counters that change when a library, document or job is added, changed or removed."""
+        """Return counters that change whenever a library, document or job is added, changed or removed."""
 
         def read() -> HomeState:
             with self._context.catalog.reading() as connection:
@@ -168,7 +168,7 @@ class AdminEngine(SubEngine, subject="admin"):
 
     @property
     def replies(self) -> ReplyStore:
-        """Return the stored replies to requests with an idempotency key."""
+        """Return the store of replies to HTTP requests with an idempotency key."""
         return ReplyStore(self._context.catalog)
 
     @property
@@ -177,7 +177,8 @@ class AdminEngine(SubEngine, subject="admin"):
         return AuditLog(self._context.catalog)
 
     def confine(self, roots: Sequence[Path]) -> None:
-        """Refuse symbolic links that lead out of these folders, as servers need it. The folders must not contain links
-        in their own paths.
+        """From now on, follow no symbolic link that leads out of these folders, as a server must.
+
+        The paths of the folders themselves must not contain links.
         """
         self._context.confine(roots)
