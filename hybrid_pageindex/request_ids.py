@@ -25,9 +25,7 @@ def new_id() -> str:
 
 
 def request_id_of(headers: Headers) -> str:
-    """Return the id that a request brings: a valid ``X-Request-Id``, else the trace of a ``traceparent``, else a new
-    one.
-    """
+    """Return the id of a request: a valid ``X-Request-Id``, else the trace id of a ``traceparent``, else a new id."""
     brought = headers.get(REQUEST_ID, "")
     if _VALID_ID.fullmatch(brought):
         return brought

@@ -40,8 +40,9 @@ _STAGES: dict[Stage, str] = {
 
 @contextmanager
 def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.index`` that prints a table on a terminal, otherwise lines, or JSON events with
-    ``json``.
+    """Yield a progress callback for ``Engine.index``.
+
+    It updates a table on a terminal; otherwise it prints lines, or with ``json`` JSON events.
     """
     if sys.stderr.isatty():
         telling = _show_table()
@@ -53,7 +54,9 @@ def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 @contextmanager
 def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.jobs.work`` that prints a line per file, or a JSON event."""
+    """Yield a progress callback for ``Engine.jobs.work``. It prints a line per file, or with ``json`` a JSON
+    event.
+    """
     notes, events = _Notes(), _Events()
 
     def show(progress: IndexProgress) -> None:

@@ -279,7 +279,7 @@ def show_bin(entries: Sequence[BinEntry]) -> None:
 
 
 def show_restored(entry: BinEntry) -> None:
-    """Print what was restored from the bin."""
+    """Print which documents or library were restored from the bin."""
     documents = counted(entry.documents, "document")
     where = f"library {entry.library} is back" if entry.kind == "library" else f"back in {entry.library}"
     console.print(escape(f"{where}: {documents}"))

@@ -433,7 +433,9 @@ def wants_json(typed: Sequence[str]) -> bool:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError instead of ending the process, so that ``--json`` gets its error as JSON."""
+    """A parser that raises UsageError instead of ending the process, so that ``--json`` can print the error as
+    JSON.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **(options | {"allow_abbrev": False}))
@@ -474,7 +476,7 @@ def plugin_commands() -> Iterator[tuple[str, PluginCommand]]:
 
 
 class PluginCommand(Protocol):
-    """A command of another package, found by its entry point.
+    """A command-line command of another package, registered as an entry point.
 
     ``run`` returns the exit code and may raise PageIndexError.
     """

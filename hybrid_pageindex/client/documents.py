@@ -54,7 +54,7 @@ class DocumentsClient(SubClient):
         return read_as(DocumentPage, await self._wire.json("GET", self._of(library), options))
 
     async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """Return one short row per document, as ``Engine.documents.rows`` does."""
+        """Return a short row of values for each document, as ``Engine.documents.rows`` does."""
         rows = f"{self._in(library)}/rows"
         return read_as(list[DocumentRow], (await self._wire.json("GET", rows))["rows"])
 

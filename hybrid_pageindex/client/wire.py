@@ -32,7 +32,10 @@ _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
 
 
 class RefusedError(errors.PageIndexError):
-    """Error for a request that the server refuses to this caller. ``code`` is a stable error code."""
+    """Error for a request that the server refuses, for example because the token lacks a right.
+
+    ``code`` is a stable error code.
+    """
 
     def __init__(self, message: str, advice: str, code: str) -> None:
         super().__init__(message, advice)

@@ -136,8 +136,8 @@ _ADVICE = "The count starts again next month (UTC). To allow more, raise the set
 class UsageReport:
     """Usage of models by day, model, library (id) and caller, newest day first.
 
-    ``month_cost`` and ``month_unpriced`` are this month's cost and its tokens of models without a price. The two limits
-    are 0 if they are not set.
+    ``month_cost`` is this month's cost, ``month_unpriced`` the month's tokens of models without a price. The settings
+    limit both; a limit of 0 means no limit.
     """
 
     days: tuple[ModelUse, ...]

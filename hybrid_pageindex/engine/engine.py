@@ -291,8 +291,8 @@ class Engine:
     ) -> SearchResult:
         """Return the pages that answer a question, best first.
 
-        ``fields`` are the fields of ``SearchRequest``; a request may replace the question. Missing fields come from the
-        settings. ``on_step`` is called from a worker thread with each step of a language model.
+        ``question`` may also be a complete ``SearchRequest``, and ``fields`` are fields of it. Missing fields come from
+        the settings. ``on_step`` is called from a worker thread with each step of a language model.
 
         Raise UsageError for an empty question or an empty list of documents, NotFoundError for an unknown library or
         document.

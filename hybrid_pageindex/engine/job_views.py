@@ -60,7 +60,8 @@ class JobView:
 class JobList:
     """A list of jobs for display.
 
-    ``counts`` cover all jobs of the library, or of the home if no library was named. ``paused`` describes the pauses.
+    ``counts`` cover all jobs of the library, or of the home if no library was named. ``paused`` has a sentence for each
+    pause.
     """
 
     jobs: tuple[JobView, ...]

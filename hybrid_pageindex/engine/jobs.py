@@ -149,10 +149,10 @@ class _Jobs:
         self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
     def listed(self, library: str | None, status: Collection[JobStatus], limit: int) -> JobList:
-        """Return running, then waiting, then ended jobs, newest first, at most ``limit``. Without ``status`` include
-        all.
+        """Return running, then waiting, then ended jobs, newest first, at most ``limit``.
 
-        Raise NotFoundError for an unknown library, UsageError for an unknown status.
+        Without ``status`` include jobs of every status. Raise NotFoundError for an unknown library, UsageError for an
+        unknown status.
         """
         if wrong := set(status) - set(STATUSES):
             raise UsageError(f"'{min(wrong)}' is not a job status.", f"Choose from {', '.join(STATUSES)}.")

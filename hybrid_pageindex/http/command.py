@@ -88,7 +88,7 @@ class _Uvicorn(uvicorn.Server):
         self._server, self._options = server, options
         self._address = address
         self._signing_in = f"{address}#token={start.token}"
-        self._printed = address if start.chosen else self._signing_in  # a token that was set is no matter of a log
+        self._printed = address if start.chosen else self._signing_in  # logs must not show a token that a user set
         self._record = RunningServer(_local(address), start.commands)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -55,7 +55,7 @@ class Routes:
     """The routes of an application, found by path."""
 
     def __init__(self, routers: Iterable[tuple[str, APIRouter]]) -> None:
-        """Create the table from routers, each with the prefix of its paths."""
+        """Create the table. ``routers`` are pairs: the prefix of the paths, and the router."""
         self._operations = tuple(
             Operation.of(prefix, item)
             for prefix, router in routers

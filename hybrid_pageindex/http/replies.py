@@ -110,7 +110,7 @@ def check_match(request: Request, value: Any) -> bool:
 
 
 def content_responses(kind: str, text: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of a file as response, or of text with ``text``."""
+    """Return the OpenAPI description of a response that is a file, or a text if ``text`` is set."""
     schema = {"type": "string"} if text else {"type": "string", "format": "binary"}
     return {200: {"content": {kind: {"schema": schema}}}}
 

@@ -127,7 +127,7 @@ class Builds:
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
         """Start to index files, or join a running build of the same files.
 
-        Return the build. Raise StoreError once closed.
+        Return the build. Raise StoreError after ``close``.
         """
         if self._closed:
             raise StoreError(

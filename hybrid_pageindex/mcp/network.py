@@ -59,7 +59,7 @@ class Impatient(H11Protocol):
         """Close the connection if it is idle and no request followed ``last``. Otherwise check again later."""
         if self.transport.is_closing():
             return
-        if self.conn.their_state is h11.IDLE and self.cycle is last:  # not even the head of another has come
+        if self.conn.their_state is h11.IDLE and self.cycle is last:  # no headers of another request have arrived
             self.transport.close()
         else:
             self.loop.call_later(SECONDS, self._look, self.cycle)

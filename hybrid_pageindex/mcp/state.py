@@ -143,7 +143,7 @@ class ToolState:
 
 
 def check_built(files: Iterable[FileResult]) -> None:
-    """Raise DocumentError for the first file that failed."""
+    """Raise DocumentError for the first file that failed. Do nothing if none failed."""
     for file in files:
         if file.status == "failed":
             raise DocumentError(f"{file.error}", "Repair the file and build it again.", file=file.path)
@@ -182,9 +182,7 @@ def check_length(name: str, text: str, limit: int = _TEXT_LENGTH) -> str:
 
 
 def report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Return the tool with PageIndexErrors turned into tool errors, which tell the model what
-    happened and what to do.
-    """
+    """Return the tool, wrapped so that a PageIndexError becomes a tool error with its message and advice."""
 
     @wraps(tool)
     async def call(*arguments: P.args, **named: P.kwargs) -> T:

@@ -116,7 +116,7 @@ def _publisher(bus: InMemorySubscriptionBus, uri: str) -> Notify:
 
 
 def _session_key(session: Any) -> Hashable:
-    """Return a key that identifies a session. The framework creates a new session object for each request."""
+    """Return a key that identifies a session, because the framework creates a new session object for each request."""
     return id(session._connection)
 
 
@@ -213,7 +213,10 @@ class Subscriptions:
         self._moved = asyncio.Event()  # set when a watch came or went
 
     def add(self, key: Hashable, library: str, document: Document, notify: Notify) -> None:
-        """Subscribe to a document. Raise MCPError if the server has too many subscriptions."""
+        """Add a subscription: call ``notify`` when the document changes. ``key`` identifies the subscription.
+
+        Raise MCPError if the server has too many subscriptions.
+        """
         if len(self._watches) >= _MAX_WATCHES and key not in self._watches:
             raise MCPError(
                 mcp_types.INTERNAL_ERROR, f"This server allows at most {_MAX_WATCHES} subscriptions at once."

@@ -192,8 +192,8 @@ class HttpGuard:
     """Middleware that checks Host, Origin, method, token and size before the protocol is read.
 
     On loopback the Host must be a loopback name, since a web page can make its own host name point to this machine.
-    Only browsers send Origin; it must be the server itself or an allowed origin. Preflight requests of browsers need no
-    token.
+    Only browsers send Origin; it must be the server's own origin or an allowed one. Preflight requests of browsers need
+    no token.
     """
 
     def __init__(self, app: ASGIApp, token: str, local: bool, origins: tuple[str, ...]) -> None:
@@ -337,7 +337,7 @@ class SessionLimit:
         if len(self._in_flight) <= self._most or (longest := next(idle, None)) is None:
             return
         del self._in_flight[longest]
-        with anyio.CancelScope(shield=True):  # it is ended even where the client that opened another goes away
+        with anyio.CancelScope(shield=True):  # end it even if the client of the new session disconnects
             await self._app(_delete_scope(scope, longest), _empty_request, _ignore_response)
 
 

@@ -115,7 +115,10 @@ class Answerer:
         return self._parts.grep.spellings(libraries_of(self._parts.catalog, request), grep_request, word)
 
     def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[Note, ...]]:
-        """Return the vision model and notes. The model is None if none is configured or no images are requested."""
+        """Return the vision model that reads page images, and notes about it.
+
+        The model is None if none is configured or no images are requested.
+        """
         chat = self._parts.chat
         if vision == "never" or (vision == "auto" and not chat.named("vlm")):
             return None, ()

@@ -332,7 +332,7 @@ class Counting:
     def _sources(
         self, documents: Sequence[Document], matches: Mapping[str, GrepDocument], sets: Sequence[Held]
     ) -> list[Source]:
-        """Return as sources the first page of each document that contains the words, with the passage around them."""
+        """Return one source for each document: its first page with the words, and the passage around them."""
         queries = [WordQuery(form) for phrase in sets for form in phrase.forms]
         names = {library.id: library.name for library in self._libraries} if len(self._libraries) > 1 else {}
         sources = []

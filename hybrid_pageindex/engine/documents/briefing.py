@@ -207,9 +207,10 @@ class _Candidate:
 
 
 def brief_document(catalog: Catalog, library: str, name: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Return the briefing of a document, in the words of ``model`` if it is not None.
+    """Return the briefing (description and starting questions) of a document.
 
-    Raise NotFoundError if the document does not exist, ChatError if the model fails.
+    ``model`` improves the wording; with None only rules write it. Raise NotFoundError if the document does not exist,
+    ChatError if the model fails.
     """
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name)
@@ -231,9 +232,10 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
 
 
 def brief_library(catalog: Catalog, library: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Return the briefing of a library, in the words of ``model`` if it is not None.
+    """Return the briefing (description and starting questions) of a library.
 
-    Raise NotFoundError if the library does not exist, ChatError if the model fails.
+    ``model`` improves the wording; with None only rules write it. Raise NotFoundError if the library does not exist,
+    ChatError if the model fails.
     """
     with catalog.snapshot() as snapshot:
         documents = [document for document in reading.library_documents(snapshot, library) if document.published]

@@ -40,7 +40,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """Documents that are the same file (``same``), or have nearly the same words."""
+    """A group of duplicates. ``same`` tells whether they are the same file, or only have nearly the same words."""
 
     same: bool
     documents: tuple[Duplicate, ...]

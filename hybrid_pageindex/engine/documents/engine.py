@@ -58,10 +58,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
         limit: int = 100,
         cursor: str = "",
     ) -> DocumentPage:
-        """Return one batch of a library's documents, filtered and sorted. ``cursor`` requests the batch after an
-        earlier one.
+        """Return one batch of a library's documents, filtered and sorted. ``cursor`` requests the next batch.
 
-        ``where``, ``find``, ``state`` and ``sort`` are those of ``list_documents``, as are the errors.
+        ``where`` contains metadata conditions such as year=2023. ``find`` must occur in the name or title. ``sort`` is
+        a DocumentSort, with "-" before it for descending order. Raise UsageError for an invalid argument, NotFoundError
+        for an unknown library.
         """
         name = self._context.library(library)
         listed = partial(
@@ -71,7 +72,10 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(listed)
 
     async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """Return one short row per document of a library, by path. This is fast even for ten thousand documents."""
+        """Return a short row of values for each document of a library, ordered by path.
+
+        This is fast even for ten thousand documents.
+        """
         name = self._context.library(library)
 
         def read() -> list[DocumentRow]:
@@ -289,7 +293,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
         )
 
     async def list(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
-        """Return the documents of a library by path, including those that failed.
+        """Return the documents of a library, ordered by path, including those that failed.
 
         With the conditions ``where`` (as in ``Engine.search``), return only published documents that meet them.
         """

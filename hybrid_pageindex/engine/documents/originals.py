@@ -75,7 +75,7 @@ class Originals:
             self._given_back(copy, at, keep=alone)
 
     def forget(self) -> None:
-        """Delete the copies that are not in use."""
+        """Delete the temporary copies that are not in use."""
         self._remove_unused(0.0)
 
     def close(self) -> None:

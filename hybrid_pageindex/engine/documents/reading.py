@@ -111,7 +111,10 @@ class PageRead:
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
-    """Return all documents of a library by path; with conditions, only published documents that meet them."""
+    """Return all documents of a library, ordered by path.
+
+    With the conditions ``where``, return only published documents that meet them.
+    """
     with catalog.snapshot() as snapshot:
         rows = library_documents(snapshot, library)
     return select.select_where([d for d in rows if d.published], where) if where else rows

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SourcesEngine(SubEngine, subject="sources"):
-    """List the sources of libraries, and watch folders."""
+    """List the sources (indexed files and folders) of libraries, and watch folders."""
 
     async def watch_folder(
         self,

@@ -76,7 +76,7 @@ def copied(catalog: Catalog, to: str) -> CatalogCopy:
 
 
 def upload_originals(catalog: Catalog, settings: Settings) -> int:
-    """Upload the original files of the home to the bucket. Return the number of uploaded files.
+    """Upload the original files of the home that documents use to the bucket. Return the number of uploaded files.
 
     Raise UsageError if no bucket is configured.
     """

@@ -280,7 +280,7 @@ class Indexes:
         return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
 
     def close(self) -> None:
-        """Apply outstanding changes for a moment, then release all indexes for other processes."""
+        """Apply outstanding changes, but only for a short time. Then release all indexes for other processes."""
         handles = list(self._handles.values())
         for handle in handles:
             handle.ends_at = time.monotonic() + _LAST_SECONDS
@@ -410,7 +410,7 @@ class Indexes:
     def _places(self, library: str, epoch: str | None = None) -> Places:
         """Return where a library's vectors are on the server, in an epoch (default: the catalog's current one).
 
-        A catalog whose copy writes to its collections begins a new epoch with other collections.
+        An epoch has collections of its own. A catalog begins a new one if a copy of it writes to the same collections.
         """
         from hybrid_core.store.index.server.placement import Places, of_catalog
 

@@ -291,7 +291,7 @@ class Searcher:
         return self._opening_again(work, request)
 
     def features(self, request: SearchRequest) -> CandidateFeatures:
-        """Return the candidate pages of a search with their features, and the signals of the evidence level."""
+        """Return the candidate pages of a search with their features, and the values that decide the evidence level."""
 
         def work() -> CandidateFeatures:
             state = self._current(

@@ -108,7 +108,7 @@ async def find_own_conversation(request: Request, server: ServerState, conversat
     """Return a conversation of the caller.
 
     Raise NotFoundError if it does not exist or belongs to another user, Refusal if the caller may no longer read one of
-    its libraries. Its owner keeps a conversation about a deleted library.
+    its libraries. A conversation about a deleted library stays readable for its owner.
     """
     owned = await server.engine.conversations.get(conversation)
     caller = caller_of(request)

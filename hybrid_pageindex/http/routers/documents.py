@@ -80,7 +80,7 @@ _PNG, _JPEG = content_responses("image/png"), content_responses("image/jpeg")
 
 
 def document_payload(document: Document) -> dict[str, Any]:
-    """Return the JSON form of a document in all responses."""
+    """Return the JSON form that a document has in all responses."""
     return asdict(document) | {"published": document.published, "unread": document.unread}
 
 
@@ -100,7 +100,7 @@ class DocumentListing:
 async def list_documents(
     request: Request, server: ServerState, library: ReadableLibrary, listing: Annotated[DocumentListing, Depends()]
 ) -> Response:
-    """List documents in parts. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
+    """List documents in batches. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
     indexed_at, with "-" before it for descending order.
     """
     work = server.engine.documents.browse(library=library.name, **asdict(listing))

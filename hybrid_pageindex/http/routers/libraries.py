@@ -290,8 +290,8 @@ def _write_mark(home: Path, library: str) -> None:
     "/libraries/{library}/export", responses=content_responses("application/zip"), response_class=Response
 )
 async def export_library(request: Request, server: ServerState, library: AdminLibrary) -> Response:
-    """Export originals, alias, corrections, notes, feedback and conversations of a library as one file, which an import
-    indexes. Conversations of others need the role admin in all libraries.
+    """Export a library as one file: originals, alias, corrections, notes, feedback and conversations. Exporting other
+    users' conversations needs the role admin in all libraries.
     """
     caller = caller_of(request)
     owner = None if caller.may("admin") else caller.id
