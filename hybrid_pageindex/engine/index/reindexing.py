@@ -106,9 +106,9 @@ class Kept:
 class RecoveryReport:
     """The outcome of a recovery.
 
-    ``catalog`` is the state before it: "whole" (nothing was changed), "damaged" or "missing". ``damaged`` is the new
-    path of the damaged file. ``indexed`` counts the documents that were indexed again; ``failed`` lists paths that
-    failed, with reasons.
+    ``catalog`` is the catalog's state before the recovery: "whole" (nothing was changed), "damaged" or "missing".
+    ``damaged`` is the new path of the damaged file. ``indexed`` counts the documents that were indexed again;
+    ``failed`` lists paths that failed, with reasons.
     """
 
     home: str

@@ -55,7 +55,7 @@ class GrepPlace:
 
 @dataclass(frozen=True, slots=True)
 class GrepPage:
-    """A page that matches. ``places`` holds its first five matches; ``matches`` counts all."""
+    """A page with matches. ``places`` lists at most five matches; ``matches`` counts all."""
 
     doc_id: str
     document: str
@@ -68,7 +68,9 @@ class GrepPage:
 
 @dataclass(frozen=True, slots=True)
 class GrepDocument:
-    """A document that matches. ``first_pages`` holds up to ten pages; ``pages`` counts all."""
+    """A document with matches. ``first_pages`` lists at most ten matching pages; ``pages`` counts all matching
+    pages.
+    """
 
     doc_id: str
     document: str
