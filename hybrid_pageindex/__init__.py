@@ -1,10 +1,14 @@
-"""Hybrid PageIndex: vectors and section trees behind a two-stage router.
+"""Hybrid PageIndex: search documents by vectors and section trees.
 
-from hybrid_pageindex import Engine, run
-run(Engine().search("What was the capital expenditure in 2018?"))   # scripts and notebooks alike
+In scripts and notebooks:
 
-from hybrid_pageindex import SyncEngine
-SyncEngine().search("What was the capital expenditure in 2018?")     # the same, without run
+    from hybrid_pageindex import Engine, run
+    run(Engine().search("What was the capital expenditure in 2018?"))
+
+With blocking calls, without ``run``:
+
+    from hybrid_pageindex import SyncEngine
+    SyncEngine().search("What was the capital expenditure in 2018?")
 """
 
 from importlib import import_module
@@ -77,5 +81,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return all public names, also before they are imported, for completion in notebooks."""
+    """Return all public names, including those not imported yet, for completion in notebooks."""
     return sorted(__all__)

@@ -51,9 +51,9 @@ app.conf.update(
 
 
 class Leaving:
-    """Cancels the running job when its process must end, so that the job returns to the queue.
+    """An object that cancels the running job when its process must end, so that the job returns to the queue.
 
-    A signal handler may call ``tell``.
+    A signal handler may call ``tell``, which cancels the job.
     """
 
     def __init__(self) -> None:
@@ -110,9 +110,9 @@ def _close(**_: Any) -> None:
 
 
 class Beat(_beat.Scheduler):  # type: ignore[misc]
-    """A scheduler that sends job numbers from its own process.
+    """A Celery scheduler that sends the numbers of waiting jobs from its own process.
 
-    A message to a worker would wait until the worker's current job ends.
+    A worker could not send them in time, because it would first finish its current job.
     """
 
     def tick(self, *_: Any, **__: Any) -> float:
@@ -125,9 +125,9 @@ class Beat(_beat.Scheduler):  # type: ignore[misc]
 
 
 def _send() -> None:
-    """Replace the messages in each queue by the numbers of the jobs that wait now.
+    """Replace the messages in each Celery queue by the numbers of the jobs that wait now.
 
-    A queue without readers therefore does not grow, urgent jobs come first, and clocks of other machines do not matter.
+    So a queue without workers does not grow, urgent jobs come first, and clocks of other machines do not matter.
     """
     offers = run(_engine().jobs.offers(_MAX_OFFERS))
     with app.connection_for_write() as connection, connection.channel() as channel:
@@ -146,7 +146,7 @@ def _work(job: int) -> None:
 
 
 def _start_logs(**_: Any) -> None:
-    """Write log lines as the settings say, in place of Celery's own log when they are JSON."""
+    """Write logs as JSON instead of in Celery's own format."""
     start_logs(_settings, serves=True)
 
 
@@ -155,7 +155,7 @@ def _begin(sender: Any, **_: Any) -> None:
 
 
 def _listen(**_: Any) -> None:
-    """Cancel the job of this pool process on SIGUSR2, a signal that Celery does not use."""
+    """Install a handler that cancels the job of this pool process on SIGUSR2, a signal that Celery does not use."""
     if hasattr(signal, "SIGUSR2"):  # Windows has none, and Celery no processes there
         signal.signal(signal.SIGUSR2, lambda *_: _leaving.tell())
 

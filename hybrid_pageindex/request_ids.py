@@ -25,9 +25,7 @@ def new_id() -> str:
 
 
 def request_id_of(headers: Headers) -> str:
-    """Return the id that a request brings: a valid ``X-Request-Id``, else the trace of a ``traceparent``, else a new
-    one.
-    """
+    """Return the id of a request: a valid ``X-Request-Id``, else the trace id of a ``traceparent``, else a new id."""
     brought = headers.get(REQUEST_ID, "")
     if _VALID_ID.fullmatch(brought):
         return brought
@@ -36,7 +34,7 @@ def request_id_of(headers: Headers) -> str:
 
 
 class RequestIds:
-    """The outermost middleware: it names each request, and logs its end at the level ``info``."""
+    """The outermost middleware. It gives each request an id, and logs its end at the level ``info``."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -66,7 +64,9 @@ class RequestIds:
 
 
 def _trace_end(traced: Any, scope: Scope, status: int) -> None:
-    """Name the span of a request by its route, as OpenTelemetry's conventions for HTTP do."""
+    """Name the trace span of a request by its route, after OpenTelemetry's conventions for HTTP, and add the
+    status.
+    """
     route = scope["state"].get("route", "other")
     traced.update_name(f"{scope['method']} {route}")
     traced.set_attribute("http.request.method", scope["method"])
@@ -77,7 +77,7 @@ def _trace_end(traced: Any, scope: Scope, status: int) -> None:
 
 
 def _log_end(scope: Scope, status: int, seconds: float) -> None:
-    """Log a request without its path and query, which may hold names of documents and questions."""
+    """Log the end of a request. Leave out path and query, which may contain document names and questions."""
     if not _log.isEnabledFor(logging.INFO):
         return
     state, method = scope["state"], scope["method"]

@@ -1,4 +1,4 @@
-"""Search results with whole pages, and tools for agents, for other frameworks."""
+"""Search results with whole pages, and tools for agents, for use by other frameworks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AgentTool = Callable[..., Awaitable[dict[str, Any]]]
 
 
 class Source(Protocol):
-    """The methods that ``retrieve`` needs, which ``Engine`` and ``client.Client`` have."""
+    """The methods of ``Engine`` and ``client.Client`` that ``retrieve`` calls."""
 
     async def search(self, question: str, **options: Unpack[SearchFields]) -> SearchResult: ...
 
@@ -32,7 +32,7 @@ class RetrievedPage:
     """A page in a search result for other frameworks. ``id`` is stable across searches.
 
     ``score`` is from 0 to 1. For the first page it is the calibrated probability that the page answers the question.
-    For later pages this value is reduced in proportion to their own scores.
+    The scores of later pages are smaller, in proportion to their search scores.
     """
 
     id: str
@@ -88,7 +88,7 @@ def _retrieved(page: PageFound, text: str, score: float) -> RetrievedPage:
 
 
 class ToolSource(Source, Protocol):
-    """A source of pages that also counts words: an ``Engine``, or a ``client.Client`` of a server."""
+    """The methods of ``Engine`` and ``client.Client`` that the tools of ``page_tools`` call."""
 
     async def grep(self, pattern: str | GrepRequest, **fields: Unpack[GrepFields]) -> GrepResult: ...
 

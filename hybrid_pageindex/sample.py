@@ -24,7 +24,7 @@ _ROMAN = ("i", "ii", "iii", "iv")
 
 @dataclass(frozen=True, slots=True)
 class SampleQuestion:
-    """A question about the sample report, the page that answers it, and words of the answer on that page."""
+    """A question about the sample report, the page that answers it, and words of the answer."""
 
     question: str
     page: int
@@ -82,7 +82,10 @@ def _read_page_texts() -> list[str]:
 
 
 def _parse_blocks(markup: str) -> Iterator[tuple[str, str]]:
-    """Yield the blocks of a page as (sign, text). The lines of a paragraph are joined."""
+    """Yield the blocks of a page as (sign, text). The sign is the markup that begins a line, such as "##".
+
+    The lines of a paragraph are joined; its sign is "".
+    """
     paragraph: list[str] = []
     for line in [*markup.strip().split("\n"), ""]:
         sign, _, text = line.partition(" ")

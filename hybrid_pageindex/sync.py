@@ -39,7 +39,7 @@ _INTERNAL = frozenset(  # for servers and the command line, which have a loop of
 
 
 class Loop:
-    """An event loop in a background thread, for calls from ordinary code."""
+    """An event loop in a background thread, which runs coroutines for blocking code."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -72,7 +72,7 @@ async def _whole(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _waiting(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a blocking version of a coroutine method of the wrapped object. A streaming method returns an iterator."""
+    """Return a blocking version of the coroutine method ``name``. A streaming method returns an iterator."""
 
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -129,7 +129,7 @@ def _sub_engine(name: str, own: Any) -> Any:
 
 @functools.cache
 def _sub_engine_class(kind: type[Any]) -> type[Any]:
-    """Return the class of blocking methods for a sub-engine class."""
+    """Return a class with blocking versions of a sub-engine's methods."""
     return synchronous(kind)(type(f"Sync{kind.__name__}", (_SyncSubEngine,), {"__doc__": kind.__doc__}))
 
 

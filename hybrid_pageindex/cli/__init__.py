@@ -1,4 +1,4 @@
-"""The command line: a thin layer over the engine."""
+"""The command line: parse arguments, call the engine, and print its results."""
 
 from hybrid_pageindex.cli.main import main
 

@@ -193,9 +193,9 @@ def _show_conversation(conversation: Conversation, path: list[ConversationMessag
 
 
 async def _find_conversation(conversations: Conversations, id: str) -> str:
-    """Return the id of the conversation that begins with ``id``, as lists show it.
+    """Return the full id of the conversation whose id begins with ``id``; lists show short ids.
 
-    Raise NotFoundError if none or several do.
+    Raise NotFoundError if no conversation or several conversations match.
     """
     with suppress(PageIndexError):
         return (await conversations.get(id)).id

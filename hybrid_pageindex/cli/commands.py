@@ -81,7 +81,7 @@ _SERVERS = ("mcp", "serve", "watch", "worker")
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run the parsed command and return its exit code."""
+    """Run the command that was parsed into ``options``, and return its exit code."""
     engine = Engine(getattr(options, "home", None))
     start_logs(engine.settings, serves=options.command in _SERVERS)
     try:

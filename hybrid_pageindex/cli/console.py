@@ -1,4 +1,4 @@
-"""Printing to the terminal: the console, tables, and escaped text."""
+"""Print to the terminal: the console, tables, and text without markup or control characters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PIPED_WIDTH = 240  # width of a table that is not printed to a terminal, wide e
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Raise BrokenPipeError, which ``main`` handles. Rich would end the process with exit code 1."""
+        """Raise BrokenPipeError, which ``main`` handles, because Rich would end the process with exit code 1."""
         raise BrokenPipeError
 
 
@@ -53,14 +53,17 @@ def page_span(section: Section | SectionFound) -> str:
 
 
 def label_suffix(label: str, page: int) -> str:
-    """Return a page's label in brackets if it says more than the number: a printed label, or a position in the file."""
+    """Return a page's label in brackets, "" if it only repeats the page number.
+
+    The label is a printed page number such as "iv", or a position in a file without pages.
+    """
     if not label or label == str(page):
         return ""
     return f" ({escape(label)})" if _PLACE.match(label) else f" (printed {escape(label)})"
 
 
 def place_suffix(place: str, label: str) -> str:
-    """Return the position of a match in its file, unless the page label already contains it."""
+    """Return the position of a match in its file, after a comma; "" if the page label contains it."""
     if not place or place == label:
         return ""
     return f", {escape(shown_place(place))}"

@@ -314,7 +314,7 @@ def _card_line(document: Document) -> str:
 
 
 def _title_column(document: Document) -> str:
-    """Return a title, shortened to the width of its column, "" if it equals the file name."""
+    """Return a document's title, shortened to the column's width; "" if it equals the file name."""
     title = document.title if document.title != Path(document.name).stem else ""
     return title if len(title) <= _TITLE_WIDTH else title[: _TITLE_WIDTH - 1] + "…"
 
@@ -338,13 +338,13 @@ def show_document(document: Document) -> None:
 
 
 def document_dict(document: Document) -> dict[str, Any]:
-    """Return a document as JSON values, with its status."""
+    """Return a document's metadata and status as JSON values."""
     status = "failed" if document.error else "indexed"
     return {"status": status} | asdict(document) | {"warnings": list(document.warnings)}
 
 
 def _steps_line(steps: dict[str, dict[str, Any]]) -> str:
-    """Return a line with the work of models on the published version, step by step."""
+    """Return one line on what models did for a document: pages done and failed, and usage, per step."""
     parts = []
     for name, step in steps.items():
         usage = Usage(**{key: value for key, value in step.items() if key not in ("done", "failed")})

@@ -40,8 +40,9 @@ _STAGES: dict[Stage, str] = {
 
 @contextmanager
 def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.index`` that prints a table on a terminal, otherwise lines, or JSON events with
-    ``json``.
+    """Yield a progress callback for ``Engine.index``.
+
+    It updates a table on a terminal; otherwise it prints lines, or with ``json`` JSON events.
     """
     if sys.stderr.isatty():
         telling = _show_table()
@@ -53,7 +54,9 @@ def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 @contextmanager
 def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.jobs.work`` that prints a line per file, or a JSON event."""
+    """Yield a progress callback for ``Engine.jobs.work``. It prints a line per file, or with ``json`` a JSON
+    event.
+    """
     notes, events = _Notes(), _Events()
 
     def show(progress: IndexProgress) -> None:
@@ -73,7 +76,10 @@ class _Reporter(Protocol):
 
 @contextmanager
 def _reporting(reporter: _Reporter, seconds: float) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for progress reports, and print an overview every ``seconds``, even without reports."""
+    """Yield a callback for progress reports.
+
+    Also print an overview every ``seconds``, even if no reports arrive.
+    """
     meter, ended, lock = Meter(), threading.Event(), threading.Lock()
 
     def hear(progress: IndexProgress) -> None:
@@ -180,7 +186,7 @@ def _show_table() -> Iterator[Callable[[IndexProgress], None]]:
 
 
 class _Searchable:
-    """A detector that reports once that every file is published and only outlines are left to improve."""
+    """A detector of the moment when every file is published and only outlines are left to improve."""
 
     def __init__(self) -> None:
         self._ended = False
@@ -192,7 +198,7 @@ class _Searchable:
 
 
 class _Notes:
-    """A filter that returns each note of a run and of its files only once."""
+    """A filter that drops notes on a run and its files that were printed before."""
 
     def __init__(self) -> None:
         self._told = 0
@@ -257,7 +263,7 @@ def _clock(seconds: float) -> str:
 
 
 class Meter:
-    """A meter of the progress of one run. Any thread may report to it."""
+    """A meter of the progress of one indexing run. Any thread may report to it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -312,9 +318,9 @@ class Meter:
         return self._rates["pages" if parsing or not now.scans else "scans"].per_second
 
     def _left(self, now: IndexProgress) -> float | None:
-        """Return the estimated seconds left, None while a rate is unknown.
+        """Return the estimated seconds until the run ends, None while a rate is unknown.
 
-        The times of parsing and OCR are added, because they share the processor. Models work at the same time.
+        The times of parsing and OCR are added, because both use the processor. Models work at the same time.
         """
         estimates = [
             self._rates["bytes"].seconds(now.bytes - now.bytes_done),
@@ -362,7 +368,10 @@ class Rate:
         return (last - first) / max(self._clock() - began, 1e-3)
 
     def seconds(self, left: float) -> float | None:
-        """Return the estimated seconds for ``left`` more units, None if this is far beyond the time measured so far."""
+        """Return the estimated seconds for ``left`` more units.
+
+        Return None if the estimate is far longer than the time measured so far.
+        """
         if left <= 0:
             return 0.0
         rate = self.per_second
@@ -372,10 +381,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class WorkingFile:
-    """A file that is being processed. ``done`` of its ``pages`` are finished in this stage; both are 0 if the stage
-    counts no pages.
+    """A file that is being processed. ``done`` of its ``pages`` are finished in this stage.
 
-    For the embedding of a library, the path is empty and texts are counted.
+    Both are 0 if the stage does not count pages. While a library is embedded, ``path`` is empty and both count texts.
     """
 
     path: str
@@ -388,10 +396,10 @@ class WorkingFile:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The progress of a run.
+    """The progress of an indexing run.
 
-    ``searchable`` of the ``documents`` are published, unchanged or refused; ``done`` are complete. ``rate`` is in pages
-    per second, of parsing or of the slower stage after it. ``seconds_left`` is None while unknown.
+    ``searchable`` counts documents that are published, unchanged or refused, ``done`` those with all stages finished.
+    ``rate`` is the pages per second of parsing, or of OCR after it. ``seconds_left`` is None while unknown.
     """
 
     documents: int

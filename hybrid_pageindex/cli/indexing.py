@@ -199,7 +199,7 @@ async def recover_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _watch_until_ended(engine: Engine, library: str | None, json: bool) -> int:
-    """Watch folders until Ctrl-C or SIGTERM."""
+    """Watch folders and index their changes until Ctrl-C or SIGTERM. Return exit code 0."""
     folders = [source.path for source in await engine.sources.list(library=library) if source.watch]
     if not json:
         now = ", ".join(folders) or "no folder is watched yet: add one with 'watch add FOLDER'"
@@ -214,7 +214,7 @@ async def _watch_until_ended(engine: Engine, library: str | None, json: bool) ->
 
 
 def group_notes(notes: Iterable[tuple[str, Note]]) -> list[str]:
-    """Return lines of text for pairs of a file and its notes, which are joined by semicolons.
+    """Return lines of text for the notes of files. ``notes`` are pairs of a file and its notes, joined by semicolons.
 
     Notes that several files share come first, once each. Then each file has a line with its own notes.
     """

@@ -1,4 +1,4 @@
-"""Commands about libraries and the home: name, clear, restore, migrate and check them, and show jobs and usage."""
+"""Commands about libraries and the home (data folder): name, clear, restore, migrate, check, jobs and usage."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _embedder_line(size: LibrarySize) -> str:
 
 
 def show_home_cleared(home: Path | str) -> None:
-    """Print what remains in the home after clearing everything, and how to delete it."""
+    """Print which files remain in the home folder after everything was cleared, and how to delete them."""
     console.print(
         "Tokens, users, conversations and notes were deleted, too. The file config.yaml stays, and so does the usage "
         "of "
@@ -265,7 +265,7 @@ def show_conversations_left(number: int) -> None:
 
 
 def show_bin(entries: Sequence[BinEntry]) -> None:
-    """Print the entries of the bin, newest first."""
+    """Print the removed documents and libraries in the bin, newest first."""
     for entry in entries:
         more = entry.documents - len(entry.names)
         names = ", ".join(entry.names) + (f" and {more} more" if more > 0 else "")
@@ -279,7 +279,7 @@ def show_bin(entries: Sequence[BinEntry]) -> None:
 
 
 def show_restored(entry: BinEntry) -> None:
-    """Print what was restored from the bin."""
+    """Print which documents or library were restored from the bin."""
     documents = counted(entry.documents, "document")
     where = f"library {entry.library} is back" if entry.kind == "library" else f"back in {entry.library}"
     console.print(escape(f"{where}: {documents}"))

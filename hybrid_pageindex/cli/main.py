@@ -1,4 +1,4 @@
-"""Run one command. Exit codes: 0 success, 1 failure, 2 wrong usage."""
+"""Run one command line. Exit codes: 0 success, 1 failure, 2 wrong usage."""
 
 from __future__ import annotations
 
@@ -88,7 +88,10 @@ def _check_memory() -> None:
 
 
 def _searched_by_server(options: argparse.Namespace) -> bool:
-    """Search by a running server, without the imports of the engine. Return False if there is none."""
+    """Let a running server do the search, so that the engine need not be imported.
+
+    Return False if no server runs or if it cannot answer; the caller then searches itself.
+    """
     from hybrid_pageindex.config.running import find_running
     from hybrid_pageindex.config.settings import load_settings
 

@@ -16,7 +16,7 @@ _BREAKS = ("Cc", "Cs", "Zl", "Zp")  # control characters, lone surrogates, line 
 def prepare() -> None:
     """Let stdout escape characters that it cannot encode, and replace closed streams by the null device.
 
-    A log message that cannot be written, because memory or disk are full, prints no traceback of its own.
+    Also suppress the traceback of a log message that cannot be written because memory or disk are full.
     """
     logging.raiseExceptions = False
     for name in ("stdout", "stderr"):
@@ -28,7 +28,7 @@ def prepare() -> None:
 
 
 def abandon() -> None:
-    """Discard buffered output. Writing it when Python ends would cause another error."""
+    """Discard buffered output, because writing it when Python ends would cause another error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -45,9 +45,9 @@ def dump(value: Any) -> None:
 
 
 def visible(text: str) -> str:
-    """Return text with control characters except tabs escaped, as in ``a\nb.pdf``.
+    r"""Return text with control characters except tabs escaped, such as ``a\nb.pdf``.
 
-    They could break a line or control the terminal.
+    Unescaped, they could break a line or control the terminal.
     """
     return "".join(_escaped(c) if unicodedata.category(c) in _BREAKS and c != "\t" else c for c in text)
 

@@ -1,4 +1,4 @@
-"""Parse the command line. Only the fields of the settings are imported, so that ``--help`` responds at once."""
+"""Parse the command line. To keep ``--help`` fast, import only the names and defaults of settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAM = "hybrid-pageindex"
 
 
 def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser. Commands of other packages are loaded only if the arguments ``typed`` need them."""
+    """Return the parser of all commands. Load plugin commands only if the arguments ``typed`` need them."""
     common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--home", metavar="DIR", help="home folder for all data (default: PAGEINDEX_STORAGE_PATH, else ~/.pageindex)"
@@ -433,7 +433,9 @@ def wants_json(typed: Sequence[str]) -> bool:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError instead of ending the process, so that ``--json`` gets its error as JSON."""
+    """A parser that raises UsageError instead of ending the process, so that ``--json`` can print the error as
+    JSON.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **(options | {"allow_abbrev": False}))
@@ -444,7 +446,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Print the version and exit. It is looked up on demand, because that takes longer than parsing."""
+    """Print the version and exit. Look the version up only now, because that takes longer than parsing."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         sys.stdout.write(f"{PROGRAM} {hybrid_pageindex.__version__}\n")
@@ -452,7 +454,7 @@ class _Version(argparse.Action):
 
 
 def needs_plugins(typed: Sequence[str], known_commands: Sequence[str]) -> bool:
-    """Return whether no command is typed, or one that is not in ``known_commands``."""
+    """Return whether plugin commands must be loaded: no command is typed, or an unknown one."""
     words = iter(typed)
     for word in words:
         if word == "--home":
@@ -474,7 +476,7 @@ def plugin_commands() -> Iterator[tuple[str, PluginCommand]]:
 
 
 class PluginCommand(Protocol):
-    """A command of another package, found by its entry point.
+    """A command-line command of another package, registered as an entry point.
 
     ``run`` returns the exit code and may raise PageIndexError.
     """

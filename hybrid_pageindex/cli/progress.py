@@ -1,4 +1,4 @@
-"""Show progress on stderr, except of indexing: bars on a terminal, otherwise a line from time to time."""
+"""Show progress of all work except indexing on stderr: bars on a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ LINE_EVERY = 10.0  # seconds between two lines
 
 @contextmanager
 def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
-    """Yield a callback for ``Engine.models.embed``: a bar on a terminal, otherwise lines unless ``quiet``."""
+    """Yield a progress callback for ``Engine.models.embed``.
+
+    Show a bar on a terminal; otherwise print lines, or nothing with ``quiet``.
+    """
     if not sys.stderr.isatty():
         yield _ignore if quiet else _embed_lines()
         return
@@ -40,7 +43,10 @@ def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
 
 @contextmanager
 def contents_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a callback for ``Engine.admin.doctor``: a bar on a terminal, otherwise a line for each tenth."""
+    """Yield a progress callback for ``Engine.admin.doctor``.
+
+    Show a bar on a terminal; otherwise print a line after each tenth of the documents.
+    """
     if not sys.stderr.isatty():
         yield _tenths
         return
@@ -76,13 +82,16 @@ def _bar(what: str, unit: str) -> Progress:
 
 
 class Pace:
-    """An estimate of the time left, from the number of pages or texts that are done."""
+    """An estimate of the remaining time from the number of finished pages or texts."""
 
     def __init__(self) -> None:
         self._began: tuple[float, int] | None = None
 
     def left(self, done: int, of: int) -> str:
-        """Return the time left, such as 0:00:36, "" if nothing is left or nothing was measured yet."""
+        """Return the remaining time, such as "0:00:36".
+
+        Return "" if no work is left or no progress was measured yet.
+        """
         now = time.monotonic()
         if self._began is None and of:
             self._began = (now, done)
@@ -93,7 +102,7 @@ class Pace:
 
 
 class _Seldom:
-    """A printer that prints a line only if it has changed and ``LINE_EVERY`` seconds have passed."""
+    """A printer that prints a changed line, but at most once in ``LINE_EVERY`` seconds."""
 
     def __init__(self) -> None:
         self._told, self._at = "", time.monotonic()

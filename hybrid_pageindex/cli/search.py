@@ -1,4 +1,4 @@
-"""Commands for questions: search, ask, grep and compare, and the printing of their results."""
+"""Commands for questions: search, ask, grep and compare. Print their results."""
 
 from __future__ import annotations
 
@@ -61,10 +61,9 @@ async def search_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 def search_by_server(server: RunningServer, settings: Settings, options: argparse.Namespace) -> bool:
-    """Search by the server that runs on the home, and print its result.
+    """Search by the server that runs on this home (data folder), and print its result. Return whether it answered.
 
-    Return False if it cannot answer as this process would. A model's steps are shown as they
-    happen, so this process asks the model itself.
+    A search with a language model is left to this process, which can show the model's steps as they happen.
     """
     request = _read_request(options)
     if settings.llm_model and (options.effort or settings.effort) != "fast":
@@ -82,7 +81,7 @@ def search_by_server(server: RunningServer, settings: Settings, options: argpars
 
 
 def _answer_of(server: RunningServer, fields: Mapping[str, Any]) -> bytes:
-    """Return the server's JSON result of a search, b"" if it does not answer or refuses."""
+    """Return the server's JSON result of a search, b"" if the server does not answer or refuses the request."""
     from http.client import HTTPException
     from urllib.error import URLError
     from urllib.request import ProxyHandler, Request, build_opener
@@ -121,9 +120,9 @@ def _read_request(options: argparse.Namespace) -> SearchRequest:
 
 
 def _read_question(options: argparse.Namespace) -> str:
-    """Return the question.
+    """Return the question that was typed.
 
-    Raise UsageError if it has several words without quotes, because a shell changes some characters.
+    Raise UsageError for several words without quotes, because a shell changes some characters.
     """
     words: list[str] = options.question
     if len(words) > 1:
@@ -157,9 +156,9 @@ async def compare_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 def show_search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
-    """Print the pages of a search.
+    """Print the pages of a search result.
 
-    ``parts`` adds the parts of each score, ``effort`` the reason for the chosen effort.
+    ``parts`` adds the parts of each score, ``effort`` the reason for the search effort (fast or deep).
     """
     evidence = result.evidence
     colour = {"strong": "green", "weak": "yellow", "none": "red", "unclear": "yellow"}[evidence.level]
@@ -204,7 +203,7 @@ def show_search_result(result: SearchResult, *, parts: bool, effort: bool) -> No
 
 
 def _score_parts(receipt: Receipt) -> str:
-    """Return the parts of a score as one line."""
+    """Return the parts of a page's score as one line. ``receipt`` records how the score was computed."""
     terms = ", ".join(f"{term} {add:.2f}" for term, add in list(receipt.terms.items())[:6])
     scores = f"page {receipt.page:.2f} + document {receipt.document:.2f} + structure {receipt.structure:.2f}"
     later = {"rerank": receipt.rerank, "reasoning": receipt.reasoning}
@@ -216,7 +215,7 @@ def _score_parts(receipt: Receipt) -> str:
 
 
 def highlight_terms(text: str, terms: Collection[str]) -> str:
-    """Return the text in Rich's markup, with those words in bold whose terms are in ``terms``."""
+    """Return the text in Rich's markup, with the words in bold whose stems are in ``terms``."""
     parts, last = [], 0
     for start, end in sorted(_term_spans(text, terms)):
         if start >= last:
@@ -235,7 +234,7 @@ def _term_spans(text: str, terms: Collection[str]) -> Iterator[tuple[int, int]]:
 
 
 class StreamedAnswer:
-    """A printer of an answer while it is generated. ``begun`` is True once anything was printed."""
+    """A printer of an answer while a model writes it. ``begun`` is True once any text was printed."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.begun = False
@@ -250,7 +249,7 @@ class StreamedAnswer:
 
 @contextmanager
 def show_steps(*, quiet: bool) -> Iterator[Callable[[ReasoningStep], None] | None]:
-    """Yield a callback that shows a model's steps on stderr, on a terminal only."""
+    """Yield a callback that prints a model's steps to stderr, None with ``quiet`` or without a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -264,7 +263,7 @@ def show_steps(*, quiet: bool) -> Iterator[Callable[[ReasoningStep], None] | Non
 
 
 def show_answer(answer: Answer, streamed: StreamedAnswer) -> None:
-    """Print what remains of an answer: its text unless it was streamed, notes, unsupported statements and sources."""
+    """Print the parts of an answer that were not streamed: text, notes, unsupported statements and sources."""
     if streamed.begun:
         console.print()
     if answer.status == "answered" and not streamed.begun:
@@ -301,7 +300,7 @@ def escape_lines(text: str) -> str:
 
 
 def show_grep(result: GrepResult) -> None:
-    """Print the totals of an exhaustive search, then pages with matching lines, or documents with counts."""
+    """Print the totals of an exhaustive search, and its matching pages with lines, or its documents with counts."""
     pages, documents = counted(result.total_pages, "page"), counted(result.total_documents, "document")
     whole = "all pages were searched" if result.complete else escape(result.note)
     console.print(f"{pages} in {documents}, {counted(result.total_matches, 'place')} · {whole}")

@@ -115,10 +115,10 @@ def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
 
 
 def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[str] = ()) -> tuple[Path, Path | None]:
-    """Add or replace the server's entry in a client's configuration. Return the file and its backup.
+    """Add or replace this server's entry in the configuration of an MCP client. Return the file and its backup.
 
-    Other entries stay. ``options`` are further options of the command ``mcp``. Raise UsageError for an unknown client
-    or a file that is not JSON or TOML, StoreError if it cannot be written.
+    Entries of other servers stay. ``options`` are further options of the command ``mcp``. Raise UsageError for an
+    unknown client or a file that is not JSON or TOML, StoreError if the file cannot be written.
     """
     if client not in CLIENTS:
         raise UsageError(f"'{client}' is not a known client.", f"Choose {', '.join(CLIENTS)}.")
@@ -146,10 +146,10 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
 
 
 def entry(home: Path, roots: Sequence[Path], options: Sequence[str]) -> dict[str, Any]:
-    """Return the configuration entry that starts the server. Its paths are absolute, since clients run in any folder.
+    """Return the entry by which an MCP client starts this server. Paths are absolute, since clients run in any folder.
 
-    ``-P`` keeps the client's folder off ``sys.path``. A file ``yaml.py`` in a project would otherwise run in the
-    server.
+    The option ``-P`` keeps the client's folder off ``sys.path``. A file ``yaml.py`` in a project would otherwise run in
+    the server.
     """
     arguments = ["-P", "-m", "hybrid_pageindex", "--home", str(home), "mcp"]
     for root in roots:
@@ -158,7 +158,7 @@ def entry(home: Path, roots: Sequence[Path], options: Sequence[str]) -> dict[str
 
 
 def _add_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
-    """Return the configuration file with the entry.
+    """Return the client's configuration file with the server's entry added.
 
     Raise UsageError with the text of the entry if other contents of the file could be lost.
     """
@@ -174,7 +174,10 @@ def _add_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> by
 
 
 def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
-    """Return a TOML file with the entry; its comments stay. Raise UsageError if anything else would change."""
+    """Return a TOML file with the server's entry added and all comments kept.
+
+    Raise UsageError if any other content would change.
+    """
     head = f"[{key}.{NAME}]"
     table = "\n".join([head, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in added.items())])
     advice = f"Add this by hand: {table}"
@@ -208,7 +211,10 @@ def _back_up(file: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client program: the path of its configuration file below the user's home, and the key of its server entries."""
+    """An MCP client program: where its configuration file is, and under which key it lists servers.
+
+    The paths are below the user's home folder.
+    """
 
     linux: str
     mac: str

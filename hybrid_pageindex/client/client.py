@@ -88,7 +88,10 @@ class Client(SubClient):
         return read_as(Answer, await self._followed("/ask", body, "answer", on_step, on_text))
 
     async def grep(self, pattern: str | GrepRequest, **options: Unpack[GrepFields]) -> GrepResult:
-        """Count and list like ``Engine.grep``. The server stops after ``seconds``, by default 2."""
+        """Count and list the pages that match a pattern, as ``Engine.grep`` does.
+
+        The server stops searching after ``seconds`` (default 2).
+        """
         request = grep_request(pattern, options)
         if not (request.libraries or request.all_libraries):
             request = replace(request, libraries=(self._library,))
@@ -97,7 +100,7 @@ class Client(SubClient):
     async def compare(
         self, left: str | CompareRequest, right: str | None = None, **options: Unpack[CompareFields]
     ) -> Comparison:
-        """Compare like ``Engine.compare``."""
+        """Compare two documents or sections, as ``Engine.compare`` does."""
         request = compare_request(left, right, options).with_libraries(lambda name: name or self._library)
         body = changed_fields(request)
         return read_as(Comparison, await self._wire.json("POST", "/compare", json=body))
@@ -123,9 +126,9 @@ class Client(SubClient):
         return read_as(list[PageRead], await self._wire.json("GET", self._of(library, document, "pages"), params))
 
     async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
-        """Upload files of this machine, and return their jobs.
+        """Upload files of this machine to the server, and return the jobs that index them.
 
-        The server indexes them; ``jobs.wait`` waits for that.
+        Call ``jobs.wait`` to wait until they are indexed.
         """
         named = map(Path, several(paths))
         sent = [await self.upload_bytes(upload.name, _read_chunks(upload), library=library) for upload in named]
@@ -150,7 +153,7 @@ class Client(SubClient):
         await self.close()
 
     def _search_body(self, question: str | SearchRequest, options: SearchFields) -> dict[str, Any]:
-        """Return the JSON body of a search request. Fields that are left out follow the server's settings."""
+        """Return the JSON body of a search request. The server's settings decide the missing fields."""
         request = search_request(question, options)
         values = {item.name: getattr(request, item.name) for item in fields(request)}
         values["scoring"] = TypeAdapter(Any).dump_python(request.scoring) if request.scoring else None

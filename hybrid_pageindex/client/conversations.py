@@ -19,7 +19,7 @@ _TRIES = 5
 
 
 class AskFields(TypedDict, total=False):
-    """The search fields that a question over HTTP may set."""
+    """Search options that a question in a conversation may set over HTTP."""
 
     effort: Effort
     top_k: int
@@ -63,8 +63,9 @@ class ConversationsClient:
         return read_as(Conversation, shape)
 
     async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
-        """Return the messages of a conversation up to the current last message, or up to ``leaf``, the end of any
-        branch.
+        """Return the messages of one branch of a conversation, first to last.
+
+        The branch ends with the message ``leaf``, by default the current last message.
         """
         return [self._seen(shape) for shape in (await self._wire.json("GET", _path(id), {"leaf": leaf}))["messages"]]
 
@@ -94,7 +95,7 @@ class ConversationsClient:
     async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
         """Yield the events of an answer, as ``Engine.conversations.stream`` does.
 
-        After a lost connection, continue with the next event.
+        If the connection is lost, connect again and continue with the next event.
         """
         where, tries = f"{await self._at(answer)}/events", 0
         while True:

@@ -39,9 +39,9 @@ class DocumentsClient(SubClient):
     async def original(
         self, document: str, to: str | Path, *, library: str | None = None, highlights: bool = False
     ) -> Path:
-        """Download the original file of a document to a local path, and return that path.
+        """Download the original file of a document to the local path ``to``, and return that path.
 
-        With ``highlights`` it is a copy of a PDF with the highlights and notes of the document as annotations.
+        With ``highlights`` download a copy of the PDF with the document's highlights and notes as annotations.
         """
         target, path = Path(to), self._of(library, document, "original")
         async with self._wire.opened("GET", f"{path}?highlights=true" if highlights else path) as answered:
@@ -54,7 +54,7 @@ class DocumentsClient(SubClient):
         return read_as(DocumentPage, await self._wire.json("GET", self._of(library), options))
 
     async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """Return one short row per document, as ``Engine.documents.rows`` does."""
+        """Return a short row of values for each document, as ``Engine.documents.rows`` does."""
         rows = f"{self._in(library)}/rows"
         return read_as(list[DocumentRow], (await self._wire.json("GET", rows))["rows"])
 
@@ -119,7 +119,7 @@ class PicturesClient(SubClient):
     ) -> bytes:
         """Return a page as a PNG image with 96 dots per inch, or 192 with ``scale`` 2.
 
-        ``view`` is that of ``Engine.pictures.page``.
+        ``view`` "office" returns the page as LibreOffice prints it, as in ``Engine.pictures.page``.
         """
         where = self._of(library, document, f"pages/{page}/picture")
         return (await self._wire.sent("GET", where, {"scale": scale, "view": view})).content

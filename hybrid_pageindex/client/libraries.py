@@ -73,7 +73,7 @@ class JobsClient(SubClient):
         return read_as(dict[str, Any], await self._wire.json("GET", f"/jobs/{id}"))
 
     async def events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
-        """Yield number, kind and detail of each event of a job, until the job has ended."""
+        """Yield (event number, kind, detail) for each event of a job, until the job has ended."""
         ended = False
         while not ended:  # the server ends a stream after a while, and when it restarts
             async for number, kind, data in self._wire.events(f"/jobs/{id}/events", after):
@@ -84,7 +84,7 @@ class JobsClient(SubClient):
                 await asyncio.sleep(1)
 
     async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
-        """Pause, resume, cancel, retry or forget jobs, as ``action`` says. Return the numbers of the affected jobs."""
+        """Apply an action to jobs: pause, resume, cancel, retry or forget. Return the numbers of the affected jobs."""
         body = {"jobs": list(jobs), "library": library, "everything": everything}
         done: list[int] = (await self._wire.json("POST", f"/jobs/{action}", json=body))["jobs"]
         return done
@@ -96,10 +96,10 @@ class JobsClient(SubClient):
 
 
 class ModelsClient(SubClient):
-    """Estimate the use of models by a server."""
+    """A client that requests estimates of model calls from a server."""
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
-        """Return an estimate of model calls, as ``Engine.models.estimate`` does."""
+        """Return an estimate of the model calls for documents, as ``Engine.models.estimate`` does."""
         where = f"{self._in(library)}/estimate"
         return read_as(Estimate, await self._wire.json("POST", where, json={"documents": several(documents)}))
 

@@ -1,4 +1,4 @@
-"""HTTP requests to a server for JSON, files and events. Problems of the server become the engine's errors."""
+"""HTTP requests to a server for JSON, files and events. Error responses become the engine's exceptions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
 
 
 class RefusedError(errors.PageIndexError):
-    """Error for a request that the server refuses to this caller. ``code`` is a stable error code."""
+    """Error for a request that the server refuses, for example because the token lacks a right.
+
+    ``code`` is a stable error code.
+    """
 
     def __init__(self, message: str, advice: str, code: str) -> None:
         super().__init__(message, advice)
@@ -71,7 +74,7 @@ class Wire:
 
     @asynccontextmanager
     async def opened(self, method: str, path: str, **more: Any) -> AsyncIterator[httpx.Response]:
-        """Yield an HTTP response whose body can be read in pieces."""
+        """Send a request, and yield the response, whose body can be read in pieces."""
         try:
             async with self._http.stream(method, path, **more) as answered:
                 await _raise_for_problem(answered)
@@ -82,9 +85,9 @@ class Wire:
     async def events(
         self, path: str, after: int | None = None, *, method: str = "GET", **more: Any
     ) -> AsyncIterator[tuple[int, str, Any]]:
-        """Yield (number, kind, detail) of each event of a stream.
+        """Yield (number, kind, detail) for each server-sent event of a response.
 
-        The number is -1 if an event has none. ``after`` skips older events.
+        The number is -1 if an event has none. ``after`` skips events up to this number.
         """
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(after)} if after is not None else {})
         async with self.opened(method, path, headers=headers, timeout=None, **more) as answered:
@@ -102,7 +105,7 @@ class Wire:
 
 
 async def _raise_for_problem(answered: httpx.Response) -> None:
-    """Raise the error that a response describes, if it describes one."""
+    """Raise the error that an error response describes. Return normally for other responses."""
     if answered.is_success:
         return
     await answered.aread()
@@ -140,19 +143,22 @@ def quoted(name: str) -> str:
 
 
 class SubClient:
-    """Base class for the methods of a client on one subject. ``library`` is the default library."""
+    """Base class for a client's methods on one subject, such as jobs. ``library`` is the default library."""
 
     def __init__(self, wire: Wire, library: str) -> None:
         self._wire, self._library = wire, library
 
     def _in(self, library: str | None) -> str:
-        """Return the URL path of a library, by default of the client's library. Raise UsageError for an empty name."""
+        """Return the URL path of a library, by default the client's library. Raise UsageError for an empty name."""
         if library == "":
             raise errors.UsageError("The library's name is empty.", "Leave it out, or name a library.")
         return f"/libraries/{quoted(library or self._library)}"
 
     def _of(self, library: str | None, document: str = "", what: str = "") -> str:
-        """Return the URL path of a library's documents, of one document, or of its part ``what``."""
+        """Return the URL path of a library's documents, or of one document.
+
+        ``what`` adds a part of the document to the path, such as "versions".
+        """
         return "/".join(part for part in (f"{self._in(library)}/documents", quoted(str(document)), what) if part)
 
 

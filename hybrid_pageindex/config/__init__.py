@@ -1,1 +1,1 @@
-"""Settings and arguments: what a user chooses."""
+"""Settings and command-line options, which a user chooses."""

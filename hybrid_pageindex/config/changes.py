@@ -1,4 +1,4 @@
-"""Change settings while a server runs, in the home's file and in the running engine.
+"""Change settings of a running server, and write them to the configuration file of its home (data folder).
 
 Only the owner of the server may change models, their addresses and keys. Storage settings and machine limits cannot be
 changed at run time.
@@ -36,7 +36,7 @@ OF_OWNER = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class SettingView:
-    """A setting for display. ``value`` is "" for a secret, and ``given`` tells whether it is set.
+    """A setting for display. A secret has the ``value`` "". ``given`` tells whether the value differs from the default.
 
     ``fixed`` says why it cannot be changed, "" if it can.
     """
@@ -65,7 +65,7 @@ def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
 
 
 def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = False) -> Settings:
-    """Write changed values to the home's file, and return the new settings.
+    """Write changed settings to the home's configuration file, and return the new settings.
 
     Raise UsageError for an invalid value or a setting that may not be changed, StoreError if the file cannot be
     written.
@@ -106,7 +106,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def _write_config(file: Path, values: Mapping[str, Any]) -> None:
-    """Replace or append settings line by line, so that all other lines and comments stay.
+    """Replace or append settings in a configuration file. All other lines and comments stay.
 
     Write the whole file or nothing. Raise StoreError if the file cannot be written.
     """

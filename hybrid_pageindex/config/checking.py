@@ -18,7 +18,7 @@ _BYTES = TypeAdapter(ByteSize)
 
 
 def kinds() -> dict[str, Any]:
-    """Return the pydantic type (with limits) and the default of each setting except ``scoring``."""
+    """Return by name the pydantic type (with limits) and the default of each setting except ``scoring``."""
     return {name: (_field_type(name), field.default) for name, field in KNOWN.items() if name != "scoring"}
 
 
@@ -41,9 +41,10 @@ _Values: type[BaseModel] = create_model(
 
 
 def checked(values: Mapping[str, Any], places: Mapping[str, str] = {}) -> dict[str, Any]:
-    """Return the values, converted to the types of their settings. ``places`` names the origin of each value in errors.
+    """Return the setting values, converted to the types of their settings.
 
-    Raise UsageError for the first value of a wrong type or beyond its limits.
+    ``places`` names the origin of each value for error messages. Raise UsageError for the first value of a wrong type
+    or beyond its limits.
     """
     try:
         right = _Values.model_validate(values)

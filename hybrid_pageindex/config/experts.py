@@ -1,4 +1,4 @@
-"""Expert knowledge and ranking weights: packs, user files, nicknames, and a preview for a question."""
+"""Load expert knowledge (packs of domain words, and user files), nicknames of organisations, and ranking weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKS = ("finance", "contracts", "statutes-zh", "operations")
 
 
 def find_expert(names: str, aliases: str = "") -> Expert:
-    """Return the expert knowledge of the packs and files in ``names``, with the nicknames of an alias file.
+    """Return the expert knowledge (domain words) of the packs and files in ``names``, with an alias file's nicknames.
 
     ``auto`` means every pack, each for documents of its kind; ``none`` means no knowledge. Otherwise ``names`` lists
     packs and file paths, separated by commas, which apply to all documents. Raise UsageError with the file's name if a
@@ -83,9 +83,10 @@ def _read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class PackAddition:
-    """Phrases, headings and weighted terms (stems) that the entries in ``sources`` add for these document types.
+    """Words that expert packs add to a question for documents of certain types: phrases, headings and terms.
 
-    The type "" stands for all other types.
+    ``sources`` names the pack entries. The document type "" stands for all other types. ``terms`` maps stems to
+    weights.
     """
 
     document_types: tuple[str, ...]
@@ -98,7 +99,7 @@ class PackAddition:
 
 @dataclass(frozen=True, slots=True)
 class PackPreview:
-    """The additions of expert knowledge to a question. ``terms`` are the stems of the question itself."""
+    """A question with the words that expert knowledge adds to it. ``terms`` are the stems of the question itself."""
 
     question: str
     terms: tuple[str, ...]
@@ -108,7 +109,7 @@ class PackPreview:
 
 
 def preview(question: str, expert: str, aliases: str) -> PackPreview:
-    """Return what expert knowledge adds to a question. Raise UsageError if a pack is unknown."""
+    """Return the words that expert knowledge adds to a question. Raise UsageError if a pack is unknown."""
     read, knowledge = read_question(question), find_expert(expert, aliases)
     types = ("", *sorted({name for rule in knowledge.expansions for name in rule.documents}))
     by_type = knowledge.expand(question, types)

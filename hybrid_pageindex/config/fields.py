@@ -1,4 +1,4 @@
-"""All settings in groups, each with name, type, default, limits and help.
+"""Definitions of all settings in groups, each with name, type, default, limits and help.
 
 The command line loads this module at start, so it imports nothing slow.
 """
@@ -30,7 +30,7 @@ def setting(
     size: bool = False,
     usual: str = "",
 ) -> Any:
-    """Declare a setting.
+    """Return a dataclass field that declares a setting.
 
     ``advice`` is shown for an invalid value; by default the limits or choices are shown. A ``secret`` is hidden in
     reprs. A ``size`` is in bytes and accepts "2GB". ``usual`` describes the default in words.
@@ -40,7 +40,9 @@ def setting(
 
 
 def _request_field(name: str, default: Any, usual: str = "") -> Any:
-    """Declare a setting that a search request may override. Help and limits are those of the request's field."""
+    """Return a setting that a search request may override. Its help and limits are those of the request's field
+    ``name``.
+    """
     metadata = OPTIONS[name].metadata
     low, high, advice = metadata.get("range", (None, None, ""))
     return setting(default, metadata["help"], least=low, most=high, advice=advice, usual=usual)

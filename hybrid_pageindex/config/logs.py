@@ -12,8 +12,8 @@ from hybrid_pageindex.config.settings import Settings
 def start_logs(settings: Settings, *, serves: bool) -> None:
     """Write logs to stderr in the format of the settings.
 
-    ``serves`` tells whether the process runs until it is stopped. If it does not, text has neither time nor level, like
-    the other messages of a command.
+    ``serves`` tells whether the command runs until it is stopped, like a server or worker. Text logs of other commands
+    have neither time nor level.
     """
     kinds: dict[str, type[LogFormatter]] = {"json": JsonFormatter, "text": TextFormatter if serves else PlainFormatter}
     formatter = kinds[settings.log_format](secret_words(settings), questions=settings.log_questions)

@@ -1,4 +1,4 @@
-"""Command-line options for fields of a search request and other settings."""
+"""Add command-line options for fields of a search request and for settings."""
 
 from __future__ import annotations
 

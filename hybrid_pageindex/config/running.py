@@ -1,7 +1,7 @@
-"""The record of a server that runs on a home, by which commands on the same machine ask it.
+"""A file that records the server of a home (data folder), so that commands on the same machine can search through it.
 
-A server has its libraries open and warm, so it answers sooner than a command that opens them itself. The record is a
-file in the home which only its owner can read, since it holds a secret.
+A server has its libraries open and warm, so it answers sooner than a command that opens them itself. Only the owner can
+read the file, since it holds a secret.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _PARTS = (StorageSettings, EmbeddingSettings, ModelSettings, SearchSettings)  # 
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """The address of a server, and the secret by which its home's commands may search."""
+    """The address of a running server, and the secret with which commands on its machine may search."""
 
     url: str
     secret: str
 
 
 def write_record(settings: Settings, server: RunningServer) -> None:
-    """Record a server that has begun. Raise OSError if the home cannot be written."""
+    """Write the record of a server that has started. Raise OSError if the home folder cannot be written."""
     new = settings.storage_path / f"{FILE}.{os.getpid()}"
     make_file(new)
     new.write_text(json.dumps({"url": server.url, "secret": server.secret, "stamp": _search_settings_hash(settings)}))
@@ -40,7 +40,7 @@ def write_record(settings: Settings, server: RunningServer) -> None:
 
 
 def remove_record(settings: Settings, server: RunningServer) -> None:
-    """Remove the record of a server that ends. Do nothing if another server has replaced it."""
+    """Remove the record of a server that ends. Do nothing if the record is another server's."""
     file = settings.storage_path / FILE
     with suppress(OSError):
         if _read(file).get("secret") == server.secret:
@@ -48,9 +48,10 @@ def remove_record(settings: Settings, server: RunningServer) -> None:
 
 
 def find_running(settings: Settings) -> RunningServer | None:
-    """Return the server that is recorded in the home. Return None if its program or its settings are others.
+    """Return the server that is recorded in the home, None without a record.
 
-    The record of a killed server stays, so the server may not answer.
+    Also return None if that server has another version or other search settings than this process. The record of a
+    killed server stays, so the server may not answer.
     """
     record = _read(settings.storage_path / FILE)
     if not record or record.get("stamp") != _search_settings_hash(settings):
@@ -67,6 +68,6 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def _search_settings_hash(settings: Settings) -> str:
-    """Return a hash of the version and of the settings that change searches."""
+    """Return a hash of the program's version and of the settings that affect search results."""
     values = [(field.name, getattr(settings, field.name)) for part in _PARTS for field in fields(part)]
     return hashlib.sha256(f"{hybrid_pageindex.__version__} {values}".encode()).hexdigest()

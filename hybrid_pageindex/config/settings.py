@@ -29,14 +29,14 @@ class Settings(AllSettings):
     """All settings, checked when created. Raise UsageError for a value of a wrong type or beyond its limits."""
 
     def part(self, kind: type[_Part]) -> _Part:
-        """Return an object of the dataclass ``kind``, its fields filled from the settings of the same names."""
+        """Return an object of the dataclass ``kind``. Fill its fields from the settings with the same names."""
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
     @property
     def own_machine(self) -> str:
-        """Return the name of this machine, to which paths in the catalog belong.
+        """Return this machine's name, with which the catalog marks paths of its files.
 
-        Return "" if no other machine shares the catalog.
+        Return "" if the catalog is a local file, which no other machine shares.
         """
         if not self.postgres_url:
             return ""
@@ -55,8 +55,9 @@ class Settings(AllSettings):
 
 
 def _sure(field: Field[Any], value: Any) -> bool:
-    """Return whether a value is valid without a check: it is the default, or its setting has no limits and its type
-    fits.
+    """Return whether a value needs no check.
+
+    This is so for the default value, and for a value of the right type if the setting has no limits.
     """
     free = not any(field.metadata[limit] for limit in ("pattern", "size")) and field.metadata["least"] is None
     return value is field.default or (free and isinstance(field.type, type) and isinstance(value, field.type))
@@ -91,7 +92,7 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
 
 @lru_cache(maxsize=8)
 def usual_fields(settings: Settings) -> dict[str, Any]:
-    """Return the fields of SearchRequest whose defaults are settings of the same names."""
+    """Return the search request fields whose defaults come from settings with the same names, with their values."""
     values = {
         field.name: getattr(settings, field.name) for field in fields(SearchRequest) if hasattr(settings, field.name)
     }

@@ -1,4 +1,4 @@
-"""Read settings from a home's file and from the environment."""
+"""Read settings from the configuration file of a home (data folder) and from environment variables."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Replace each variable ``PAGEINDEX_…_FILE`` of a secret by the secret, read from that file.
+    """Replace each variable ``PAGEINDEX_…_FILE`` by the secret variable without ``_FILE``, read from the file it names.
 
     For example, ``PAGEINDEX_HTTP_TOKEN_FILE`` becomes ``PAGEINDEX_HTTP_TOKEN``. Raise UsageError if both are set, or if
     the file is empty or cannot be read.
@@ -106,7 +106,10 @@ def _read_yaml(file: Path) -> dict[str, Any]:
 
 
 def _all_known(keys: Iterable[tuple[str, str]]) -> None:
-    """Raise UsageError for the first unknown setting. ``keys`` are (name shown in the error, setting)."""
+    """Raise UsageError for the first unknown setting.
+
+    ``keys`` are pairs: the name shown in the error, and the setting.
+    """
     for where, key in keys:
         if key not in KNOWN:
             near = difflib.get_close_matches(key, KNOWN, n=1, cutoff=0.5)
@@ -117,7 +120,7 @@ def _all_known(keys: Iterable[tuple[str, str]]) -> None:
 
 
 def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
-    """Deny other users access to a settings file with a secret, and log one warning."""
+    """Remove other users' access to a settings file that contains a secret, and log one warning."""
     secrets = [name for name in values if not KNOWN[name].repr]
     try:
         mode = file.stat().st_mode

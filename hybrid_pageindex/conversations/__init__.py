@@ -1,1 +1,1 @@
-"""Conversations: questions that may refer to earlier ones, their answers, and the memory for a model."""
+"""Conversations: questions that may refer to earlier ones, their answers, and a memory that a model reads."""

@@ -1,4 +1,4 @@
-"""Conversations for all interfaces: ask, list, edit, follow and export."""
+"""Conversations for all interfaces: ask questions, and list, edit, follow and export conversations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Conversations:
         self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
 
     def use(self, settings: Settings) -> None:
-        """Use these settings for answers that begin after this call."""
+        """Use these settings for all answers that begin after this call."""
         self._settings = self._maker.settings = self._runner.settings = settings
 
     async def create(
@@ -75,10 +75,10 @@ class Conversations:
         title: str = "",
         owner: str = "",
     ) -> Conversation:
-        """Create a conversation about libraries (default: the configured one), all libraries, or some of their
-        documents.
+        """Create and return a conversation that searches libraries, or some of their documents.
 
-        Return the conversation. Raise NotFoundError for an unknown library or document.
+        ``libraries`` defaults to the configured library; ``all_libraries`` searches every library. Raise NotFoundError
+        for an unknown library or document.
         """
         named = several(libraries)
         if named and all_libraries:
@@ -106,8 +106,9 @@ class Conversations:
         return await asyncio.to_thread(lambda: self._reader.conversation(id))
 
     async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
-        """Return the messages of a conversation up to the current last message, or up to ``leaf``, the end of any
-        branch.
+        """Return the messages of one branch of a conversation, first to last.
+
+        The branch ends with the message ``leaf``, by default the current last message.
         """
         return await asyncio.to_thread(lambda: self._reader.path(id, leaf))
 
@@ -149,7 +150,7 @@ class Conversations:
     ) -> Turn:
         """Answer a question in a conversation that another program stores. ``exchanges`` are its earlier messages.
 
-        Nothing is stored here. ``on_text`` is called from a worker thread. If ``stopped`` is set, Cancelled is raised.
+        Store no message. ``on_text`` is called from a worker thread. If ``stopped`` is set, raise Cancelled.
         """
         named = several(libraries) or (self._settings.library,)
 
@@ -164,13 +165,16 @@ class Conversations:
         return await in_the_background(answer)
 
     def search_now(self, request: SearchRequest, before: Sequence[str]) -> SearchResult:
-        """Return the pages that a turn finds after the questions ``before``. Nothing is answered or stored."""
+        """Return the pages that a conversation would find for a question after the questions ``before``.
+
+        Write no answer and store no message.
+        """
         return self._maker.search(request, before)
 
     async def edit(self, question: int, text: str, **fields: Unpack[SearchFields]) -> ConversationMessage:
-        """Ask another question in place of an earlier one, and return the answer message.
+        """Replace an earlier question by another one, ask it, and return the answer message.
 
-        This begins a new branch, the current one.
+        The new question begins a branch, which becomes the current one. The old question stays in its branch.
         """
         before = await self.message(question)
         if before.role != "user":
@@ -194,7 +198,7 @@ class Conversations:
         return await asyncio.to_thread(begun)
 
     async def cancel(self, answer: int) -> bool:
-        """Stop writing an answer. Return whether it was being written. The text so far stays."""
+        """Stop writing an answer, and keep the text so far. Return whether the answer was being written."""
         return await asyncio.to_thread(lambda: self._runner.cancel(answer))
 
     async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
@@ -239,12 +243,12 @@ class Conversations:
         return await self.get(id)
 
     async def turn_to(self, id: str, answer: int) -> list[ConversationMessage]:
-        """Switch a conversation to another branch, which ends with this answer. Return its messages."""
+        """Make the branch that ends with this answer the current one. Return its messages."""
         await asyncio.to_thread(lambda: self._writer.turn_to(id, answer))
         return await self.messages(id)
 
     async def turn_to_branch(self, id: str, message: int) -> list[ConversationMessage]:
-        """Switch a conversation to the branch of a message, up to its newest answer. Return its messages."""
+        """Make the branch with this message current, up to its newest answer. Return its messages."""
         await asyncio.to_thread(lambda: self._writer.turn_to_branch(id, message))
         return await self.messages(id)
 
@@ -265,9 +269,9 @@ class Conversations:
         return await self.get(id)
 
     async def about(self, library: str) -> int:
-        """Return the number of conversations that search a library or cite it. They stay if the library is deleted.
+        """Return the number of conversations that search a library or cite it.
 
-        Raise NotFoundError for an unknown library.
+        These conversations stay when the library is deleted. Raise NotFoundError for an unknown library.
         """
 
         def counted() -> int:
@@ -285,9 +289,10 @@ class Conversations:
         return conversation
 
     async def export(self, id: str, format: Format = "markdown", leaf: int | None = None) -> str:
-        """Return the questions, answers and sources up to the last message, or up to ``leaf``, as Markdown or JSON.
+        """Return a conversation's questions, answers and sources as Markdown or JSON, up to the message ``leaf``.
 
-        With "bibtex" or "csl" return the cited documents for a reference manager.
+        ``leaf`` defaults to the current last message. With "bibtex" or "csl" return the cited documents for a reference
+        manager.
         """
         conversation, path = await self.get(id), await self.messages(id, leaf)
         return exported(conversation, path, format)
@@ -304,7 +309,7 @@ class Conversations:
         return await asyncio.to_thread(lambda: self._place(answer, number))
 
     def close(self) -> None:
-        """Interrupt the answers that this process is writing. They can be written again."""
+        """Interrupt the answers that this process is writing. They can be started again later."""
         self._runner.close()
 
     def _place(self, answer: int, number: int) -> CitedPlace:
@@ -334,5 +339,5 @@ class Conversations:
 
 
 def _connected(events: Sequence[MessageEvent], after: int) -> bool:
-    """Return whether the events follow event ``after`` without a gap."""
+    """Return whether no event is missing between event number ``after`` and the first of ``events``."""
     return bool(events) and events[0].number == after + 1

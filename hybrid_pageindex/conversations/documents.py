@@ -141,7 +141,7 @@ def _blocks(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 def _runs(tokens: Sequence[Token]) -> str:
-    """Return inline tokens as runs. The address of a link follows its text in brackets."""
+    """Return inline Markdown tokens as Word text runs. The address of a link follows its text in brackets."""
     runs, marks, links = list[str](), list[str](), list[str]()
     for token in tokens:
         match token.type:

@@ -42,9 +42,7 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
 
 
 def _remarks(message: ConversationMessage) -> list[str]:
-    """Return the warnings about an answer: whether it is incomplete or missing, its evidence is weak, or claims have
-    no support.
-    """
+    """Return warnings about an answer: it is incomplete or missing, has weak evidence, or makes unsupported claims."""
     result = message.result
     ends = {
         "cancelled": "The answer was stopped before it was complete.",

@@ -45,9 +45,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The part of a conversation that a model is shown: a summary and the recent exchanges.
+    """The part of a conversation that a model reads: a summary of older exchanges, and the recent exchanges.
 
-    ``fallen`` are exchanges that are in neither of the two.
+    ``fallen`` are exchanges that neither the summary nor the recent exchanges contain.
     """
 
     summary: str = ""
@@ -69,7 +69,7 @@ class Memory:
 
 
 def exchanges(path: Sequence[ConversationMessage]) -> list[Exchange]:
-    """Return each question in a conversation with its answer, from the first message on."""
+    """Return all pairs of question and answer on a path of messages, from the first on."""
     result = []
     for question, answered in zip(path[::2], path[1::2], strict=False):
         pages = tuple((citation.doc_id, citation.page) for citation in answered.citations if citation.cited)
@@ -79,9 +79,9 @@ def exchanges(path: Sequence[ConversationMessage]) -> list[Exchange]:
 
 
 def remember(exchanges: Sequence[Exchange], tokens: int, summary: Summary | None = None) -> Memory:
-    """Return a memory with the last exchanges within ``tokens`` (at least one).
+    """Return a memory with the last exchanges that fit ``tokens``, at least one.
 
-    Older ones that the summary lacks are ``fallen``.
+    Older exchanges that the summary does not cover are its ``fallen``.
     """
     first = len(exchanges)
     while first and (
@@ -110,7 +110,7 @@ def title_of(question: str) -> str:
 
 
 def title_by(model: ChatModel, question: str) -> str:
-    """Return a title for a question, written by a model. If the model fails, use the first line of the question."""
+    """Return a title for a question, written by a model. If the model fails, return the question's first line."""
     written = prompt("conversation-title")
     try:
         reply = model.ask(written.messages({"question": question}), Title, prompt=written.id, max_tokens=60)
@@ -122,7 +122,8 @@ def title_by(model: ChatModel, question: str) -> str:
 def scope_of(
     catalog: Catalog, libraries: Sequence[str], documents: Sequence[str], *, everything: bool
 ) -> ConversationScope:
-    """Return the scope with these libraries (names or aliases) and documents (ids, names or paths).
+    """Return the search scope of a conversation: these libraries (names or aliases) and documents (ids, names or
+    paths).
 
     Raise NotFoundError for an unknown name.
     """
@@ -141,7 +142,7 @@ def scope_of(
 def request_in(
     catalog: Catalog, scope: ConversationScope, question: str, fields: SearchFields
 ) -> tuple[SearchRequest, Note]:
-    """Return the search request for a question within a scope, and a note on removed documents.
+    """Return the search request for a question within a conversation's scope, and a note on removed documents.
 
     Raise NotFoundError if all libraries or documents of the scope were removed.
     """

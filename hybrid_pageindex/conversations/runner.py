@@ -1,4 +1,4 @@
-"""Write answers in this process, each in its own thread, with a lease and stored events."""
+"""Write answers in this process, each in its own thread. A lease in the catalog protects each answer."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ _RENEW = 2.0  # seconds between renewals of the lease, which also detect cancell
 
 
 class TurnKeeper:
-    """A listener that stores an answer while it is written. Its thread stores new text and renews the lease.
+    """A listener that stores an answer while it is written.
 
-    ``stopped`` is set if a user cancels the answer or another process took it over; ``lost`` is set in the latter case.
+    Its thread stores new text and renews the lease that reserves the answer for this process. ``stopped`` is set if a
+    user cancels the answer or another process took it over; ``lost`` is True in the latter case.
     """
 
     def __init__(self, turns: Turns, fence: TurnFence, stopped: threading.Event, tell: Callable[[int], None]) -> None:
@@ -79,7 +80,7 @@ class TurnKeeper:
         self._write(lambda: self._turns.cite(self._fence, sources))
 
     def text(self, piece: str) -> None:
-        """Store a piece of text: the first at once, later pieces in batches."""
+        """Store a piece of the answer's text: the first piece at once, later pieces in batches."""
         with self._lock:
             if self.stopped.is_set():
                 return
@@ -144,7 +145,7 @@ class TurnKeeper:
 
 
 class News:
-    """A notifier of message changes for listeners. Safe for several threads and event loops."""
+    """A notifier that wakes listeners when a message changes. Safe for several threads and event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -191,7 +192,7 @@ class TurnRunner:
         self._closed = False
 
     def start(self, fence: TurnFence, fields: SearchFields) -> None:
-        """Start writing an answer in a thread. It continues without listeners until it ends or ``cancel`` stops it."""
+        """Start writing an answer in a thread, until it ends or ``cancel`` stops it. It needs no listeners."""
         keeper = TurnKeeper(self._turns, fence, threading.Event(), self._news.tell)
         with self._lock:
             self._running[fence.message] = keeper
@@ -279,8 +280,9 @@ class TurnRunner:
         self._news.tell(fence.message)
 
     def _summarise(self, fence: TurnFence) -> None:
-        """Summarise the exchanges that the next prompt has no space for, and let the model name the conversation if set
-        so.
+        """Let a model summarise the exchanges that do not fit the next prompt.
+
+        Also let it write the conversation's title after the first answer, if the settings say so.
         """
         model = self._chat.model()
         if model is None:
@@ -296,7 +298,7 @@ class TurnRunner:
 
 
 def _summary(model: ChatModel, memory: Memory) -> Summary:
-    """Return a model's summary of the exchanges that do not fit the memory. Raise ChatError if the model fails."""
+    """Return a model's summary of the exchanges that do not fit the memory for prompts. Raise ChatError if it fails."""
     written = prompt("conversation-summary")
     text = "\n\n".join(exchange.text for exchange in memory.fallen)
     messages = written.messages({"notes": memory.summary or "none", "conversation": text})

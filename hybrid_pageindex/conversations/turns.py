@@ -1,4 +1,4 @@
-"""Write one answer in a conversation: complete the question from its context, find pages, and answer."""
+"""Write one answer in a conversation: make the question understandable by itself, find pages, and answer."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ class StandAlone(BaseModel):
 def stand_alone(
     question: str, memory: Memory, model: ChatModel | None, stopped: threading.Event
 ) -> tuple[str, QuestionFrom, Usage, Note]:
-    """Return a question that is understandable without the conversation, its origin, the usage, and a note if a model
-    failed.
+    """Return a question that is understandable without the conversation, its origin, the model usage, and a note.
 
     A question without references to earlier ones is unchanged. Otherwise a model rewrites it; without a model the words
-    of the previous question are added. Raise Cancelled once ``stopped`` is set.
+    of the previous question are added. The note says that a model failed. Raise Cancelled once ``stopped`` is set.
     """
     before = memory.last
     if before is None or not points_back(question, before.searched):
@@ -72,7 +71,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
 
 
 def passages(answer: Answer, searched: str) -> str:
-    """Return Markdown with the reason why there is no answer, and the best lines of each page."""
+    """Return Markdown in place of an answer: the reason why none was written, and the best lines of each page."""
     if not answer.sources:
         return escaped(answer.why or "Nothing was found.")
     question_read = read_question(searched)
@@ -125,7 +124,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextListener:
-    """A listener that passes on only the text."""
+    """A listener that ignores all progress except the text."""
 
     text: Callable[[str], None]
 
@@ -161,13 +160,13 @@ class Turn:
 
 
 def _not_borne_out(answer: Answer) -> Iterator[Claim | Calculation]:
-    """Yield the claims and calculations that no source text supports, including those that a picture may support."""
+    """Yield the claims and calculations that no source text supports, including claims read from a picture."""
     yield from (*answer.unsupported, *answer.pictured)
     yield from (calculation for calculation in answer.calculations if not calculation.right)
 
 
 class TurnMaker:
-    """Writing of answers in conversations, over the libraries of one home. Safe for several threads."""
+    """A writer of answers in conversations about the libraries of one home. Safe for several threads."""
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts, self.settings = parts, settings
@@ -176,7 +175,7 @@ class TurnMaker:
     def make(
         self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: Note = NONE
     ) -> Turn:
-        """Return the answer to a request whose ``question`` is the user's original question.
+        """Write and return the answer to a request, whose ``question`` is the user's original question.
 
         Report progress to ``listener``. Raise the errors of a search, and Cancelled once ``stopped`` is set.
         """
@@ -219,7 +218,7 @@ class TurnMaker:
         return Turn(text, answer, searched, made_from, tuple(cited))
 
     def search(self, request: SearchRequest, before: Sequence[str]) -> SearchResult:
-        """Return the pages that a turn finds for a question after the questions ``before``, without answering any."""
+        """Return the pages for a question asked after the questions ``before``. Write no answer."""
         model, why = self._model() if request.effort != "fast" else (None, NONE)
         spent, notes, exchanges = Usage(), [why], list[Exchange]()
         earlier: tuple[tuple[str, int], ...] = ()
@@ -235,14 +234,14 @@ class TurnMaker:
         return replace(result, usage=result.usage + spent, notes=(*result.notes, *filter(None, notes)))
 
     def _model(self) -> tuple[ChatModel | None, Note]:
-        """Return the model, and the reason if the configured model cannot be used."""
+        """Return the language model, and a note with the reason if the configured model cannot be used."""
         try:
             return self._chat.model(), NONE
         except PageIndexError as error:
             return None, Note("turn.no-model", error=error.note)
 
     def _citations(self, sources: Sequence[Source]) -> list[Citation]:
-        """Return the sources as citations to store, each with the library, content and hash of its document."""
+        """Return the sources as citations to store, each with its library, content id and file hash."""
         with self._catalog.snapshot() as snapshot:
             documents = {source.doc_id: snapshot.document(source.doc_id) for source in sources}
         cited = []

@@ -32,7 +32,10 @@ class NewToken:
 
 
 class Tokens:
-    """Tokens, users and browser sessions in the catalog. All methods block on the database: call them in a thread."""
+    """The tokens, users and browser sessions in the catalog.
+
+    All methods block on the database: call them in a thread.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._store = catalog, TokenStore(catalog)
@@ -65,7 +68,7 @@ class Tokens:
         return NewToken(self._named(token, self._names()), "" if user else secret)
 
     def all(self) -> list[Token]:
-        """Return all tokens and sessions, with the names of libraries instead of their ids."""
+        """Return all tokens, users and browser sessions, with library names instead of ids."""
         names = self._names()
         return [self._named(token, names) for token in self._store.all()]
 
@@ -76,7 +79,7 @@ class Tokens:
         return self._named(self._store.revoke(name), self._names())
 
     def open_session(self, name: str, grants: Mapping[str, Role], parent: str) -> str:
-        """Open a browser session with these grants and return its secret.
+        """Open a browser session with these access rights (role by library id), and return its secret.
 
         ``parent`` is the id of the token used to log in.
         """
@@ -89,7 +92,8 @@ class Tokens:
     def caller(self, secret: str, start: str) -> Caller | None:
         """Return the caller with this token or session secret, None for an unknown or expired secret.
 
-        ``start`` is the parent of sessions that were opened with the server's current start token.
+        Sessions opened with the token that the server was started with have ``start`` as parent. They keep their own
+        access rights; other sessions get those of the token they were opened with.
         """
         caller = self._store.by_secret(secret)
         if caller is None:
@@ -107,7 +111,7 @@ class Tokens:
         return Caller(parent if token.kind == "session" else token.id, token.name, grants, token.kind == "session")
 
     def user(self, name: str) -> Caller | None:
-        """Return the user whose name a trusted proxy sent, None if no such user was created."""
+        """Return the caller for a user name that a trusted proxy sent, None if no such user was created."""
         user = self._store.user(name)
         return None if user is None else Caller(user.id, user.name, user.grants)
 
@@ -132,8 +136,8 @@ _ADVICE = "The count starts again next month (UTC). To allow more, raise the set
 class UsageReport:
     """Usage of models by day, model, library (id) and caller, newest day first.
 
-    ``month_cost`` and ``month_unpriced`` are this month's cost and its tokens of models without a price. The two limits
-    are 0 if they are not set.
+    ``month_cost`` is this month's cost, ``month_unpriced`` the month's tokens of models without a price. The settings
+    limit both; a limit of 0 means no limit.
     """
 
     days: tuple[ModelUse, ...]
@@ -146,7 +150,7 @@ class UsageReport:
 
 @dataclass(slots=True)
 class Spending:
-    """A record of model calls in the catalog, which refuses calls beyond the monthly limits of ``settings``."""
+    """A record of model calls in the catalog. It refuses calls beyond the monthly limits of ``settings``."""
 
     catalog: Catalog
     settings: Settings
@@ -166,9 +170,7 @@ class Spending:
             raise ChatError(message, _ADVICE.format("monthly_tokens"), failure="quota")
 
     def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
-        """Record a model call. If the catalog cannot be written, keep the call in memory and write it with the next
-        one.
-        """
+        """Record a model call. If the catalog cannot be written, write the call together with the next one."""
         with self._lock:
             self._unwritten.append((_today(), model, charge, usage, priced))
             try:
@@ -180,8 +182,9 @@ class Spending:
                 _log.warning("the usage of %s could not be recorded yet: %s", model, error)
 
     def report(self, first: str = "", last: str = "") -> UsageReport:
-        """Return the usage between two days (YYYY-MM-DD), by default of this month. Raise UsageError for an invalid
-        date.
+        """Return the model usage between two days (YYYY-MM-DD), by default of this month.
+
+        Raise UsageError for an invalid date.
         """
         store = UsageStore(self.catalog)
         days = tuple(store.days(_day(first) or _month(), _day(last) or "9999-12-31"))

@@ -1,4 +1,4 @@
-"""Maintenance of a home: check, repair and move it, change its settings, and read the records of its server."""
+"""Maintenance of a home (data folder): check, repair, move and back it up, and change its settings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AdminEngine(SubEngine, subject="admin"):
         return replace(report, checks=(*report.checks, *checks))
 
     async def recover(self, *, on_progress: Callable[[IndexProgress], None] | None = None) -> RecoveryReport:
-        """Repair a damaged or missing catalog: save every readable row in a new one, and index the lost files again.
+        """Repair a damaged or missing catalog: save each readable row in a new catalog, and index the lost files again.
 
         The damaged file is kept beside the new one; an undamaged catalog is not changed. Raise BusyError while another
         process uses the home, UsageError if the catalog is in PostgreSQL.
@@ -75,7 +75,7 @@ class AdminEngine(SubEngine, subject="admin"):
         )
 
     async def state(self) -> HomeState:
-        """Return counters that change when a library, document or job is added, changed or removed."""
+        """Return counters that change whenever a library, document or job is added, changed or removed."""
 
         def read() -> HomeState:
             with self._context.catalog.reading() as connection:
@@ -98,7 +98,7 @@ class AdminEngine(SubEngine, subject="admin"):
         return await asyncio.to_thread(work)
 
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
-        """Rebuild the vector indexes of one library, or of all, in the home or on the Qdrant server.
+        """Rebuild the vector indexes of one library, or of all, at the place ``to``: the home or the Qdrant server.
 
         Compare each with the catalog, then delete the index at the other place. The setting ``qdrant_url`` decides
         which one searches use.
@@ -131,21 +131,21 @@ class AdminEngine(SubEngine, subject="admin"):
     async def restore(self, file: Path, *, check: bool = False) -> RestoreReport:
         """Restore a backup into this home, which must hold no library. Running processes see the restored libraries.
 
-        With ``check``, restore it into a scratch home, compare rows and files with the backup, and delete that home.
-        Raise DocumentError if the file is no sound backup, UsageError if this home holds libraries.
+        With ``check``, only test the backup: restore it into a scratch home, compare rows and files, and delete that
+        home. Raise DocumentError if the file is no sound backup, UsageError if this home holds libraries.
         """
         context = self._context
         return await asyncio.to_thread(lambda: restore(lambda: context.catalog, context.home, Path(file), check=check))
 
     async def upload_originals(self) -> int:
-        """Copy the original files in this home to the bucket of ``objects_url``. Return the number of files in use.
+        """Copy the original files in this home to the bucket of ``objects_url``. Return their number.
 
-        Raise UsageError if no bucket is configured.
+        Files that no document uses are left out. Raise UsageError if no bucket is configured.
         """
         return await asyncio.to_thread(lambda: upload_originals(self._context.catalog, self._context.settings))
 
     async def upgrade_catalog(self) -> int:
-        """Upgrade the catalog to the schema of this version, as its first use does. Return the schema number.
+        """Upgrade the catalog to the schema of this version now, instead of at its first use. Return the schema number.
 
         Raise SchemaError if a newer version wrote it.
         """
@@ -168,7 +168,7 @@ class AdminEngine(SubEngine, subject="admin"):
 
     @property
     def replies(self) -> ReplyStore:
-        """Return the stored replies to requests with an idempotency key."""
+        """Return the store of replies to HTTP requests with an idempotency key."""
         return ReplyStore(self._context.catalog)
 
     @property
@@ -177,7 +177,8 @@ class AdminEngine(SubEngine, subject="admin"):
         return AuditLog(self._context.catalog)
 
     def confine(self, roots: Sequence[Path]) -> None:
-        """Refuse symbolic links that lead out of these folders, as servers need it. The folders must not contain links
-        in their own paths.
+        """From now on, follow no symbolic link that leads out of these folders, as a server must.
+
+        The paths of the folders themselves must not contain links.
         """
         self._context.confine(roots)

@@ -85,7 +85,7 @@ def in_a_thread(work: Callable[[], None]) -> None:
 
 
 class _Background:
-    """A pool of at most ``limit`` daemon threads that run calls in order of arrival."""
+    """A pool of at most ``limit`` daemon threads, which run calls in order of arrival."""
 
     def __init__(self, limit: int) -> None:
         self._free = limit
@@ -114,8 +114,9 @@ _background = _Background(THINKING)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run one engine call from ordinary code and return its result, even inside a running event
-    loop (as in notebooks).
+    """Run one engine call from code that is not async, and return its result.
+
+    This also works inside a running event loop, as in notebooks.
     """
     try:
         asyncio.get_running_loop()
@@ -143,7 +144,7 @@ class NotAwaitedError(UsageError, AttributeError):
 
 
 class Pending(Coroutine[Any, Any, Any]):
-    """A coroutine that explains how to await it if it is used like a result."""
+    """A coroutine that raises an error with advice if it is used like a result, without ``await``."""
 
     def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._name, self._coroutine = name, coroutine
@@ -190,10 +191,10 @@ class Pending(Coroutine[Any, Any, Any]):
 
 
 def awaited(kind: type[T], path: str = "") -> type[T]:
-    """Make the public coroutine methods of a class return ``Pending`` calls with explicit arguments, and return the
-    class.
+    """Make the public coroutine methods of a class return ``Pending`` calls, and return the class.
 
-    ``path`` is the name of the class in messages, for example "Engine.jobs"; by default the class name.
+    A Pending call explains a missing ``await``. Signatures list all arguments by name. ``path`` is the name of the
+    class in messages, for example "Engine.jobs"; by default the class name.
     """
     for name, method in list(vars(kind).items()):
         if not name.startswith("_") and inspect.iscoroutinefunction(method):
@@ -211,7 +212,7 @@ def _pending(name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Call
 
 
 def explicit(signature: inspect.Signature) -> inspect.Signature:
-    """Return a signature in which ``**fields`` is replaced by the fields of a request, for completion in notebooks."""
+    """Return a signature with the fields of a request in place of ``**fields``, for completion in notebooks."""
     parameters = list[inspect.Parameter]()
     for item in signature.parameters.values():
         fields = next((some for some in _FIELDS if some.__name__ in str(item.annotation)), None)

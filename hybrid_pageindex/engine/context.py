@@ -1,4 +1,4 @@
-"""The state that an engine shares with its sub-engines, and the attributes that hold sub-engines."""
+"""The state that an engine shares with its sub-engines, and the attributes by which it offers them."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ class Context:
         return self._reach
 
     def confine(self, roots: Sequence[Path]) -> None:
-        """Follow no symbolic link out of these folders. Their own paths must not contain links."""
+        """From now on, follow no symbolic link out of these folders. Their own paths must not contain links."""
         with self._lock:
             self._reach = Reach(tuple(roots))
             if self._parts is not None:
                 self._parts.reach = self._reach
 
     def library(self, name: str | None) -> str:
-        """Return the name of a library, by default that in the settings. Raise UsageError for an empty name."""
+        """Return a library name, by default the one in the settings. Raise UsageError for an empty name."""
         return self.named(name) or self.settings.library
 
     @staticmethod
     def named(name: str | None) -> str | None:
-        """Return the name of a library, None for all libraries.
+        """Return a library name unchanged, None for all libraries.
 
         Raise UsageError for an empty name, which an unset variable may cause.
         """
@@ -86,7 +86,7 @@ class Context:
         return name
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
-        """Return the search request for these arguments, with missing fields taken from the settings."""
+        """Return the search request for a question and options. Take missing fields from the settings."""
         return search_request(question, fields).completed(usual_fields(self.settings))
 
     def change(self, settings: Settings) -> None:
@@ -120,9 +120,9 @@ class Context:
 
 
 class SubEngine:
-    """Base class for the methods of an engine on one subject.
+    """Base class for an engine's methods on one subject, such as jobs in ``engine.jobs.list()``.
 
-    The engine has an attribute of that name: ``engine.jobs.list()``.
+    ``subject`` is the name of the engine's attribute.
     """
 
     subject: ClassVar[str]
@@ -160,5 +160,8 @@ class LazySubEngine:
 
 
 def sub_engine(path: str) -> Any:
-    """Return an attribute for the sub-engine at ``module:Class``. Annotate the attribute with that class."""
+    """Return a lazy attribute of ``Engine`` for the sub-engine class at ``module:Class``.
+
+    Annotate the attribute with that class.
+    """
     return LazySubEngine(path)

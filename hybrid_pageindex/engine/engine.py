@@ -1,4 +1,4 @@
-"""The engine. Each interface (command line, Python, MCP, HTTP) calls its methods and those of its sub-engines."""
+"""The engine. The command line, Python, MCP and HTTP interfaces call its methods and those of its sub-engines."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ if TYPE_CHECKING:
 
 @awaited
 class Engine:
-    """The engine of one home with its libraries.
+    """The engine of one home (data folder) and the libraries in it.
 
     Methods are async; computation runs in threads and worker processes. Use it as ``async with Engine() as engine``. No
-    data are lost if it is not closed. Every method raises errors of one family, ``PageIndexError``.
+    data are lost if it is not closed. All errors derive from ``PageIndexError``.
 
-    Its sub-engines contain the methods on one subject: ``engine.documents.list()``, ``engine.jobs.cancel(3)``.
+    Methods on one subject are in sub-engines: ``engine.documents.list()``, ``engine.jobs.cancel(3)``.
     """
 
     documents: DocumentsEngine = sub_engine("hybrid_pageindex.engine.documents.engine:DocumentsEngine")
-    """List, read, correct, remove and rebuild documents, and lend their originals."""
+    """List, read, correct, remove and rebuild documents, and provide their original files."""
     pictures: PicturesEngine = sub_engine("hybrid_pageindex.engine.documents.pictures:PicturesEngine")
     """Draw pages, and locate words, figures and tables on them."""
     libraries: LibrariesEngine = sub_engine("hybrid_pageindex.engine.libraries.engine:LibrariesEngine")
@@ -105,9 +105,9 @@ class Engine:
     ) -> None:
         """Create an engine.
 
-        ``home`` defaults to ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; the folder is created on first use.
-        ``chat`` is a language model to use instead of the one in the settings; the caller must close it. ``stages`` are
-        the stages of every search, in order.
+        ``home`` is the data folder; it defaults to ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``, and is created on
+        first use. ``chat`` is a language model to use instead of the one in the settings; the caller must close it.
+        ``stages`` are the stages of every search, in order.
         """
         loaded = settings or load_settings(home)
         if settings is not None and home is not None:
@@ -140,7 +140,7 @@ class Engine:
 
     @property
     def conversations(self) -> Conversations:
-        """Return the conversations of this home: questions that may refer to earlier questions, and their answers."""
+        """Return the conversations of this home, in which questions may refer to earlier questions."""
         return self._context.conversations
 
     @property
@@ -220,9 +220,9 @@ class Engine:
         return await stoppable(work)
 
     async def upload(self, uploads: Sequence[Upload], *, library: str | None = None) -> Uploaded:
-        """Store uploaded files in the home and queue them for indexing by workers. Return their documents and jobs.
+        """Store uploaded files in the home, and queue jobs by which workers index them.
 
-        Raise UsageError for an invalid file or library name.
+        Return the files with their job numbers. Raise UsageError for an invalid file or library name.
         """
         into = self._context.library(library)
         return await stoppable(lambda stop: self._queue(into, uploads, stop))
@@ -291,8 +291,8 @@ class Engine:
     ) -> SearchResult:
         """Return the pages that answer a question, best first.
 
-        ``fields`` are the fields of ``SearchRequest``; a request may replace the question. Missing fields come from the
-        settings. ``on_step`` is called from a worker thread with each step of a language model.
+        ``question`` may also be a complete ``SearchRequest``, and ``fields`` are fields of it. Missing fields come from
+        the settings. ``on_step`` is called from a worker thread with each step of a language model.
 
         Raise UsageError for an empty question or an empty list of documents, NotFoundError for an unknown library or
         document.
@@ -309,13 +309,13 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> SearchResult:
-        """Run ``search`` in the calling thread, and return its result."""
+        """Run ``search`` in the calling thread until it is finished, and return its result."""
         request = self.request(question, **fields)
         hide_question(request.question)
         return self._context.parts.searcher.search(request, on_step)
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
-        """Return the search request for these arguments, with missing fields taken from the settings."""
+        """Return the search request for a question and search options. Take missing fields from the settings."""
         return self._context.request(question, **fields)
 
     async def ask(
@@ -368,7 +368,7 @@ class Engine:
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> Answer:
-        """Return an answer written from the pages of a finished search; this is the second half of ``ask``."""
+        """Return an answer that is written from the pages of a finished search, as ``ask`` does after its search."""
         return await in_the_background(lambda: self._answer(result, None, force, vision, on_text, on_step))
 
     def _answer(

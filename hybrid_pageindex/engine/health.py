@@ -1,4 +1,4 @@
-"""``doctor``: check whether every component of the engine works."""
+"""Check whether every component of the engine works, for the command ``doctor``."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def health(
 ) -> Health:
     """Check everything that indexing and searching need, and return the results.
 
-    ``on_progress`` receives the number of compared documents of a library's index and their total, if the comparison
-    takes long.
+    During a long comparison of an index with the catalog, ``on_progress`` receives the number of compared documents and
+    their total.
     """
     home = settings.storage_path
     checks = [
@@ -84,9 +84,9 @@ def health(
 
 
 def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:
-    """Return the components that a server needs but that do not work, with reasons that contain no address or path.
+    """Return the components that a server needs but that do not work, each with a reason.
 
-    A read-only home counts as working.
+    The reasons contain no address and no path. A read-only home counts as working.
     """
     parts: dict[str, str] = {}
     read_only = ""
@@ -131,9 +131,9 @@ def _tried(name: str, attempt: Callable[[], str]) -> Check:
 
 
 def _ocr(settings: Settings) -> str:
-    """Return a description of the OCR engine, or of why there is none.
+    """Return a description of the OCR engine, or the reason why there is none.
 
-    A missing engine is no error: only scans need one.
+    A missing OCR engine is no error, because only scans need one.
     """
     from indexers.ocr.engines import NoOcr, find_ocr
 
@@ -144,9 +144,9 @@ def _ocr(settings: Settings) -> str:
 
 
 def _outlines(settings: Settings) -> str:
-    """Load the layout model and return how section trees are made.
+    """Load the layout model, and return a description of how section trees are made.
 
-    A missing model is no error: rules then make the trees.
+    A missing model is no error, because rules then make the trees.
     """
     from indexers.jobs.refiner import load_layout_model, missing
 
@@ -157,9 +157,9 @@ def _outlines(settings: Settings) -> str:
 
 
 def _model(settings: Settings, kind: Kind, none: str) -> str:
-    """Call a configured model, and return a report on its speed. Return the text ``none`` if no model is configured.
+    """Call a configured model, and return a report on its speed, or ``none`` if no model is configured.
 
-    Only a call shows whether key, name and kind are right.
+    The call is needed, because nothing else shows whether key, name and kind of the model are right.
     """
     return Models(settings, None).examine(kind) or none
 

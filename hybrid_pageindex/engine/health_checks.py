@@ -1,4 +1,4 @@
-"""Checks of ``doctor``: indexes against the catalog, and parsed documents against their files."""
+"""Checks of the command ``doctor``: indexes against the catalog, and parsed documents against their files."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def check_index(
 
 
 def check_collections(indexes: Indexes) -> list[Check]:
-    """Return a check that lists server collections which other epochs of this catalog left behind.
+    """Return a check that lists collections on the Qdrant server which this home no longer uses.
 
-    They are not an error.
+    They belong to a copy of its catalog, or to the catalog before a restore. The check does not count as failed.
     """
     try:
         names = indexes.other_epochs()
@@ -201,7 +201,7 @@ def _compare_contents(
 def _index_again(
     parts: Parts, settings: Settings, wrong: Sequence[Comparison], cancelled: threading.Event
 ) -> dict[str, str]:
-    """Index the files of differing documents again. Return the errors by path of the files that failed."""
+    """Index the files again whose stored pages differ. Return error messages by path for the files that failed."""
     by_library: dict[str, list[str]] = {}
     for comparison in wrong:
         for document in comparison.documents:
@@ -236,8 +236,9 @@ def _ignore_progress(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """Names of up to a thousand documents, and their count. A document that the catalog does not know is named by its
-    id.
+    """A count of documents, and the names of at most a thousand of them.
+
+    A document that is missing in the catalog has its id in place of the name.
     """
 
     count: int
@@ -246,7 +247,10 @@ class DocumentList:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check. ``index`` lists the documents whose index entries differ from the catalog, by kind."""
+    """The result of one check.
+
+    For a check of a search index, ``index`` lists by kind of difference the documents that differ from the catalog.
+    """
 
     name: str
     ok: bool

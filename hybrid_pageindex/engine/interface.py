@@ -1,4 +1,4 @@
-"""Interfaces that ``Engine`` and ``Client`` share. Code that should run with either is typed with ``Interface``."""
+"""Methods that ``Engine`` and ``Client`` share. Annotate code that runs with either of them with ``Interface``."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class DocumentsInterface(Protocol):
 
 
 class PicturesInterface(Protocol):
-    """Methods on pictures of pages that an engine and a client share."""
+    """Methods on page images that ``Engine.pictures`` and ``Client.pictures`` share."""
 
     async def page(self, document: str, page: int, *, library: str | None = None, view: PageView = "page") -> bytes: ...
     async def layout(self, document: str, page: int, *, library: str | None = None) -> PageLayout: ...
@@ -71,7 +71,7 @@ class PicturesInterface(Protocol):
 
 
 class LibrariesInterface(Protocol):
-    """Methods on libraries that an engine and a client share."""
+    """Methods on libraries that ``Engine.libraries`` and ``Client.libraries`` share."""
 
     async def create(self, name: str, *, alias: str = "") -> Library: ...
     async def name(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library: ...
@@ -80,7 +80,7 @@ class LibrariesInterface(Protocol):
 
 
 class BinInterface(Protocol):
-    """Methods on the bin of removed documents and libraries that an engine and a client share."""
+    """Methods on the bin of removed documents and libraries that ``Engine.bin`` and ``Client.bin`` share."""
 
     async def restore(self, entry: str) -> BinEntry: ...
     async def empty(self, entry: str | None = None) -> int: ...
@@ -88,13 +88,13 @@ class BinInterface(Protocol):
 
 
 class ModelsInterface(Protocol):
-    """Methods on models that an engine and a client share."""
+    """Methods on models that ``Engine.models`` and ``Client.models`` share."""
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate: ...
 
 
 class Interface(Protocol):
-    """The methods and sub-engines of both ``Engine`` and ``Client``."""
+    """The methods and sub-engines that both ``Engine`` and ``Client`` have."""
 
     @property
     def documents(self) -> DocumentsInterface: ...

@@ -1,4 +1,4 @@
-"""Jobs as the interfaces show them: lists, histories, news, and the outcome of decisions."""
+"""Jobs in the form that the interfaces show: lists, histories, events, and results of decisions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class JobChoice:
     everything: bool = False
 
     def check(self) -> None:
-        """Raise UsageError unless exactly one of the three ways to select is used."""
+        """Raise UsageError unless exactly one selection is used: numbers, a library, or all jobs."""
         if bool(self.ids) + (self.library is not None) + self.everything != 1:
             raise UsageError(
                 "The request does not say which jobs it means.",
@@ -34,9 +34,10 @@ class JobChoice:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job for display, with its library's name and its ``state``: a sentence on what the job does or waits for.
+    """A job for display, with its library's name.
 
-    The JSON field ``reason`` is an error code, "" if none is known.
+    ``state`` is a sentence on what the job does or waits for. The JSON field ``reason`` is an error code, "" if none is
+    known.
     """
 
     job: Job
@@ -59,7 +60,8 @@ class JobView:
 class JobList:
     """A list of jobs for display.
 
-    ``counts`` cover all jobs of the library, or of the home if no library was named. ``paused`` describes the pauses.
+    ``counts`` cover all jobs of the library, or of the home if no library was named. ``paused`` has a sentence for each
+    pause.
     """
 
     jobs: tuple[JobView, ...]
@@ -92,9 +94,7 @@ class JobHistory:
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """The outcome of pausing, resuming, cancelling, retrying or forgetting jobs: their numbers and a sentence for the
-    user.
-    """
+    """The affected jobs of a pause, resume, cancel, retry or forget call, and a sentence for the user."""
 
     jobs: tuple[int, ...]
     said: str
@@ -102,9 +102,9 @@ class JobDecision:
 
 @dataclass(frozen=True, slots=True)
 class JobNews:
-    """Job events up to event ``number``.
+    """Job events, up to the event with number ``number``.
 
-    ``state`` is the full list of jobs if ``events`` are not enough to update the reader's list, else None.
+    If events are missing, ``state`` lists all current jobs, by which a reader renews its list. Otherwise it is None.
     """
 
     number: int

@@ -90,8 +90,9 @@ class JobsEngine(SubEngine, subject="jobs"):
         return await read_in_thread(lambda: JobReader(self._context.catalog).counts().waiting > 0)
 
     async def offers(self, limit: int) -> list[Offer]:
-        """Return the jobs that workers could run now, for dispatchers: at most ``limit`` of each kind, most urgent
-        first.
+        """Return the jobs that workers could run now: at most ``limit`` of each kind, most urgent first.
+
+        Dispatchers such as Celery send their numbers to workers.
         """
         limits = self._context.settings.part(JobLimits)
         return await asyncio.to_thread(lambda: JobOffers(self._context.catalog, limits=limits).all(limit))
@@ -117,7 +118,7 @@ class JobsEngine(SubEngine, subject="jobs"):
         )
 
     async def work_on(self, job: int) -> None:
-        """Run one job by its number, as far as this process can. Remaining stages wait in the queue again.
+        """Run one job by its number, with the stages that this process can run. Queue the remaining stages again.
 
         Do nothing if the job has ended or another worker holds it, so a dispatcher may send a number twice.
         """
@@ -133,10 +134,9 @@ class JobsEngine(SubEngine, subject="jobs"):
         return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, limit))
 
     async def path(self, address: str, *, library: str) -> str | None:
-        """Return the path of the file that a waiting or running job of a library indexes. ``address`` is that path or
-        its document's id.
+        """Return the path of a file that a waiting or running job of a library indexes, None without such a job.
 
-        Return None if there is no such job. Raise NotFoundError for an unknown library.
+        ``address`` is that path or the id of its document. Raise NotFoundError for an unknown library.
         """
         return await read_in_thread(lambda: _Jobs(self._context.catalog).path(address, library))
 
@@ -149,10 +149,10 @@ class _Jobs:
         self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
     def listed(self, library: str | None, status: Collection[JobStatus], limit: int) -> JobList:
-        """Return running, then waiting, then ended jobs, newest first, at most ``limit``. Without ``status`` include
-        all.
+        """Return running, then waiting, then ended jobs, newest first, at most ``limit``.
 
-        Raise NotFoundError for an unknown library, UsageError for an unknown status.
+        Without ``status`` include jobs of every status. Raise NotFoundError for an unknown library, UsageError for an
+        unknown status.
         """
         if wrong := set(status) - set(STATUSES):
             raise UsageError(f"'{min(wrong)}' is not a job status.", f"Choose from {', '.join(STATUSES)}.")
@@ -291,5 +291,5 @@ def _job_news(catalog: Catalog, after: int | None, job: int | None, libraries: S
 
 
 def _missing(reader: JobReader, after: int, last: int) -> bool:
-    """Return whether events after a number were deleted, or the number is from a catalog that was cleared."""
+    """Return whether events after event number ``after`` were deleted, or ``after`` is from a cleared catalog."""
     return after > last or (after < last and reader.oldest_event() > after + 1)

@@ -1,4 +1,4 @@
-"""Parts of an engine, each opened on first use."""
+"""The components of an engine. Each is opened on first use."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ class Parts:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Mark that this process runs queued jobs.
+        """Return a context in which this process counts as running queued jobs.
 
-        Other calls in the process then wait instead of running jobs themselves.
+        Other calls in the process then wait for it instead of running jobs themselves.
         """
         with self._lock:
             self._workers += 1

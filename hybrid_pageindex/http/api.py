@@ -149,7 +149,7 @@ def describe_api() -> str:
 
 
 class Api(FastAPI):
-    """The routes with an OpenAPI description from which clients can be generated."""
+    """The application object with all routes. Its OpenAPI description suits generators of clients."""
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
@@ -183,7 +183,7 @@ def _finish_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_codes(schemas: dict[str, Any]) -> None:
-    """Add the codes of notes to the description of each field that contains notes."""
+    """Add to each schema with notes for users a field with the notes' codes."""
     for shape in [*schemas.values()]:
         for name, field in [*shape.get("properties", {}).items()]:
             if (codes := _codes_schema(field)) is not None:
@@ -192,7 +192,7 @@ def _describe_codes(schemas: dict[str, Any]) -> None:
 
 
 def _codes_schema(field: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the schema of the codes of a field, None if the field contains no notes."""
+    """Return the schema for the codes of the notes in a field, None if the field contains no notes."""
     if field.pop("x-note", False):
         return {"$ref": "#/components/schemas/NoteCode"}
     if isinstance(field.get("items"), dict) and (item := _codes_schema(field["items"])) is not None:
@@ -211,8 +211,9 @@ def _describe_errors(operation: dict[str, Any]) -> None:
 
 
 def _shorten_names(schema: dict[str, Any]) -> dict[str, Any]:
-    """Rename schemas of two classes with the same name, from full module paths to the name of the last module and the
-    class.
+    """Shorten the names of schemas whose classes have equal names in different modules.
+
+    A name then consists of the last part of the module path and the class name.
     """
     schemas: dict[str, Any] = schema["components"]["schemas"]
     plain = {

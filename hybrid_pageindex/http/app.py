@@ -43,8 +43,10 @@ _MAX_WAITING = 256  # maximum searches, and answers, that may wait for a free pl
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """The address of a server, with its token, proxy, further accepted names ``hosts`` and ``origins`` of web pages
-    that may call it.
+    """The address and access options of a server.
+
+    ``start`` is its token, ``access`` decides which local files may be indexed, and ``hosts`` are further accepted host
+    names. ``origins`` are web pages that may call it, and ``proxy`` is a trusted proxy.
     """
 
     host: str
@@ -95,7 +97,7 @@ async def _lifespan(server: Server, mcp: McpMount, _: FastAPI) -> AsyncIterator[
 
 
 def _body_limit(largest: int, method: str, path: str) -> tuple[int, Sequence[str]]:
-    """Return the maximum bytes and the allowed media types of a body."""
+    """Return the maximum size in bytes and the allowed media types of a request body."""
     if method == "POST" and _UPLOAD_PATHS.fullmatch(path):
         return largest + _JSON_BYTES, _UPLOAD_TYPES
     return (_MCP_BYTES if path.startswith(("/mcp", "/v1/")) else _JSON_BYTES), _JSON_TYPES

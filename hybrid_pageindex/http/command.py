@@ -79,7 +79,7 @@ def listening_of(engine: Engine, options: argparse.Namespace) -> Listening:
 
 
 class _Uvicorn(uvicorn.Server):
-    """A uvicorn server that prints its address once it listens, and ends event streams before it shuts down."""
+    """A uvicorn server that prints its address when it is ready, and ends event streams before it shuts down."""
 
     def __init__(
         self, config: uvicorn.Config, server: Server, address: str, start: Start, options: argparse.Namespace
@@ -88,7 +88,7 @@ class _Uvicorn(uvicorn.Server):
         self._server, self._options = server, options
         self._address = address
         self._signing_in = f"{address}#token={start.token}"
-        self._printed = address if start.chosen else self._signing_in  # a token that was set is no matter of a log
+        self._printed = address if start.chosen else self._signing_in  # logs must not show a token that a user set
         self._record = RunningServer(_local(address), start.commands)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -103,7 +103,7 @@ class _Uvicorn(uvicorn.Server):
                     await self._server.engine.pictures.prepare()
 
     def _print_address(self) -> None:
-        """Print the address. A log has no token, since logs are kept and read by others."""
+        """Print the address, with the token if it was generated. A JSON log gets no token, since logs are kept."""
         if written_as_json():
             _log.warning("Serving %s at %s", self._server.engine.home, self._address)
             if self._printed != self._address:
@@ -142,7 +142,7 @@ def _bind(listening: Listening) -> socket.socket:
 
 
 def _local(address: str) -> str:
-    """Return the address by which this machine reaches a server that listens on all its addresses."""
+    """Return an address at which this machine reaches a server that listens on all network addresses."""
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 

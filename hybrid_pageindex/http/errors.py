@@ -66,10 +66,10 @@ _OPENAI_KINDS = {"unknown": "unknown_parameter", "missing": "missing_required_pa
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An invalid parameter or field. ``name`` may be nested (``left.document``); ``place`` is query, path, header or
-    body.
+    """An invalid parameter or field of a request.
 
-    ``kind`` is unknown, missing, type or value, and stable.
+    ``name`` may be nested (``left.document``); ``place`` is query, path, header or body. ``kind`` is unknown, missing,
+    type or value; these words are stable.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Fault:
 
 
 def unknown_name_fault(name: str, place: str, candidates: Iterable[str]) -> Fault:
-    """Return the fault for an unknown parameter or field.
+    """Return a fault that reports an unknown parameter or field.
 
     Its detail suggests similar names, or lists the known names.
     """
@@ -108,7 +108,7 @@ def query_names(route: APIRoute) -> frozenset[str]:
 
 
 def has_body(route: APIRoute) -> bool:
-    """Return whether a route reads a request body, which may be a file."""
+    """Return whether a route reads a request body, such as JSON or a file."""
     return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
 
 
@@ -123,7 +123,7 @@ def fits_path(route: APIRoute, path_params: Mapping[str, str]) -> bool:
 
 
 def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
-    """Return pydantic's validation errors of a request as faults in this API's wording."""
+    """Return pydantic's validation errors of a request as faults, in the wording of this API."""
     faults = list[Fault]()
     for item in _keep_best_branch(reported):
         place, *path = item["loc"]
@@ -140,8 +140,9 @@ def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
 
 
 def _keep_best_branch(reported: Sequence[Any]) -> list[Any]:
-    """Remove the names of union branches from error locations, and the errors of all branches but the best matching
-    one.
+    """Return validation errors without those of union branches that match the value less well.
+
+    Also remove the names of branches from the locations of errors.
     """
     plain = [
         {**item, "loc": tuple(part for part in item["loc"] if not _BRANCH.fullmatch(str(part)))} for item in reported
@@ -155,7 +156,7 @@ def _keep_best_branch(reported: Sequence[Any]) -> list[Any]:
 
 
 def _fault_kind(type: str) -> str:
-    """Return the kind of a fault for pydantic's type of an error."""
+    """Return the kind of a fault (unknown, missing, type or value) for pydantic's name of an error type."""
     return "missing" if type == "missing" else "type" if type.endswith(("_type", "_parsing")) else "value"
 
 
@@ -183,7 +184,7 @@ def _models_of(annotation: Any) -> list[type[BaseModel]]:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTold:
-    """Fields of an error for clients of earlier versions. ``advice`` says what to do, "" if there is no advice."""
+    """An error in the form for clients of earlier versions. ``advice`` says what to do, "" if there is no advice."""
 
     code: str
     message: str
@@ -313,13 +314,13 @@ def refusal_of(error: errors.PageIndexError) -> Refusal:
 
 
 def error_payload(error: errors.PageIndexError) -> dict[str, Any]:
-    """Return an error as the payload of an event."""
+    """Return an error as the JSON payload of a server-sent event."""
     _, code = _status_and_code(error)
     return {"code": code, "message": error.message[:_MESSAGE_LENGTH], "advice": error.advice[:_MESSAGE_LENGTH]}
 
 
 def method_not_allowed(method: str, allowed: Sequence[str]) -> Refusal:
-    """Return the refusal of a method that no route at the path accepts."""
+    """Return the refusal of a method that the path does not allow. ``allowed`` are the methods that it allows."""
     answered = ", ".join(allowed)
     return Refusal(
         405, "method_not_allowed", f"{method[:20]} is not accepted at this address.", f"Use {answered}.", Allow=answered

@@ -2,7 +2,7 @@
 
 A web page can make its own host name point to this machine (DNS rebinding), so Host is checked first. Pages of other
 sites can send simple requests, so Origin and Sec-Fetch-Site are checked next. A page on another port of this machine
-counts as the same site, and its requests carry our cookie.
+counts as the same site, and its requests carry this server's cookie.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ class Hosts:
 
 
 def _mark_slashes(scope: Scope) -> Scope:
-    """Return a request whose path marks escaped slashes, so that they differ from slashes between parts."""
+    """Return a request in whose path each escaped slash (%2F) is replaced by a mark.
+
+    So an escaped slash within a name differs from a slash between parts of the path.
+    """
     raw: bytes = scope.get("raw_path") or b""
     if not _SLASH.search(raw):
         return scope
@@ -88,7 +91,7 @@ class Guard:
         self, app: ASGIApp, hosts: Hosts, origins: Sequence[str], room: Callable[[str, str], tuple[int, Sequence[str]]],
         allowed: Callable[[str], Sequence[str]],
     ) -> None:  # fmt: skip
-        """Create the guard.
+        """Create the guard of an application.
 
         ``room`` returns for a method and path the maximum bytes of a body and its allowed types. ``allowed`` returns
         the methods that a path accepts, () for an unknown path.
@@ -130,7 +133,10 @@ class Guard:
         await self._to_pages(scope, receive, marked)
 
     async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check method and body, after browsers' preflight requests were answered, and call the application."""
+        """Check the method and body of a request, and call the application.
+
+        Preflight requests of browsers were answered before.
+        """
         headers, limit, allowed = Headers(scope=scope), 0, self._allowed(scope["path"])
         if scope["method"] == "OPTIONS" and allowed:
             await Response(status_code=204, headers={"Allow": ", ".join(allowed)})(scope, receive, send)
@@ -249,9 +255,9 @@ class _LimitedBody:
 
 
 async def _drain(receive: Receive) -> None:
-    """Read the rest of a body for a while and discard it.
+    """Read the rest of a refused request's body for a while, and discard it.
 
-    A client that is cut off while it sends would not read the refusal.
+    A client whose connection is cut while it sends would not read the refusal.
     """
     left = _DRAINED_BYTES
     with suppress(TimeoutError):

@@ -1,4 +1,7 @@
-"""Identify the caller of a request, and limit the request rate of each caller. Only the paths in OPEN need no token."""
+"""Identify the caller of a request, and limit each caller's rate of requests.
+
+Only the paths in ``OPEN`` need no token.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +48,10 @@ COMMANDS = Caller("commands", "command line", {EVERYWHERE: "read"})
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The token that a server is started with.
+    """The token that a server is started with. A caller with this token has all rights.
 
-    Its holder has all rights. ``chosen`` is True if the user set the token. ``commands`` is the secret of commands on
-    the same home, which may only read.
+    ``chosen`` is True if the user set the token. ``commands`` is a secret with which commands on the same home may
+    read.
     """
 
     token: str
@@ -73,14 +76,14 @@ def _equal(secret: str, expected: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A trusted proxy, known by its IP addresses, that names the user in a header."""
+    """A trusted proxy that authenticates users. It is known by its IP addresses, and names the user in a header."""
 
     header: str
     addresses: frozenset[str]
 
 
 class Callers:
-    """A short-lived cache that finds callers by the secrets of their requests."""
+    """A finder of the caller with a given token or session secret. It caches results for a short time."""
 
     def __init__(self, tokens: Callable[[], Tokens], start: Start) -> None:
         self._tokens, self.start = tokens, start
@@ -99,7 +102,10 @@ class Callers:
         return await self._look_up(key, lambda: self._tokens().caller(secret, self.start.parent))
 
     def hold(self, token: str) -> str:
-        """Open a session in memory, for a read-only home. Return the secret of its cookie."""
+        """Open a browser session in memory, because a read-only home cannot store it.
+
+        Return the secret of the session's cookie.
+        """
         secret = secrets.token_urlsafe(32)
         self._held[secret_hash(secret)] = token
         if len(self._held) > _MAX_SECRETS:
@@ -107,18 +113,18 @@ class Callers:
         return secret
 
     def let_go(self, secret: str) -> bool:
-        """End a session in memory. Return False if it does not exist."""
+        """End a browser session that is kept in memory. Return False if it does not exist."""
         return self._held.pop(secret_hash(secret), None) is not None
 
     async def by_name(self, name: str) -> Caller | None:
         return await self._look_up(("user", name), lambda: self._tokens().user(name))
 
     def owns(self, caller: Caller) -> bool:
-        """Return whether the caller signed in with the token that the server was started with."""
+        """Return whether the caller signed in with the server's start token, which gives all rights."""
         return caller.id in (OWNER.id, self.start.parent)
 
     def forget(self) -> None:
-        """Clear the cache after a revocation, including look-ups in progress."""
+        """Clear the cache after a token was revoked. Also discard the results of look-ups in progress."""
         self._known = OrderedDict()
 
     async def _look_up(self, key: tuple[str, str], look: Callable[[], Caller | None]) -> Caller | None:
@@ -136,8 +142,9 @@ class Callers:
 
 
 class Identity:
-    """Middleware that stores the caller in ``scope["state"]["caller"]``, None for a file of the web page or a path in
-    ``OPEN``.
+    """Middleware that stores the caller in ``scope["state"]["caller"]``.
+
+    The caller is None for a file of the web page or a path in ``OPEN``.
     """
 
     def __init__(self, app: ASGIApp, callers: Callers, cookie: str, proxy: Proxy | None, rates: Rates) -> None:
@@ -234,7 +241,10 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 class Rates:
-    """Token buckets that limit callers to ``a_minute`` requests and hold those of ten seconds; 0 means no limit."""
+    """A token bucket for each caller, which limits it to ``a_minute`` requests per minute; 0 means no limit.
+
+    A burst may use the requests of ten seconds at once.
+    """
 
     def __init__(self, a_minute: int) -> None:
         self._a_second, self._most = a_minute / 60, max(a_minute / 6, 1.0)

@@ -1,4 +1,4 @@
-"""Figures of a server in the text format of Prometheus. Every name ends with its unit, or is what it counts."""
+"""Metrics of a server in the text format of Prometheus. Each name ends with its unit, or with the things counted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BEGAN = time.time()
 
 
 class Metrics:
-    """Counts and durations of requests by ``route``, the path pattern. There are few patterns, unlike paths."""
+    """Counts and durations of requests per route. A route is a path pattern, because there are too many paths."""
 
     def __init__(self) -> None:
         self._answered: dict[tuple[str, str, int], int] = defaultdict(int)
@@ -51,7 +51,10 @@ class Metrics:
         self._seconds[route] += seconds
 
     def text(self, figures: Mapping[str, float]) -> str:
-        """Return the counts and ``figures``, whose names may have labels, in the text format of Prometheus."""
+        """Return the metrics in the text format of Prometheus, together with ``figures``.
+
+        The names of figures may contain labels.
+        """
         lines = [*_metric_head("requests_total", "counter")]
         for (method, route, status), count in sorted(self._answered.items()):
             labels = f'method="{method}",route="{quote_label(route)}",status="{status}"'
@@ -74,7 +77,7 @@ class Metrics:
 
 
 def process_figures() -> dict[str, float]:
-    """Return the processor time, memory and open files of this process, as far as the system tells them."""
+    """Return the processor time, memory and open files of this process. Leave out unavailable values."""
     figures = {"process_cpu_seconds_total": time.process_time(), "process_start_time_seconds": round(_BEGAN, 3)}
     with suppress(OSError, ValueError):  # Linux has these files
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
@@ -87,7 +90,7 @@ def process_figures() -> dict[str, float]:
 
 
 def disk_figures(home: Path) -> dict[str, float]:
-    """Return the free bytes of the home, {} if the disk does not answer."""
+    """Return the free bytes of the home folder's disk, {} if the disk does not respond."""
     try:
         return {"home_free_bytes": shutil.disk_usage(home).free}
     except OSError:

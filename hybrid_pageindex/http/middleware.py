@@ -55,7 +55,7 @@ class Routes:
     """The routes of an application, found by path."""
 
     def __init__(self, routers: Iterable[tuple[str, APIRouter]]) -> None:
-        """Create the table from routers, each with the prefix of its paths."""
+        """Create the table. ``routers`` are pairs: the prefix of the paths, and the router."""
         self._operations = tuple(
             Operation.of(prefix, item)
             for prefix, router in routers
@@ -64,7 +64,10 @@ class Routes:
         )
 
     def of(self, path: str) -> list[Operation]:
-        """Return the operations at a path, for any method. Prefer operations whose parameter types match the path."""
+        """Return the routes at a path, for any method.
+
+        If several patterns match, prefer routes whose parameter types fit the path.
+        """
         matches = [(item, match) for item in self._operations if (match := item.path.match(path))]
         fitting = [item for item, match in matches if fits_path(item.route, match.groupdict())]
         return fitting or [item for item, _ in matches]
@@ -96,7 +99,10 @@ class Operation:
 
 
 class Conventions:
-    """Middleware that applies HTTP conventions to all routes, once the caller is known."""
+    """Middleware that refuses unknown query parameters and unexpected bodies, and answers HEAD requests.
+
+    It runs after the caller was identified.
+    """
 
     def __init__(self, app: ASGIApp, routes: Routes) -> None:
         self._app, self._routes = app, routes
@@ -273,9 +279,10 @@ class RequestRecorder:
 
 
 class McpMount:
-    """Middleware that handles /mcp, and /mcp/connector, which has only the tools search and fetch.
+    """Middleware that passes the paths /mcp and /mcp/connector to MCP servers.
 
-    At each path one MCP server is for callers with all rights, another enforces the rights of each caller.
+    The connector has only the tools search and fetch. At each path one MCP server is for callers with all rights,
+    another enforces the rights of each caller.
     """
 
     def __init__(self, app: ASGIApp, engine: Engine, access: Access, feed: Feed, wake: Callable[[], None]) -> None:
@@ -322,7 +329,7 @@ class McpMount:
 
 
 class _RunningApp:
-    """A running application, whose lifespan begins and ends in one task."""
+    """A running ASGI application. One task enters and leaves its lifespan context, as the framework requires."""
 
     def __init__(self, app: Starlette) -> None:
         self.app: ASGIApp = app

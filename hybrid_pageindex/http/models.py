@@ -34,7 +34,7 @@ def _whole_numbers(value: Any) -> Any:
 
 
 class Strict(BaseModel):
-    """A request body without type conversion: each value must have the type in the description."""
+    """Base class of request bodies without type conversion: each value must have the documented type."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -65,9 +65,9 @@ LibraryName = Annotated[Text, Field(max_length=200, json_schema_extra={"pattern"
 
 
 def checked_expert(expert: str | None) -> str | None:
-    """Return the names of expert packs.
+    """Return a list of expert packs (sets of domain words) unchanged.
 
-    Raise UsageError for other names, since files on the server must not be named over HTTP.
+    Raise UsageError for any other name, because a file on the server must not be named over HTTP.
     """
     if expert is not None and expert not in ("auto", "none"):
         for name in expert.split(","):
@@ -139,7 +139,10 @@ _COMPARE_KINDS: dict[str, Any] = {
 
 
 def _body_of(name: str, described: str, request: Any, kinds: Mapping[str, Any], **defaults: Any) -> Any:
-    """Return a body with the fields of a request, so that a new field is part of the API."""
+    """Return a body model with the fields of a request class, so that new fields appear in the API.
+
+    ``described`` is its docstring. ``kinds`` and ``defaults`` replace types and defaults.
+    """
     hints = get_type_hints(request)
     body_fields: dict[str, Any] = {}
     for item in fields(request):
@@ -177,7 +180,7 @@ else:
 
 
 def compare_body_request(body: CompareBody, left_library: str, right_library: str) -> CompareRequest:
-    """Return the request of a body, with the libraries of its sides."""
+    """Return a comparison request from a body and the libraries of its left and right side."""
     values: dict[str, Any] = body.model_dump()
     left = CompareSide(**values.pop("left") | {"library": left_library})
     right = CompareSide(**values.pop("right") | {"library": right_library})
@@ -185,7 +188,7 @@ def compare_body_request(body: CompareBody, left_library: str, right_library: st
 
 
 def search_fields(body: SearchBody | GrepBody) -> dict[str, Any]:
-    """Return the fields set in a body, without the question, as keyword arguments of ``Engine.search`` or a request."""
+    """Return the search fields that are set in a body, except the question, as keyword arguments."""
     fields_set: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question"})
     return {name: value for name, value in fields_set.items() if value is not None}
 

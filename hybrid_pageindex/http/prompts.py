@@ -1,4 +1,4 @@
-"""Distinguish users' questions from prompts that chat programs send by themselves, by the structure of their templates.
+"""Tell users' questions from prompts that chat programs send by themselves, by the structure of their templates.
 
 Open WebUI requests titles, tags, follow-ups, queries, tools and emoji in separate calls, and wraps a question in the
 attached files. LibreChat requests titles. A template is recognised by its beginning and by what it requests. The
@@ -48,7 +48,7 @@ _EMPTY_TEXTS = frozenset({"text", "emoji", "prompt"})
 
 
 def find_question(text: str) -> str:
-    """Return the question inside a template that encloses context. Return other texts unchanged."""
+    """Return the question inside a chat program's template with context. Return any other text unchanged."""
     if mixture := _MIXTURE.match(text):
         return mixture[1].strip()
     if not _TASK_HEAD.match(text):
@@ -60,9 +60,9 @@ def find_question(text: str) -> str:
 
 
 def errand_reply(users: Sequence[str], systems: Sequence[str], metadata: Mapping[str, Any] | None) -> str | None:
-    """Return a fixed reply to a request that a chat program makes by itself, None for a user's question.
+    """Return a fixed reply to a request that a chat program makes by itself, such as a title.
 
-    ``users`` and ``systems`` are the texts of messages with these roles, in order.
+    Return None for a user's question. ``users`` and ``systems`` are the texts of messages with these roles, in order.
     """
     text = users[-1] if users else ""
     if any(_TOOLS_HEAD.match(system) for system in systems) and len(users) == 1:

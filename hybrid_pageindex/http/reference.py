@@ -1,4 +1,4 @@
-"""Render the OpenAPI description as one HTML page: ``/docs``. It has no script and loads nothing from other hosts."""
+"""Render the OpenAPI description as the HTML page ``/docs``. It has no script and loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _render_schema(name: str, schema: Mapping[str, Any]) -> str:
 
 
 def _table(title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield a table as HTML, nothing if there are no rows. The cells are HTML already."""
+    """Yield a table as HTML, or nothing without rows. The cells must be HTML already."""
     if rows:
         columns = "".join(f'<th scope="col">{head}</th>' for head in heads)
         yield f"<table><caption>{title}</caption><thead><tr>{columns}</tr></thead><tbody>"

@@ -49,7 +49,7 @@ def json_response(value: Any, status: int = 200, **headers: str) -> Response:
 
 
 def to_json(value: Any) -> Any:
-    """Return a value of the core in its JSON shape, with the codes of its notes beside their English texts."""
+    """Return a value of the engine as JSON, with the codes of its notes beside their English texts."""
     return with_codes(_shaped(value))
 
 
@@ -69,7 +69,10 @@ def tagged_response(request: Request, value: Any) -> Response:
 
 
 def weakly_tagged_response(request: Request, value: Any, without: Collection[str]) -> Response:
-    """Return a JSON response with a weak ETag that ignores the fields ``without``, which change with each search."""
+    """Return a JSON response with a weak ETag, or 304 if the caller has this version already.
+
+    The ETag ignores the fields ``without``, which change with each search.
+    """
     shaped = to_json(value)
     rows = shaped if isinstance(shaped, list) else [shaped]
     stable = [{name: field for name, field in row.items() if name not in without} for row in rows]
@@ -107,7 +110,7 @@ def check_match(request: Request, value: Any) -> bool:
 
 
 def content_responses(kind: str, text: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of a response with a file, or with text."""
+    """Return the OpenAPI description of a response that is a file, or a text if ``text`` is set."""
     schema = {"type": "string"} if text else {"type": "string", "format": "binary"}
     return {200: {"content": {kind: {"schema": schema}}}}
 
@@ -158,7 +161,7 @@ def tags_of(written: str) -> Sequence[str]:
 
 
 def changed_refusal() -> Refusal:
-    """Return the refusal for a caller whose version is outdated."""
+    """Return the refusal (412) of a change by a caller who has read an outdated version."""
     return Refusal(
         412, "changed", "The resource has changed since you read it.", "Read it again, and then repeat the change."
     )
@@ -190,10 +193,10 @@ class FileVersion:
 
 
 def check_file(request: Request, version: FileVersion, headers: Mapping[str, str]) -> Response | None:
-    """Return 304 if the caller has the file already, else None. Raise Refusal if a condition fails.
+    """Return a 304 response if the caller already has this version of a file, else None.
 
-    A ``Range`` header that RFC 9110 lets a server ignore is removed from the request. One without any satisfiable range
-    is refused with 416.
+    Raise Refusal if a condition of the request fails (412) or no requested range is in the file (416). Remove a
+    ``Range`` header from the request if RFC 9110 lets a server ignore it.
     """
     if check_conditions(request.headers, version.etag, modified=version.modified):
         return Response(status_code=304, headers={**headers, **version.headers})
@@ -212,7 +215,7 @@ def check_file(request: Request, version: FileVersion, headers: Mapping[str, str
 
 
 def requested_spans(headers: Headers, version: FileVersion) -> Sequence[tuple[int, int]] | None:
-    """Return the requested byte ranges that the file can satisfy, as (first byte, byte after the last).
+    """Return the requested byte ranges within the file, as (first byte, byte after the last).
 
     Return None to send the whole file: without a valid ``Range`` header, or with an ``If-Range`` of another version.
     """
@@ -251,7 +254,7 @@ async def part_response(file: Distant, span: tuple[int, int], headers: Mapping[s
 
 
 def _names_version(condition: str, version: FileVersion) -> bool:
-    """Return whether ``If-Range`` is missing or names this version, by its strong tag or its date."""
+    """Return whether ``If-Range`` is missing, or names this version by its strong ETag or its date."""
     return condition in ("", version.etag, version.headers.get("Last-Modified"))
 
 
@@ -277,7 +280,7 @@ class Event:
 
 
 def stream_events(server: Server, source: AsyncIterator[Event], *, resumed: bool = True) -> StreamingResponse:
-    """Return a response that streams events until the source or the server ends. The last event is then ``end``.
+    """Return a response that streams events until the source or the server ends, and then an event ``end``.
 
     ``resumed`` tells clients to reconnect after an interruption. Clients of other protocols may not understand this.
     """
@@ -292,7 +295,7 @@ def last_event_number(
         int | None, Query(ge=0, lt=2**53, description="the number of the last event heard, if the header is missing")
     ] = None,
 ) -> int | None:
-    """Return the number of the last event that the client received, None if there is none."""
+    """Return the number of the last event that the client received, None if the request names none."""
     number = last_event_id
     return int(number) if number.isascii() and number.isdigit() and len(number) < 19 else after
 
@@ -353,7 +356,7 @@ async def _next_event(source: AsyncIterator[Event]) -> Event:
 async def events_of_work(
     work: Callable[[Callable[[Event], None]], Awaitable[Event]],
 ) -> AsyncIterator[Event]:
-    """Yield the events that a task reports from any thread, then its result.
+    """Run ``work`` in a task. Yield the events that it reports from any thread, then its result.
 
     The task continues if the client disconnects.
     """

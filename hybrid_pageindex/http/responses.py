@@ -35,7 +35,7 @@ ShownDocument = create_model(  # so that new fields of Document are included
 
 
 class DocumentPart(BaseModel):
-    """A part of a list. ``cursor`` requests the next part; it is "" at the end of the list."""
+    """A batch of a list of documents. ``cursor`` requests the next batch; it is "" at the end of the list."""
 
     documents: list[ShownDocument]  # type: ignore[valid-type]
     total: int
@@ -179,7 +179,7 @@ class WorkerShown(BaseModel):
 
 
 class JobQueue(BaseModel):
-    """The queue of jobs. A caller without access to all libraries receives only ``jobs``."""
+    """The queue of jobs. A caller without access to all libraries receives only the field ``jobs``."""
 
     jobs: list[ShownJob]
     counts: Mapping[str, int] = pydantic.Field(default_factory=dict)
@@ -195,7 +195,9 @@ class Decided(BaseModel):
 
 
 class ConversationPart(BaseModel):
-    """A part of the list of conversations. ``next`` is the value of ``before`` for the next part, null at the end."""
+    """A batch of the list of conversations. ``next`` is the value of ``before`` for the next batch, null at the
+    end.
+    """
 
     conversations: list[Conversation]
     next: str | None

@@ -32,9 +32,10 @@ DocumentName = Annotated[str, Path(max_length=2000), AfterValidator(lambda name:
 
 @dataclass
 class Server:
-    """The state of one server. ``reads``, ``searches`` and ``answers`` each limit concurrent work of that kind.
+    """The state of one HTTP server, which its routes share.
 
-    ``access`` decides which local files may be indexed by path. ``ending`` is set when the server shuts down.
+    ``reads``, ``searches`` and ``answers`` limit concurrent work of each kind. ``access`` decides which local files may
+    be indexed by path. ``ending`` is set when the server shuts down.
     """
 
     engine: Engine
@@ -54,9 +55,9 @@ class Server:
     _missing: tuple[float, dict[str, str]] | None = None
 
     async def turn(self, turns: Slots, work: Coroutine[Any, Any, T]) -> T:
-        """Run work when a place is free, and return its result.
+        """Wait for a free place in ``turns``, run ``work``, and return its result.
 
-        It continues if the client disconnects, because threads cannot be stopped.
+        The work continues if the client disconnects, because threads cannot be stopped.
         """
 
         async def take_turn() -> T:
@@ -100,7 +101,7 @@ def caller_of(request: Request) -> Caller:
 
 
 async def readable_libraries(request: Request) -> list[Library]:
-    """Return the libraries that the caller may read. Others stay hidden."""
+    """Return the libraries that the caller may read."""
     caller = caller_of(request)
     return [library for library in await server_of(request).engine.libraries.named() if caller.may("read", library.id)]
 
@@ -154,9 +155,9 @@ async def find_openai_library(request: Request, name: str, code: str, detail: st
 
 
 def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Caller:
-    """Return the caller if it has the role, else raise Refusal.
+    """Return the caller if it has the role in a library (id), by default in all libraries. Raise Refusal otherwise.
 
-    Requests that need another role than read are noted for the audit log.
+    Requests that need another role than "read" are marked for the audit log.
     """
     caller = caller_of(request)
     if role != "read":
@@ -170,7 +171,7 @@ def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Cal
 
 
 def note_for_audit(request: Request, library: str = EVERYWHERE) -> None:
-    """Mark the request for the audit log, whatever its outcome."""
+    """Mark a request, so that the audit log records it with its outcome, even a refusal."""
     request.scope.setdefault("state", {})["audit"] = "" if library == EVERYWHERE else library
 
 

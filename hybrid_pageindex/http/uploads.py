@@ -1,4 +1,4 @@
-"""Receive file uploads. They are written to the home's disk in pieces and never held in memory."""
+"""Receive file uploads. They are written to the disk of the home in pieces and never held in memory as a whole."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def _write_stream(request: Request, write: Callable[[bytes], object], sink
 
 
 class _FileSink:
-    """A writer of uploaded files. Files are numbered, because names of uploads must never become paths."""
+    """A writer of uploaded files. It names them by number, because names of uploads must never become paths."""
 
     def __init__(self, folder: Path, limit: int) -> None:
         self.uploads: list[Upload] = []
@@ -140,7 +140,7 @@ class _FileSink:
             self._file = None
 
     def close(self) -> None:
-        """Close a file that is incomplete."""
+        """Close the current file if an upload ended before its end."""
         if self._file is not None:
             self._file.close()
 

@@ -78,9 +78,9 @@ class Access:
         return path
 
     def files(self, names: Sequence[str]) -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
-        """Return the documents at these paths, (path, reason) of unusable files, and notes.
+        """Return the documents at these paths, problems as (path, reason), and notes.
 
-        Files that cannot be indexed and links that lead outside the roots are unusable. Raise the errors of ``path``
+        Problems are files that cannot be indexed, and links that lead outside the roots. Raise the errors of ``path``
         for the names themselves.
         """
         from indexers.files.discover import discover
@@ -97,7 +97,7 @@ class Access:
         return tuple(files), tuple(problems), discovered.notes
 
     def unchanged(self, path: Path, document: Document) -> bool:
-        """Return whether a file is still the indexed one, by its size and modification time."""
+        """Return whether a file has the size and modification time that it had when it was indexed."""
         try:
             now = path.stat()
         except OSError:

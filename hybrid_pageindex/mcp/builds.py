@@ -1,4 +1,6 @@
-"""Index files for tool calls, one build per set of files, also as a background task of the protocol (SEP-2663)."""
+"""Index files for tool calls, one build per set of files. A build may run as a background task (protocol
+SEP-2663).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ _AT_ONCE = 16
 
 
 class Build:
-    """The indexing of some files, shared by all calls that request these files."""
+    """A run of indexing a set of files. All tool calls that request these files share it."""
 
     def __init__(self, files: tuple[Path, ...], library: str, sources: Sequence[Path]) -> None:
         """Create a build. ``sources`` are the paths that a later update indexes."""
@@ -54,7 +56,7 @@ class Build:
 
     @property
     def share(self) -> float:
-        """Return the share of the bytes that is indexed, 0 to 1."""
+        """Return the finished share of the files' bytes, 0 to 1."""
         if self.task.done():
             return 1.0
         now = self.progress
@@ -77,11 +79,10 @@ class Build:
         return f"{counts}{scans}" if self.task.done() else f"{counts}{scans}{_current_file(now)}"
 
     async def watch(self, tell: BuildReport, leave: BuildExit) -> list[FileResult] | None:
-        """Report progress until all files can be searched, and return their results. Return None if ``leave`` ends the
-        waiting.
+        """Report progress through ``tell`` until all files can be searched, and return their results.
 
-        Indexing stops when no call waits, unless the build is ``kept``. Outlines are improved without waiting calls.
-        Raise the errors of indexing.
+        Return None as soon as ``leave`` returns True. If then no call waits, indexing stops, unless the build is
+        ``kept``. Improving outlines needs no waiting call. Raise the errors of indexing.
         """
         self.waiting += 1
         try:
@@ -106,7 +107,7 @@ class Build:
 
 
 class Builds:
-    """The builds of one server, which also processes jobs that other processes queued."""
+    """The builds (runs of indexing) of one server. The server also processes jobs that other processes queued."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -126,7 +127,7 @@ class Builds:
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
         """Start to index files, or join a running build of the same files.
 
-        Return the build. Raise StoreError once closed.
+        Return the build. Raise StoreError after ``close``.
         """
         if self._closed:
             raise StoreError(
@@ -148,7 +149,7 @@ class Builds:
         return list(self._running.values())
 
     def failed(self, library: str | None) -> list[tuple[Build, str]]:
-        """Return failed builds with the reason."""
+        """Return the failed builds of a library, each with the reason."""
         return [
             (build, str(error))
             for build in self._finished
@@ -181,7 +182,7 @@ class Builds:
 
 
 def _current_file(now: IndexProgress) -> str:
-    """Return the stage and page of the file with the latest progress report."""
+    """Return the stage and page of the file to which a progress report belongs."""
     if not now.file and now.stage != "embed":
         return ""
     where = f"; {Path(now.file).name}: {_STAGES[now.stage]}" if now.file else f"; {_STAGES[now.stage]}"
@@ -199,24 +200,24 @@ def task_config() -> TaskConfig:
 
 
 def add_task_extension(server: FastMCP, builds: Builds) -> None:
-    """Add the task extension to a server.
+    """Add the extension for background tasks to a server.
 
-    At the end ``builds`` are stopped first, because the package waits for running tasks.
+    When the server ends, stop the builds first, because the extension waits for running tasks.
     """
     if tasks_installed():
         server.add_extension(_TaskExtension(builds))
 
 
 class _Params(BaseModel):
-    """Parameters of any form, which the package checks later."""
+    """Parameters of a task method, accepted in any form. The package for tasks checks them later."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class _TaskExtension(ServerExtension):
-    """A stand-in for the package's task extension, which is loaded at the first task.
+    """A replacement for the task extension of the package for tasks, which is loaded at the first task.
 
-    Tasks are kept in this process's memory. They end with the server, as do the builds behind them.
+    Tasks are kept in this process's memory. They end with the server, and so does the indexing that they run.
     """
 
     identifier = TASKS_EXTENSION_ID
@@ -273,7 +274,7 @@ class _TaskExtension(ServerExtension):
             return self._real
 
     async def _live(self, real: ServerExtension, ready: asyncio.Future[None]) -> None:
-        """Enter and leave the package's lifespan in one task."""
+        """Enter and leave the lifespan context of the real extension in one task."""
         async with real.lifespan():
             ready.set_result(None)
             await self._end.wait()

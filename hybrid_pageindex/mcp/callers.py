@@ -42,7 +42,10 @@ class ToolCaller:
 
 
 def tool_caller() -> ToolCaller:
-    """Return the caller of the current tool call. A session may outlive its token and continue with another."""
+    """Return the caller of the current tool call, by the token of its own request.
+
+    A session may outlive a token and continue with another.
+    """
     try:
         request = get_http_request()
     except RuntimeError:  # called over stdio
@@ -84,7 +87,7 @@ def hidden_tools() -> frozenset[str]:
 
 
 class LimitedEngine:
-    """The calls of an ``Engine`` that tools use, limited to the libraries that the caller may read or change.
+    """The methods of ``Engine`` that tools use, limited to the libraries that the caller may read or change.
 
     It is not a subclass, so that only the methods written here are available.
     """
@@ -105,7 +108,7 @@ class LimitedEngine:
         return [item for item in await self._engine.libraries.named() if caller.may("read", item.id)]
 
     async def library(self, name: str | None) -> Library:
-        """Return a library by name, by default the configured one, else the only one that the caller may read.
+        """Return a library by name. Without a name, return the configured library or the only readable one.
 
         Raise NotFoundError if it is unknown or may not be read, UsageError if no name is given and several are
         possible.
@@ -128,11 +131,11 @@ class LimitedEngine:
         return library
 
     async def default_writable(self, name: str | None, role: Role = "write") -> Library:
-        """Return a library as ``writable`` does, but treat the configured library's name like no name."""
+        """Return a library as ``writable`` does. Ignore a name that is only the default from the settings."""
         return await self.writable(None if name == self.settings.library else name, role)
 
     async def scope(self, named: str | Sequence[str] | None, all_libraries: bool) -> list[str]:
-        """Return the names of the libraries for a search.
+        """Return the names of the libraries to search: the named ones, or all that the caller may read.
 
         Raise NotFoundError if the caller may not read one of them.
         """
@@ -291,7 +294,7 @@ class LimitedJobs:
         return await self._engine.jobs.forget(*ids, library=await self._check(ids, library))
 
     async def _check(self, ids: Sequence[int], library: str | None) -> str | None:
-        """Return the name of the library whose jobs to change, None for jobs by number.
+        """Check that the caller may change jobs. Return the library's name, or None for jobs by number.
 
         Raise the errors of ``get`` and ``check_role``.
         """

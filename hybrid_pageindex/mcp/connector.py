@@ -97,7 +97,10 @@ def _id_of(library: str, doc_id: str, page: int) -> str:
 
 
 def _parts_of(id: str) -> tuple[str, str, int]:
-    """Return library, document and page of an id. Raise NotFoundError if it has another form."""
+    """Return (library, document, page) from the id of a page in search results.
+
+    Raise NotFoundError if it has another form.
+    """
     parts = id.split("/")
     if len(parts) != 3 or not all(parts) or not (parts[2].isascii() and parts[2].isdecimal()):
         raise NotFoundError(f"No page has the id '{id[:100]}'.", "Take an id from the results of search.")
@@ -109,7 +112,7 @@ def _title(document: str, page: int, path: tuple[str, ...]) -> str:
 
 
 def _url(library: str, doc_id: str, page: int) -> str:
-    """Return the address of a page in the server's own web page, or its resource address outside HTTP."""
+    """Return the web address of a page in the server's web page. Without HTTP, return its MCP resource address."""
     try:
         origin = str(get_http_request().base_url).rstrip("/")
     except RuntimeError:

@@ -209,15 +209,14 @@ def _matches_words(document: Document, words: str) -> bool:
 
 
 class _Consent(BaseModel):
-    """A form without fields: whoever accepts it agrees."""
+    """An empty form that a client shows to the user. A user who accepts it agrees."""
 
 
 async def _confirm_removal(ctx: Context, message: str) -> bool | mcp_types.InputRequiredResult:
-    """Return whether the user agrees to a removal. Return True if the client cannot ask; the tool has the destructive
-    hint.
+    """Return whether the user agrees to a removal. Return True if the client cannot ask the user.
 
-    In the protocol of 2026, the call returns the question, and the client repeats the call with the answer. In older
-    revisions the client asks while the call waits.
+    The tool is marked as destructive, so such a client asks by itself. In the protocol of 2026, the call returns the
+    question, and the client repeats the call with the answer. In older revisions the client asks while the call waits.
     """
     can = ctx.session.client_capabilities
     asks = can.elicitation if can else None
@@ -272,7 +271,7 @@ def _register_jobs(server: FastMCP, state: ToolState) -> None:
 
 
 def register_upload(server: FastMCP, state: ToolState) -> None:
-    """Register the upload tool, for callers who may not name files on the server's disk."""
+    """Register the upload tool. It is for callers over a network, who may not name files on the server's disk."""
 
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},

@@ -1,4 +1,4 @@
-"""Register the three tools of PageIndex-Light, which work on one file at a time and return its response formats."""
+"""Register the three tools of PageIndex-Light, in its response formats. Each tool works on one file."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def register_light_tools(server: FastMCP, state: ToolState) -> None:
 async def _find_indexed(state: ToolState, file_path: str) -> Document:
     """Return the published document at a path.
 
-    It is not indexed here: raise NotFoundError with the tool to call instead.
+    The file is not indexed here. If it is not indexed yet, raise NotFoundError with the tool to call instead.
     """
     indexed, path = await state.find_path(check_length("file_path", file_path, 2000))
     if indexed is not None:
@@ -145,7 +145,9 @@ async def _search_pages(
 
 
 async def _list_pages(state: ToolState, doc_id: str, total: int, call: dict[str, Any], cursor: str) -> dict[str, Any]:
-    """Return the summaries of the pages after a cursor, and the texts of all pages if they fit the budget."""
+    """Return the summaries of a document's pages from a cursor on. Add the texts if those of all pages fit the
+    budget.
+    """
     start, _ = read_cursor(call, cursor)
     numbers = range(start + 1, min(total, start + _AHEAD) + 1)
     read = await state.engine.pages(doc_id, list(numbers))

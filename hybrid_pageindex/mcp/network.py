@@ -1,4 +1,4 @@
-"""Network code that both HTTP servers share: loopback names, origins, HEAD requests, and timeouts of slow clients."""
+"""Network code that the HTTP API and the MCP server share: loopback names, origins, HEAD requests, and timeouts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def web_origin(written: str) -> str:
 
 
 def split(written: str) -> SplitResult:
-    """Return the parts of a URL in a header, empty parts for an invalid URL."""
+    """Return the parts of a URL from a header. The parts of an invalid URL are empty."""
     try:
         return urlsplit(written)
     except ValueError:
@@ -46,32 +46,32 @@ def split(written: str) -> SplitResult:
 
 
 class Impatient(H11Protocol):
-    """An HTTP protocol that closes idle connections on which no request begins, because they count as used."""
+    """An HTTP protocol that closes connections on which no request begins for a while.
+
+    Otherwise idle connections would count as used.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.loop.call_later(SECONDS, self._look, None)
 
     def _look(self, last: RequestResponseCycle | None) -> None:
-        """Close the connection if no request has begun since the request ``last``; otherwise check again later."""
+        """Close the connection if it is idle and no request followed ``last``. Otherwise check again later."""
         if self.transport.is_closing():
             return
-        if self.conn.their_state is h11.IDLE and self.cycle is last:  # not even the head of another has come
+        if self.conn.their_state is h11.IDLE and self.cycle is last:  # no headers of another request have arrived
             self.transport.close()
         else:
             self.loop.call_later(SECONDS, self._look, self.cycle)
 
 
 def not_cut_off(record: logging.LogRecord) -> bool:
-    """Return False for log records of requests that were cancelled because the server ended.
-
-    Such records are dropped.
-    """
+    """Return whether to keep a log record. Drop records of requests that the server's end cancelled."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 class HeadRequest:
-    """A HEAD request, handled as GET but without a body. A stream ends as soon as it has begun."""
+    """A HEAD request that is handled as GET, with a response without body. An event stream ends at once."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self._begun = scope, asyncio.Event()

@@ -75,7 +75,7 @@ def register_resources(server: FastMCP, state: ToolState) -> None:
 
 
 class _ResourceErrors:
-    """A context that turns PageIndexErrors into errors of the protocol, with their advice."""
+    """A context that turns PageIndexErrors into protocol errors, which include the advice."""
 
     def __enter__(self) -> None:
         return None

@@ -225,7 +225,7 @@ def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
 
 
 def _library_scope(library: str, libraries: Sequence[str]) -> Sequence[str] | None:
-    """Return the named libraries, None if none is named or all are requested.
+    """Return the libraries that a call names. Return None if it names none or all of them ("*").
 
     Raise UsageError if both arguments are given.
     """
@@ -255,7 +255,7 @@ async def _read_outlines(
 async def _fit_page_texts(
     state: ToolState, pages: Sequence[PageRead], at: tuple[int, int], library: str, *, seen: bool
 ) -> tuple[list[dict[str, Any]], tuple[int, int]]:
-    """Return the payloads of pages whose texts fit the budget, and the position at which the next result continues.
+    """Return as many pages as payloads as fit the budget, and the position at which the next result continues.
 
     Positions are (index of the page, character in its text).
     """

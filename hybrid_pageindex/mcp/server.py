@@ -64,11 +64,11 @@ def build_server(
     engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False, connector: bool = False,
     feed: Feed | None = None, wake: Callable[[], None] | None = None,
 ) -> FastMCP:  # fmt: skip
-    """Return the MCP server of an engine.
+    """Return an MCP server for an engine.
 
     ``budget`` is the maximum tokens of one result. With ``limited``, each call stays within the rights of its caller,
     and ``access`` must have no roots. A ``connector`` has only the tools ``search`` and ``fetch``. A server that
-    already polls for changes and processes jobs passes ``feed`` and ``wake``.
+    already polls for changes and processes jobs passes its ``feed`` and ``wake``.
     """
     builds = Builds(engine)
     turn = asyncio.Semaphore(_AT_ONCE)
@@ -119,9 +119,9 @@ def build_server(
 
 
 def _request_id() -> str:
-    """Return the id of the HTTP request that carries the call, a new one over stdio.
+    """Return the id of the HTTP request of the current tool call. Over stdio, return a new id.
 
-    The tasks of a session begin in its first request, so the context of the caller may have the id of that request.
+    It is read from the request itself, because a session's logging context may keep the id of its first request.
     """
     try:
         return str(get_http_request().scope.get("state", {}).get("request_id") or new_id())
@@ -132,7 +132,7 @@ def _request_id() -> str:
 class _Calls(Middleware):
     """Middleware that limits concurrent tool calls, names invalid arguments, and gives errors the protocol's codes.
 
-    Changes by callers with tokens are in the audit log before the caller receives the result.
+    It records changes by callers with tokens in the audit log before the caller receives the result.
     """
 
     def __init__(self, turn: asyncio.Semaphore, engine: Engine, limited: LimitedEngine | None) -> None:
@@ -169,7 +169,10 @@ class _Calls(Middleware):
         return result
 
     async def _audit(self, tool: str, arguments: Mapping[str, Any], outcome: int) -> None:
-        """Record a changing call of a caller with a token in the audit log, also if it was refused."""
+        """Record a call of a tool that changes data in the audit log, even if it was refused.
+
+        Only callers with a token are recorded.
+        """
         changes = tool in _WRITING_TOOLS or (tool == "jobs" and arguments.get("action") not in _READING_ACTIONS)
         if not changes or not (caller := tool_caller().name):
             return
@@ -224,8 +227,9 @@ class _Calls(Middleware):
 
 
 class _Lists(Middleware):
-    """Middleware that lists tools without those that the caller may not use, and all components without the framework's
-    metadata.
+    """Middleware that leaves tools that the caller may not use out of the list of tools.
+
+    It also removes the framework's metadata from the lists of tools, resources and prompts.
     """
 
     def __init__(self, *, read_only: bool, limited: bool) -> None:
@@ -259,7 +263,7 @@ _Component = TypeVar("_Component", bound=FastMCPComponent)
 
 
 def _without_metadata(listed: Sequence[_Component]) -> Sequence[_Component]:
-    """Return the components without the framework's tags, which are always empty and would cost ten tokens each."""
+    """Return tools, resources or prompts without the framework's tags, which would cost ten tokens each."""
     for component in listed:
         component.__dict__["get_meta"] = _no_metadata
     return listed

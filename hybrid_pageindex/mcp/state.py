@@ -1,4 +1,4 @@
-"""The state that all tools share: the engine, readable files, builds, and the progress of calls."""
+"""The state that all MCP tools share: the engine, readable files, builds, and the progress of calls."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _NAME_LENGTH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ToolState:
-    """The state that all tools share.
+    """The state that all MCP tools share.
 
-    ``budget`` is the maximum tokens of one result. A call holds ``turn`` while it works. ``wake`` starts the processing
-    of queued jobs.
+    ``budget`` is the maximum tokens of one result. ``turn`` is a semaphore that limits concurrent calls. ``wake``
+    starts the processing of queued jobs.
     """
 
     engine: Engine
@@ -79,7 +79,10 @@ class ToolState:
         )
 
     async def at_path(self, file_path: str, ctx: Context) -> Document:
-        """Return the document at a path. If its file is new or changed and below a root, index the file first."""
+        """Return the document at a path. If the file is new or has changed, index it first.
+
+        Only files below a root are indexed.
+        """
         check_length("file_path", file_path, _NAME_LENGTH)
         indexed, path = await self.find_path(file_path)
         if path is None or self.access.read_only or not path.is_file():
@@ -95,10 +98,10 @@ class ToolState:
         return await self.document(str(path))
 
     async def build(self, file: Path, ctx: Context, *, published: bool) -> tuple[Build, bool]:
-        """Index a file. Return the build and whether the file can be searched.
+        """Index a file. Return the build (the run of indexing), and whether the file can be searched.
 
-        A call waits for a limited time, after which the build continues by itself. With ``published`` it waits at least
-        until the file can be searched. Raise DocumentError if the file cannot be indexed.
+        The call waits for a limited time; then the build continues in the background. With ``published`` it waits at
+        least until the file can be searched. Raise DocumentError if the file cannot be indexed.
         """
         build, late = self.builds.start((file,), None), patience_over(ctx)
         ready = False
@@ -119,9 +122,10 @@ class ToolState:
         return build, ready or done is not None
 
     async def find_path(self, file_path: str) -> tuple[Document | None, Path | None]:
-        """Return the indexed document at a path, and the resolved path below a root; None for either if there is none.
+        """Return the indexed document at a path, and the resolved path of the file.
 
-        An existing file is never mistaken for another document with the same name.
+        The document is None if it is not indexed, the path is None if it is not below a root. An existing file is never
+        mistaken for another document with the same name.
         """
         path = self.access.may_read(file_path)
         if path is None or not path.is_file():
@@ -139,22 +143,22 @@ class ToolState:
 
 
 def check_built(files: Iterable[FileResult]) -> None:
-    """Raise DocumentError for the first file that failed."""
+    """Raise DocumentError for the first file that failed. Do nothing if none failed."""
     for file in files:
         if file.status == "failed":
             raise DocumentError(f"{file.error}", "Repair the file and build it again.", file=file.path)
 
 
 async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:
-    """Send the client a log message for each of the first files that failed."""
+    """Send the client one log message for each failed file, at most for the first few."""
     for file in [file for file in files if file.status == "failed"][:_LOGGED]:
         await ctx.log(f"{file.path}: {file.error}", level="warning", logger_name="indexing")
 
 
 def patience_over(ctx: Context) -> Callable[[], bool]:
-    """Return a function that tells whether a call has waited as long as it may for a build.
+    """Return a function that returns True once a call has waited for a build as long as it may.
 
-    A background task waits without limit.
+    It never does for a background task.
     """
     end = time.monotonic() + _PATIENCE
     return lambda: not ctx.is_background_task and time.monotonic() >= end
@@ -178,9 +182,7 @@ def check_length(name: str, text: str, limit: int = _TEXT_LENGTH) -> str:
 
 
 def report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Return the tool with PageIndexErrors turned into tool errors, which tell the model what
-    happened and what to do.
-    """
+    """Return the tool, wrapped so that a PageIndexError becomes a tool error with its message and advice."""
 
     @wraps(tool)
     async def call(*arguments: P.args, **named: P.kwargs) -> T:
@@ -204,7 +206,7 @@ def with_content(answer: dict[str, Any], blocks: Sequence[ContentBlock]) -> Tool
 
 
 class Progress:
-    """The progress reports of one call. ``note`` may be called from any thread."""
+    """The progress reports of one tool call. ``note`` may be called from any thread."""
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -215,20 +217,20 @@ class Progress:
 
     @classmethod
     async def of(cls, ctx: Context) -> Progress:
-        """Return the progress object of a call, a new one for a background task."""
+        """Return the progress object that belongs to a call. A background task gets a new one."""
         return cls(ctx) if ctx.is_background_task else await ctx.get_state(_KEY) or cls(ctx)
 
     def note(self, message: str) -> None:
-        """Set the message that is repeated while nothing else is reported."""
+        """Set the message that ``keep_telling`` sends to the client."""
         message = " ".join(message.split())
         self._said = message if len(message) <= _LINE else message[: _LINE - 1] + "…"
 
     def step(self, step: ReasoningStep) -> None:
-        """Report to the client a step of the model that searches."""
+        """Set a step of the searching model as the message for the client."""
         self.note(f"{step.kind}: {step.text}")
 
     async def tell(self, message: str, share: float) -> None:
-        """Report the message and the finished share, 0 to 1."""
+        """Send the client a message with the finished share, 0 to 1."""
         self.note(message)
         self._known = True
         await self._report(100 * share, self._said)
@@ -250,7 +252,10 @@ class Progress:
 
 
 class Heartbeat(Middleware):
-    """Middleware that gives each call a progress object, and repeats reports for clients that requested progress."""
+    """Middleware that creates a progress object for each call.
+
+    If the client requested progress, it repeats the last report regularly.
+    """
 
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         ctx = context.fastmcp_context

@@ -1,4 +1,4 @@
-"""List documents as resources in batches, and notify subscribers when documents were indexed again."""
+"""List documents as resources in batches, and notify subscribers when a document was indexed again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Notify = Callable[[], Awaitable[None]]
 
 
 def missing_resource(session: Any, uri: str, message: str = "") -> MCPError:
-    """Return the error for a resource that does not exist, with the code of the session's revision."""
+    """Return the error for a missing resource, with the code that the session's protocol revision defines."""
     modern = session is not None and session.protocol_version in MODERN_PROTOCOL_VERSIONS
     code = mcp_types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND
     return MCPError(code, message or f"Resource not found: '{uri[:500]}'", {"uri": uri})
@@ -87,7 +87,7 @@ def register_document_list(server: FastMCP, state: ToolState, subscriptions: Sub
     async def listen(
         ctx: ServerRequestContext[Any], params: mcp_types.SubscriptionsListenRequestParams
     ) -> mcp_types.SubscriptionsListenResult:
-        """Serve one notification stream (revision of 2026). An unknown resource is ignored."""
+        """Serve one stream of notifications, as the protocol of 2026 defines it. Ignore unknown resources."""
         bus, keys = InMemorySubscriptionBus(), list[Hashable]()
         try:
             for uri in dict.fromkeys(params.notifications.resource_subscriptions or ()):
@@ -116,12 +116,12 @@ def _publisher(bus: InMemorySubscriptionBus, uri: str) -> Notify:
 
 
 def _session_key(session: Any) -> Hashable:
-    """Return a key that identifies a session. The framework creates a new session object for each request."""
+    """Return a key that identifies a session, because the framework creates a new session object for each request."""
     return id(session._connection)
 
 
 def _refuse_cursors(handlers: Any, method: str) -> None:
-    """Make a list method refuse cursors, as the protocol requires for lists with one part."""
+    """Make a list method refuse cursors. The protocol requires this for lists that are sent in one part."""
     whole = handlers.get_request_handler(method).handler
 
     async def handle(ctx: ServerRequestContext[Any], params: mcp_types.PaginatedRequestParams | None) -> Any:
@@ -133,7 +133,7 @@ def _refuse_cursors(handlers: Any, method: str) -> None:
 
 
 def _withhold_logging(handlers: Any) -> None:
-    """Leave logging out of the capabilities of the revision of 2026, which deprecates it."""
+    """Remove logging from the server's capabilities for clients of the protocol of 2026, which deprecates it."""
     whole = handlers.get_capabilities
 
     def get_capabilities(*arguments: Any, **named: Any) -> mcp_types.ServerCapabilities:
@@ -145,7 +145,7 @@ def _withhold_logging(handlers: Any) -> None:
 
 
 async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Document]], str]:
-    """Return documents with the names of their libraries, by library and path, and the cursor of the next batch."""
+    """Return a batch of (library name, document), by library and path, and the cursor of the next batch."""
     start, inner = _read_cursor(cursor)
     names = sorted(size.name for size in await state.engine.libraries.list())
     documents = list[tuple[str, Document]]()
@@ -204,7 +204,7 @@ class _Watch:
 class Subscriptions:
     """The subscriptions of clients to documents.
 
-    While there are any, ``run`` checks them after each change of the home.
+    While there are subscriptions, ``run`` checks their documents after each change of the home.
     """
 
     def __init__(self, engine: Engine, feed: Feed) -> None:
@@ -213,7 +213,10 @@ class Subscriptions:
         self._moved = asyncio.Event()  # set when a watch came or went
 
     def add(self, key: Hashable, library: str, document: Document, notify: Notify) -> None:
-        """Subscribe to a document. Raise MCPError if the server has too many subscriptions."""
+        """Add a subscription: call ``notify`` when the document changes. ``key`` identifies the subscription.
+
+        Raise MCPError if the server has too many subscriptions.
+        """
         if len(self._watches) >= _MAX_WATCHES and key not in self._watches:
             raise MCPError(
                 mcp_types.INTERNAL_ERROR, f"This server allows at most {_MAX_WATCHES} subscriptions at once."
@@ -243,7 +246,7 @@ class Subscriptions:
                 await self._wait_for_news(state)
 
     async def _wait_for_news(self, state: HomeState) -> None:
-        """Wait until the home differs from ``state``, or a subscription is added or removed."""
+        """Wait until the home's state differs from ``state``, or a subscription is added or removed."""
         waits = [
             asyncio.ensure_future(self._feed.after(sys.maxsize, state)), asyncio.ensure_future(self._moved.wait()),
         ]  # fmt: skip

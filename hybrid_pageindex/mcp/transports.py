@@ -84,7 +84,7 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
 
 
 def _end_in_order(client: EndableInput) -> None:
-    """End the server regularly. If a client does not read its responses, end the process by force after a while."""
+    """End the server by ending its input. Kill the process after a while, in case a client reads no responses."""
     client.end()
     force = threading.Timer(_END_SECONDS, os._exit, (1,))
     force.daemon = True
@@ -93,7 +93,7 @@ def _end_in_order(client: EndableInput) -> None:
 
 @contextmanager
 def endable_stdin() -> Iterator[EndableInput]:
-    """Replace ``sys.stdin`` by an EndableInput, and yield it. Child processes inherit an empty descriptor 0 meanwhile.
+    """Replace ``sys.stdin`` by an EndableInput, and yield that. Child processes get an empty standard input.
 
     Raise UsageError if the process has no standard input.
     """
@@ -117,7 +117,7 @@ def endable_stdin() -> Iterator[EndableInput]:
 
 
 class EndableInput(io.RawIOBase):
-    """A file descriptor as an input stream that ``end`` can end. A waiting read of sys.stdin could not be cancelled."""
+    """An input stream on a file descriptor whose waiting read ``end`` can end, unlike a read of ``sys.stdin``."""
 
     def __init__(self, source: int) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
 
 
 def event_store() -> EventStore:
-    """Return a store of the latest events, from which a client whose stream broke fetches what it missed."""
+    """Return a store of the latest events. A client whose stream broke fetches the missed events from it."""
     return EventStore(
         MemoryStore(max_entries_per_collection=_EVENTS), max_events_per_stream=_EVENTS, ttl=_EVENT_SECONDS
     )
@@ -192,8 +192,8 @@ class HttpGuard:
     """Middleware that checks Host, Origin, method, token and size before the protocol is read.
 
     On loopback the Host must be a loopback name, since a web page can make its own host name point to this machine.
-    Only browsers send Origin; it must be the server itself or an allowed origin. Preflight requests of browsers need no
-    token.
+    Only browsers send Origin; it must be the server's own origin or an allowed one. Preflight requests of browsers need
+    no token.
     """
 
     def __init__(self, app: ASGIApp, token: str, local: bool, origins: tuple[str, ...]) -> None:
@@ -274,7 +274,7 @@ async def _read_body(receive: Receive) -> bytes | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return a receive channel that repeats a body and then continues with ``receive``."""
+    """Return a receive channel that sends a body already read, and then continues with ``receive``."""
     sent = False
 
     async def replay() -> Message:
@@ -329,12 +329,15 @@ class SessionLimit:
                 self._in_flight.move_to_end(session)
 
     async def _make_room(self, scope: Scope) -> None:
-        """End the longest idle session if there are too many. ``scope`` is any request to the same application."""
+        """If there are too many sessions, end the one that was idle longest.
+
+        ``scope`` is any request to the same application.
+        """
         idle = (session for session, requests in self._in_flight.items() if not requests)
         if len(self._in_flight) <= self._most or (longest := next(idle, None)) is None:
             return
         del self._in_flight[longest]
-        with anyio.CancelScope(shield=True):  # it is ended even where the client that opened another goes away
+        with anyio.CancelScope(shield=True):  # end it even if the client of the new session disconnects
             await self._app(_delete_scope(scope, longest), _empty_request, _ignore_response)
 
 
@@ -344,7 +347,7 @@ def _session_ended(method: str, status: int) -> bool:
 
 
 def _delete_scope(scope: Scope, session: str) -> Scope:
-    """Return the request by which a client would end its session."""
+    """Return a DELETE request, by which a client ends its session."""
     deletion = {
         key: scope[key] for key in ("type", "asgi", "http_version", "scheme", "server", "client", "path", "app")
     }

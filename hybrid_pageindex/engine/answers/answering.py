@@ -44,7 +44,7 @@ _MANY = 5  # documents of a library from which "this document" says nothing
 
 @dataclass(slots=True)
 class _Draft:
-    """The parts of an answer other than its sources."""
+    """An answer without its sources."""
 
     status: AnswerStatus
     why: Note = NONE
@@ -144,7 +144,7 @@ class _AnswerRun:
             self._options.on_sources(self.sources)
 
     def _which(self) -> Note:
-        """Return a note that asks the user which document is meant, ``NONE`` if the question makes it clear."""
+        """Return a note that asks the user which document is meant, the empty ``NONE`` if that is clear."""
         count = self._options.documents
         if count is None or self._options.conversation or not unnamed_document(self.found.query):
             return NONE
@@ -157,7 +157,7 @@ class _AnswerRun:
         return Note("answer.which-document", documents=many)
 
     def _search_deeper(self, why: str) -> bool:
-        """Search once more through the section trees. Return whether this found new pages."""
+        """Search once more, with a model that reads the section trees. Return whether this found new pages."""
         deeper, self._deeper = self._deeper, None
         if deeper is None:
             return False
@@ -169,10 +169,9 @@ class _AnswerRun:
         return not {(page.doc_id, page.page) for page in self._pages} <= before
 
     def _search_otherwise(self, *, enough: bool = False) -> bool:
-        """Search for the parts of the question and for its words in the library's spelling. Return whether pages were
-        added.
+        """Search again with parts of the question and with similar words that the library uses.
 
-        With ``enough``, only searches with enough evidence count.
+        Return whether pages were added. With ``enough``, add none unless every such search has enough evidence.
         """
         if self._options.search is None:
             return False
@@ -189,7 +188,7 @@ class _AnswerRun:
         return any(taken)
 
     def _searched(self, words: str) -> SearchResult | None:
-        """Return the result of a search. Return None if the same words were searched before, or if the search fails."""
+        """Search for words, and return the result. Return None for repeated words or a failed search."""
         if self._options.search is None or words in self._tried:
             return None
         self._tried.add(words)
@@ -200,7 +199,7 @@ class _AnswerRun:
             return None
 
     def _take(self, words: str, result: SearchResult) -> bool:
-        """Add those pages of a search result that are new. Return whether any page was added."""
+        """Add the pages of a search result that are not yet among the answer's pages. Return whether any was added."""
         have = {(page.doc_id, page.page) for page in self._pages}
         new = [page for page in result.results if (page.doc_id, page.page) not in have][:_NEW]
         self._pages += new
@@ -209,10 +208,10 @@ class _AnswerRun:
         return bool(new)
 
     def _refusal(self) -> Note:
-        """Return the reason why no model is called to answer, ``NONE`` if one is called.
+        """Return the reason for not letting a model answer, the empty ``NONE`` if a model should answer.
 
-        The evidence of words decides only if no model has chosen the pages. It does not decide for an unclear question
-        such as "what is this about?", or for pages that only their pictures explain.
+        A low evidence level is a reason only if no model chose the pages and no pictures are sent. It is no reason for
+        an unclear question such as "what is this about?".
         """
         result, options = self.found, self._options
         if not result.results:
@@ -228,7 +227,10 @@ class _AnswerRun:
         return _NO_PAGE_NAMED if looked_in_vain else NONE
 
     def _answered(self, reads: int = _READS) -> _Draft:
-        """Return the answer, with further rounds of reading if the model requests them. Raise ChatError."""
+        """Let the model write the answer, with further rounds of reading if it requests them. Return the answer.
+
+        Raise ChatError if the model fails.
+        """
         self._bring_next_pages()
         for left in range(reads, -1, -1):
             text, finished, texts = self._ask_model(left)
@@ -257,7 +259,7 @@ class _AnswerRun:
         )
 
     def _bring_next_pages(self) -> None:
-        """Add the next page after each of the best pages whose answering passage may continue there."""
+        """Add the page that follows each of the best pages, if the answering passage may continue there."""
         if self._going_on:
             return
         texts, _ = self._library.texts(self._pages[:_CONTINUED_PAGES])
@@ -272,7 +274,9 @@ class _AnswerRun:
             self._step("read", f"what goes on there: {brought.doc_name} page {brought.page}")
 
     def _read(self, text: str) -> bool:
-        """Add the pages, full texts and searches that a model's reply requests. Return whether anything was added."""
+        """Add the pages, full texts and search results that a model's reply requests. Return whether anything was
+        added.
+        """
         listed = self._library.listed(self._pages)
         new, whole, lost = self._library.wished(wishes(text), listed, self._pages)
         fresh = [number for number in whole if number not in self._whole]
@@ -291,10 +295,10 @@ class _AnswerRun:
         return bool(taken)
 
     def _ask_model(self, left: int) -> tuple[str, bool, dict[int, str]]:
-        """Return the model's reply, whether it is finished, and the source texts against which its citations are
-        checked.
+        """Call the model. Return its reply, whether the reply is final, and the source texts by number.
 
-        ``left`` is the number of rounds in which the model may still request more.
+        Citations are checked against these texts. ``left`` is the number of rounds in which the model may still request
+        more.
         """
         options, result = self._options, self.found
         texts, gone = self._library.texts(self._pages)
@@ -343,7 +347,7 @@ class _AnswerRun:
         return reply.text, reply.finished, source_texts
 
     def _chosen(self, pages: Sequence[PageFound]) -> list[tuple[int, ...]]:
-        """Choose the pictures to send. Return for each the numbers of the sources that it shows."""
+        """Choose the page pictures to send. Return for each picture the numbers of the sources on it."""
         options = self._options
         if options.sees is None or options.pictures is None or options.vision == "never":
             return []

@@ -27,7 +27,7 @@ from retrievers.query.counting import count_question
 
 
 class Answerer:
-    """Answers to questions from search results of one home. Safe for several threads."""
+    """A writer of answers to questions, from search results of one home. Safe for several threads."""
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts, self._settings = parts, settings
@@ -49,9 +49,9 @@ class Answerer:
     ) -> Answer:
         """Answer a question from the pages that a search found.
 
-        ``request`` is the completed request of that search. Without it the engine does not search again, and does not
-        ask which document is meant. ``vision`` sends images of all pages (True) or of none (False). The other arguments
-        are those of ``AskOptions``.
+        ``request`` is the completed request of that search; it allows further searches, and a question to the user
+        which document is meant. ``vision`` sends images of all pages (True), of none (False), or as the settings say
+        (None). The other arguments are those of ``AskOptions``.
         """
         settings, parts = self._settings, self._parts
         wished: Vision = settings.answer_vision if vision is None else "always" if vision else "never"
@@ -86,8 +86,7 @@ class Answerer:
         on_step: Callable[[ReasoningStep], None] | None = None,
         on_sources: Callable[[Sequence[Source]], None] | None = None,
     ) -> tuple[Answer | None, Note]:
-        """Answer a question that asks for a count or a complete list of mentions, by an exhaustive search without a
-        model.
+        """Answer a question for a count or a complete list of mentions by an exhaustive search, without a model.
 
         Return the answer and a note on what was tried. The answer is None if the question asks for something else.
         """
@@ -116,7 +115,10 @@ class Answerer:
         return self._parts.grep.spellings(libraries_of(self._parts.catalog, request), grep_request, word)
 
     def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[Note, ...]]:
-        """Return the vision model and notes. The model is None if none is configured or no images are requested."""
+        """Return the vision model that reads page images, and notes about it.
+
+        The model is None if none is configured or no images are requested.
+        """
         chat = self._parts.chat
         if vision == "never" or (vision == "auto" and not chat.named("vlm")):
             return None, ()

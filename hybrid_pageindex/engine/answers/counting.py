@@ -1,4 +1,4 @@
-"""Answer with a count or a complete list of mentions, by an exhaustive search without a model."""
+"""Answer a question for a count or a complete list of mentions by an exhaustive search, without a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PAGES = 5  # pages that are listed of each document
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The documents, by id, that contain a word or phrase in one of its ``forms``.
+    """The documents, by id, that contain a word or phrase in one of the spellings ``forms``.
 
     If no document contains the question's spelling, a similar word is counted and ``slip`` is the question's spelling.
     """
@@ -44,9 +44,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The kind of documents to count: those of ``types``, or with ``words`` in their names or titles.
+    """The kind of documents to count. They have one of the ``types``, or the ``words`` in their names or titles.
 
-    Both are empty for all documents.
+    Both are empty if all documents are meant.
     """
 
     ids: frozenset[str]
@@ -56,7 +56,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class CountText:
-    """A writer that states a count as sentences in the language of the question.
+    """A writer of sentences that state a count, in the language of the question.
 
     ``pages`` is the number of pages with the words, if the question asks for pages or occurrences. ``looked`` of
     ``in_all`` pages were searched.
@@ -190,7 +190,7 @@ _PLURALS_DE = ("s", "es", "e", "en", "n", "er")
 
 
 class Counting:
-    """Counting of documents, pages or occurrences for one question, in the documents of its request."""
+    """A counter of documents, pages or occurrences for one question, in the documents of its request."""
 
     def __init__(self, parts: Parts, request: SearchRequest, question: CountQuestion) -> None:
         self._parts, self._request, self._question = parts, request, question
@@ -201,10 +201,10 @@ class Counting:
         self.note = NONE  # why there is no count
 
     def answer(self, result: SearchResult, *, usable: bool) -> Answer | None:
-        """Return the count with its list of documents or pages.
+        """Return an answer with the count and a list of documents or pages.
 
-        Return None if the kind of documents to count is unclear. Also return None if no document contains the words,
-        the words are not quoted, and a model is ``usable``.
+        Return None if the kind of documents to count is unclear. With a ``usable`` model, also return None if unquoted
+        words occur in no document, so that the model answers.
         """
         question, documents = self._question, self._documents()
         kind = self._of_kind(documents)
@@ -258,7 +258,7 @@ class Counting:
         return GrepRequest(words, documents=named, where=tuple(request.where), seconds=_SECONDS)
 
     def _of_kind(self, documents: Mapping[str, Document]) -> Kind | None:
-        """Return the documents that the question's noun means, by their types and by words of their titles.
+        """Return the documents that the question's noun names, such as "annual reports", by their types and titles.
 
         Return None if the noun is unclear.
         """
@@ -284,7 +284,7 @@ class Counting:
         return [self._find(words) for words in question.words]
 
     def _find(self, words: str) -> Held:
-        """Return the documents that contain the words. If none does, search for the words in the library's spelling."""
+        """Return the documents that contain the words. If there are none, search for similar words of the library."""
         phrase = self._in_forms(words)
         if phrase.documents or self._question.quoted:
             return phrase
@@ -315,7 +315,7 @@ class Counting:
         return words
 
     def _pages_of(self, phrase: Held, ids: Collection[str]) -> int:
-        """Return the number of pages of these documents that contain any form of the phrase."""
+        """Return how many pages of these documents contain any form of the phrase."""
         if len(phrase.forms) == 1:
             return sum(phrase.documents[doc_id].pages for doc_id in ids)
         pages: set[tuple[str, int]] = set()
@@ -332,7 +332,7 @@ class Counting:
     def _sources(
         self, documents: Sequence[Document], matches: Mapping[str, GrepDocument], sets: Sequence[Held]
     ) -> list[Source]:
-        """Return as sources the first page of each document that contains the words, with the passage around them."""
+        """Return one source for each document: its first page with the words, and the passage around them."""
         queries = [WordQuery(form) for phrase in sets for form in phrase.forms]
         names = {library.id: library.name for library in self._libraries} if len(self._libraries) > 1 else {}
         sources = []
@@ -372,7 +372,7 @@ def _combine_documents(sets: Sequence[Held], together: bool) -> set[str]:
 
 
 def _together(sets: Sequence[Held]) -> dict[str, GrepDocument]:
-    """Return the matches of each document, merged over all words."""
+    """Return by document id the matches of each document, merged over all words."""
     documents: dict[str, GrepDocument] = {}
     for match in (document for phrase in sets for document in phrase.documents.values()):
         before = documents.get(match.doc_id)
@@ -381,14 +381,14 @@ def _together(sets: Sequence[Held]) -> dict[str, GrepDocument]:
 
 
 def _merged(first: GrepDocument, second: GrepDocument) -> GrepDocument:
-    """Merge the matches of two searches in one document. The page count is a lower bound."""
+    """Merge one document's matches of two searches. The resulting page count is a lower bound."""
     pages = tuple(sorted({*first.first_pages, *second.first_pages}))
     count = max(first.pages, second.pages, len(pages))
     return replace(first, matches=first.matches + second.matches, pages=count, first_pages=pages)
 
 
 def _forms(words: str, language: str) -> dict[str, None]:
-    """Return the words as written and with singular or plural endings. Names keep their form."""
+    """Return the words in the written form, and with their last word in singular or plural. Names keep their form."""
     forms = {words: None}
     head, space, last = words.rpartition(" ")
     if not last.isalpha() or len(last) < 4:

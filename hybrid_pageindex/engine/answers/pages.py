@@ -31,7 +31,7 @@ _MAX_DOCUMENTS = 4  # documents
 
 @dataclass(frozen=True, slots=True)
 class ListedDocument:
-    """A document from which the model may request more pages. ``like`` is a page of it that the search found."""
+    """A document from which the model may request more pages. ``like`` is a page of the document from the search."""
 
     document: Document
     sections: tuple[Section, ...]
@@ -43,16 +43,16 @@ def _hides(page: PageText | None) -> bool:
 
 
 class LibraryPages:
-    """Page texts and documents from the catalog for one question.
+    """Page texts and documents for answering one question, read from the catalog.
 
-    Pages keep the text of their first reading, even if they change.
+    A page keeps the text of its first reading, even if the document changes meanwhile.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def texts(self, pages: Sequence[PageFound]) -> tuple[list[str], list[Note]]:
-        """Return the full text of each page, with the descriptions by vision models, and a list of remarks.
+        """Return the full text of each page, with a vision model's description, and a list of remarks.
 
         For a page that was removed since the search, return its passage and a remark.
         """
@@ -73,7 +73,7 @@ class LibraryPages:
         ]
 
     def library(self, pages: Sequence[PageFound]) -> str:
-        """Return the id of the library that contains all these pages, "" if several libraries do."""
+        """Return the id of the library that contains all these pages, "" if they are in several libraries."""
         with self._catalog.snapshot() as snapshot:
             ids = {d.library for page in pages if (d := snapshot.document(page.doc_id)) is not None}
         return ids.pop() if len(ids) == 1 else ""
@@ -89,8 +89,9 @@ class LibraryPages:
     def wished(
         self, wishes: Sequence[Wish], listed: Sequence[ListedDocument], have: Sequence[PageFound]
     ) -> tuple[list[PageFound], list[int], list[str]]:
-        """Return the further pages that a model requested, the numbers of sources to send in full, and names of missing
-        pages.
+        """Resolve a model's requests for pages, given the sources that it already has.
+
+        Return the new pages, the numbers of sources to send in full, and the names of missing pages.
         """
         places_asked: dict[tuple[int, int], None] = {}
         whole: list[int] = []
@@ -182,7 +183,7 @@ def _pages_of_wish(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int
 
 
 def section_on(sections: Sequence[Section], page: int) -> tuple[Section | None, tuple[str, ...]]:
-    """Return the deepest section on a page, and the titles from the top of the tree down to it."""
+    """Return the deepest section on a page and its path: the titles from the top of the tree down to it."""
     by_id = {section.node_id: section for section in sections}
     on = [section for section in sections if section.start_page <= page <= section.end_page]
     deepest = max(on, key=lambda section: section.level, default=None)
@@ -228,9 +229,9 @@ class PagePictures:
         return Showing(layout.width, layout.height, _figure_boxes(layout), _scanned(pages[0]), marks)
 
     def _marks(self, document: Document, page: int, layout: PageLayout) -> tuple[Box, ...]:
-        """Return the boxes of curves and bars on a page.
+        """Return the boxes of curves and bars on a page, by which charts are recognised.
 
-        Leave out those in tables that have text, and those at the page's edges.
+        Leave out marks inside tables and at the upper and lower edge of the page.
         """
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import LookTask
@@ -252,7 +253,8 @@ class PagePictures:
     def draw(self, pages: Mapping[int, PageFound], *, clip: Box | None, whole_size: bool) -> bytes:
         """Return a picture of a page, or of several pages of one document with their source numbers above them.
 
-        ``whole_size`` draws at the resolution of the page settings. Raise PageIndexError if a page cannot be drawn.
+        ``clip`` limits the picture to a part of the page. ``whole_size`` keeps the resolution of the settings;
+        otherwise the picture is made smaller. Raise PageIndexError if a page cannot be drawn.
         """
         dpi = self._work.settings.image_dpi
         titles = tuple(f"Source {number}" for number in pages)
@@ -276,9 +278,9 @@ def _scanned(page: Page) -> bool:
 
 
 def _figure_boxes(layout: PageLayout) -> tuple[Box, ...]:
-    """Return the boxes of pictures, drawings and tables without text.
+    """Return the boxes of pictures, drawings and tables without text on a page.
 
-    Use the layout model's regions if it has read the page.
+    If a layout model has read the page, use the regions that it recognised.
     """
     if layout.regions is None:
         return layout.figures

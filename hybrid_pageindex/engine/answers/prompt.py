@@ -21,10 +21,9 @@ _MARKS = (*(f"{MARK}{what}" for what in ("D", "SOURCE")), SEARCH)
 
 
 class HeldBack:
-    """A filter of a streamed reply.
+    """A filter of a model's reply while it is streamed.
 
-    It holds back a beginning that may be a refusal or a request for pages, and passes everything else on to
-    ``on_text``.
+    It holds back a beginning that may be a refusal or a request for pages, and passes other text to ``on_text``.
     """
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
@@ -86,7 +85,7 @@ class AskOptions:
 
 
 def model_remark(result: SearchResult) -> str:
-    """Return a remark on the sources that a model named while it looked for pages, "" if there was no such model."""
+    """Return a sentence that names the sources a model chose during the search, "" if no model searched."""
     named = [str(number) for number, page in enumerate(result.results, 1) if page.receipt.reasoning is not None]
     return f"A model that looked through the documents named source {', '.join(named)}. " if named else ""
 

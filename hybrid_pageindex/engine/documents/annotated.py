@@ -24,7 +24,7 @@ _SPARE = 10_000_000  # bytes of disk for the annotations
 
 @contextmanager
 def annotated_copy(work: PageWork, library: str, name: str, password: str | None) -> Iterator[Path]:
-    """Yield the path of a copy of a PDF with the highlights and notes of its pages. It is deleted afterwards.
+    """Yield the path of a temporary copy of a PDF, with the highlights and notes of its pages as annotations.
 
     Raise UsageError for another format, and DocumentError if the file is missing or has changed.
     """
@@ -47,8 +47,9 @@ def annotated_copy(work: PageWork, library: str, name: str, password: str | None
 
 
 def _page_note(work: PageWork, library: str, document: Document, note: UserNote, password: str | None) -> PageNote:
-    """Return a note as it is written into the copy. If its words are no longer on the page, it becomes a note on the
-    page.
+    """Return a user's note in the form in which it is written into the copy of the PDF.
+
+    If its highlighted words are no longer on the page, return a note on the page as a whole.
     """
     page = min(max(note.page, 1), document.pages)
     place = (document.doc_id, page, note.quote, note.occurrence, password)

@@ -1,4 +1,4 @@
-"""Describe a document or library: its parts, the figures it states, and questions to start with.
+"""Describe a document or library: its parts, amounts that it states, and questions to start with.
 
 Rules write the description from the index; a model can improve the wording. Each question is offered only if a search
 for it finds the page that it was made from.
@@ -79,13 +79,16 @@ def _lowercase_words(text: str) -> list[str]:
 
 
 def _centrality(text: str, spoken: Counter[str]) -> float:
-    """Return how frequent the words of a text are on the pages; 0 or more, higher for more frequent words."""
+    """Return the mean log frequency on the pages of a text's words, 0 or more.
+
+    ``spoken`` counts the words of the pages.
+    """
     words = set(_lowercase_words(text)) - STOP_WORDS
     return sum(log10(1 + spoken[word]) for word in words) / len(words) if words else 0.0
 
 
 def question_of(sentence: str) -> str:
-    """Return the question that a sentence such as "Net sales in 2025 were $418.2 million." answers.
+    """Return the question answered by a sentence such as "Net sales in 2025 were $418.2 million."
 
     Return "" if no question can be formed.
     """
@@ -109,10 +112,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _plainness(sentence: str) -> float:
-    """Return the weight of a sentence as a statement of an amount.
-
-    It is 0 if unsuitable, and higher for shorter sentences.
-    """
+    """Return a weight for how plainly a sentence states an amount: 0 if unsuitable, higher for shorter sentences."""
     if sentence[-1:] not in ".。" or len(_NUMBER.findall(sentence)) > _NUMBERS or not _AMOUNT.search(sentence):
         return 0.0
     if not (sentence[0].isupper() or has_cjk(sentence[0])):
@@ -163,7 +163,7 @@ class BriefingFigure:
 
 @dataclass(frozen=True, slots=True)
 class StartingQuestion:
-    """A question to start with, and the ``page`` that answers it, as a search confirmed."""
+    """A question to start with. A search confirmed that ``page`` answers it."""
 
     question: str
     doc_id: str
@@ -196,7 +196,10 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A question that may be suggested. ``pages`` of ``document`` should answer it; None means that any page may."""
+    """A question that may be suggested if a search finds its answer on ``pages`` of ``document``.
+
+    With ``pages`` None, any page of the library may answer it.
+    """
 
     question: str
     document: Document
@@ -204,9 +207,10 @@ class _Candidate:
 
 
 def brief_document(catalog: Catalog, library: str, name: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Return the briefing of a document, in the words of ``model`` if it is not None.
+    """Return the briefing (description and starting questions) of a document.
 
-    Raise NotFoundError if the document does not exist, ChatError if the model fails.
+    ``model`` improves the wording; with None only rules write it. Raise NotFoundError if the document does not exist,
+    ChatError if the model fails.
     """
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name)
@@ -228,9 +232,10 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
 
 
 def brief_library(catalog: Catalog, library: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Return the briefing of a library, in the words of ``model`` if it is not None.
+    """Return the briefing (description and starting questions) of a library.
 
-    Raise NotFoundError if the library does not exist, ChatError if the model fails.
+    ``model`` improves the wording; with None only rules write it. Raise NotFoundError if the library does not exist,
+    ChatError if the model fails.
     """
     with catalog.snapshot() as snapshot:
         documents = [document for document in reading.library_documents(snapshot, library) if document.published]
@@ -272,14 +277,15 @@ def _read_figures(snapshot: Snapshot, document: Document, limit: int) -> list[Fi
 
 
 def _organisation(document: Document) -> Sequence[str]:
-    """Return the first organisation on a document's card that is not just part of the file name, in a list; [] if there
-    is none.
+    """Return the first organisation on a document's metadata card, in a list, [] if there is none.
+
+    Leave out names with which the file name begins.
     """
     return [name for name in document.card.organisations if not document.name.startswith(name)][:1]
 
 
 def _top(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections of the topmost level of the tree that has more than one section."""
+    """Return the sections of the highest level of the tree that has more than one section."""
     levels = Counter(section.level for section in sections if not section.synthetic)
     level = min((level for level, count in levels.items() if count > 1), default=1)
     return [section for section in sections if section.level == level and not section.synthetic]
@@ -309,8 +315,9 @@ def _candidates(document: Document, stated: Sequence[Figure], sections: Sequence
 
 
 def _telling(section: Section) -> str:
-    """Return a section's title without its number, "" if the title does not describe the content, like
-    "Introduction".
+    """Return a section's title without its number.
+
+    Return "" for a title that does not describe the content, such as "Introduction".
     """
     title = _NUMBERING.sub("", section.title).strip(" :.—–-")
     words = len(title) if has_cjk(title) else len(title.split()) * 2
@@ -323,7 +330,7 @@ def _about(title: str) -> str:
 
 
 def _answerable(offered: Iterable[_Candidate], search: Callable[[str], SearchResult]) -> Iterator[StartingQuestion]:
-    """Yield the first few questions for which a search finds the pages that they were made from."""
+    """Yield the first few candidate questions that ``search`` answers with the pages they were made from."""
     seen: set[str] = set()
     count = 0
     for tried, question in enumerate(offered):
@@ -348,7 +355,7 @@ class _ModelBriefing(BaseModel):
 
 
 def _rewrite_with_model(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]:
-    """Return the briefing in a model's words, and the questions that the model suggests.
+    """Return the briefing in a model's words, and a list of questions that the model suggests.
 
     Raise ChatError if the model fails.
     """

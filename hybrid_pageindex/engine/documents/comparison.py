@@ -1,4 +1,4 @@
-"""Compare two documents, or a section of each: match their sections, then compare the words. No model is used."""
+"""Compare two documents, or a section of each: match sections, then compare their words. No model is used."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ _SENTENCE_END = (".", ";", "!", "?", "\u3002", "\uff1b", ":")
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """Words of the left side and the words that replace them on the right, "" if a side has none. ``…`` marks omitted
-    words.
+    """Words of the left side and the words that replace them on the right side.
+
+    A side without words is "". ``…`` marks omitted words.
     """
 
     before: str
@@ -49,7 +50,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """A number that was replaced by another one. ``label`` is the text before it, which both sides share."""
+    """A number that another one replaced. ``label`` is the text before it, which is equal on both sides."""
 
     label: str
     before: str
@@ -72,7 +73,7 @@ class SectionSide:
 
 @dataclass(frozen=True, slots=True)
 class SectionChange:
-    """The change of a section; ``left`` is None if it was added, ``right`` if it was removed.
+    """A changed section. ``left`` is None if it was added, ``right`` is None if it was removed.
 
     ``similarity`` is the share of common words, 0 to 1. ``differences`` and ``figures`` count all changes, including
     those that ``changes`` and ``figure_changes`` omit. ``moved`` is True if its order or its parent differs.
@@ -101,9 +102,9 @@ class ComparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The changed sections of a comparison, in the order of the right document, one batch at a time.
+    """A batch of changed sections, in the order of the right document, with counts of all sections.
 
-    ``cursor`` requests the next batch, "" after the last one. The counts include all sections.
+    ``cursor`` requests the next batch; it is "" after the last one.
     """
 
     left: ComparedDocument
@@ -137,7 +138,7 @@ class _OwnText:
 
 
 def compare(catalog: Catalog, request: CompareRequest) -> Comparison:
-    """Compare the two sides of a request, whose libraries are named.
+    """Compare the left with the right side of a request, which must name the library of both sides.
 
     Raise NotFoundError for an unknown document or section, UsageError for an invalid cursor.
     """
@@ -242,7 +243,7 @@ def _plain_title(title: str) -> str:
 
 
 def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[int, int]]:
-    """Return pairs (left, right) of matching sections by index.
+    """Return pairs (left index, right index) of sections that correspond to each other.
 
     Sections are matched by path, then by title and words, then by words alone. Each section is in one pair at most.
     """
@@ -279,7 +280,10 @@ def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[
 def _unambiguous(
     before: Sequence[_OwnText], after: Sequence[_OwnText], left: dict[int, None], right: dict[int, None], key: Any
 ) -> Iterator[tuple[int, int]]:
-    """Yield pairs of sections whose key is unique on both sides."""
+    """Yield pairs (left index, right index) of unmatched sections with equal keys that occur once on each side.
+
+    ``left`` and ``right`` contain the indexes of the unmatched sections.
+    """
     sides: list[dict[Any, list[int]]] = [defaultdict(list), defaultdict(list)]
     for owned, free, side in ((before, left, sides[0]), (after, right, sides[1])):
         for at in free:
@@ -293,9 +297,9 @@ def _unambiguous(
 def _scored(
     before: Sequence[_OwnText], after: Sequence[_OwnText], left: Sequence[int], right: Sequence[int]
 ) -> list[tuple[int, int, float]]:
-    """Return pairs with their similarity (0 to 1), best first.
+    """Return pairs of sections (left index, right index, similarity from 0 to 1), most similar first.
 
-    If there are too many, pairs with equal titles are compared first.
+    If there are too many pairs, those with equal titles are compared first.
     """
     titled = [(a, b) for a in left for b in right if before[a].title == after[b].title]
     others = [
@@ -329,7 +333,10 @@ def _changes(
     old: Document,
     new: Document,
 ) -> Iterator[tuple[SectionChange, _OwnText | None, _OwnText | None]]:
-    """Yield the changed sections in the order of the right side. Removed sections come at their former position."""
+    """Yield the changed sections with their texts, in the order of the right side.
+
+    A removed section comes where it stood before.
+    """
     still = _longest_ascending_run([b for _, b in pairs])
     parents = {after[b].section.node_id: before[a].section.node_id for a, b in pairs}
     of_right = {b: a for a, b in pairs}
@@ -442,7 +449,10 @@ def _page_at(section: _OwnText, at: int) -> int:
 
 
 def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
-    """Yield the numbers that changed in a passage, paired in order, if both sides have equally many numbers."""
+    """Yield the numbers that changed in a passage, paired in order.
+
+    Yield none if the two sides have different counts of numbers.
+    """
     first, last, start, end = stretch
     numbers = [
         [at for at in range(*part) if _NUMBER.fullmatch(section.words[at])]
@@ -457,7 +467,7 @@ def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]
 
 
 def _label(section: _OwnText, at: int) -> str:
-    """Return the words in front of a number, without other numbers and currency signs. They name the number."""
+    """Return the words in front of a number as its label. Leave out other numbers and currency signs."""
     words = [
         word
         for word in section.words[max(0, at - 3 * _LABEL) : at]

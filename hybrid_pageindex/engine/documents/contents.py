@@ -38,7 +38,7 @@ class OutlineNode:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The sections of a document in preorder, down to a number of levels.
+    """The sections of a document as a list, each parent before its children, down to a number of levels.
 
     ``notes`` explain the scores to the user, and say whether the tree may change soon.
     """
@@ -166,8 +166,9 @@ _BESIDE = 60  # characters of a snippet on each side of the match
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match at the characters ``start`` to ``end`` of a page's text. ``place`` is the position in a file without
-    pages.
+    """A match at the characters ``start`` to ``end`` of a page's text.
+
+    ``place`` is the position within a file that has no pages.
     """
 
     page: int
@@ -266,15 +267,16 @@ def glossary(catalog: Catalog, library: str, document: str) -> list[DefinedTerm]
 
 
 def definitions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the terms that sentences on a page define ("X means …"), each with its sentence from the term on."""
+    """Yield (term, sentence) for each term that a page defines ("X means …"). The sentence begins with the term."""
     for match in _DEFINITION.finditer(text):
         term = match["term"] or match["quoted"] or match["statute"]
         yield _spaced(term).rstrip(",. "), _spaced(text[match.start() : _end(text, match.end())])
 
 
 def introductions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield terms that brackets introduce, as in 'Acme Inc. (the "Company")', each with its
-    sentence up to the bracket.
+    """Yield (term, sentence) for each term introduced in brackets, as in 'Acme Inc. (the "Company")'.
+
+    The sentence ends with the bracket.
     """
     for match in _TERM_IN_BRACKETS.finditer(text):
         yield _spaced(match["term"]).rstrip(",. "), _spaced(text[_begin(text, match.start()) : match.end()])

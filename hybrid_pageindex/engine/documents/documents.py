@@ -33,7 +33,10 @@ _STATES: dict[str, Callable[[Document], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class DocumentPage:
-    """A batch of documents. ``total`` counts all matches; ``cursor`` requests the next batch, "" after the last one."""
+    """A batch of a list of documents. ``total`` counts all matching documents.
+
+    ``cursor`` requests the next batch; it is "" after the last one.
+    """
 
     documents: tuple[Document, ...]
     total: int
@@ -112,8 +115,8 @@ def _unfit() -> UsageError:
 class DocumentVersion:
     """A published version of a document.
 
-    ``number`` is its position in the change log of the library; higher is later. ``made`` names the bytes, rules and
-    models that it was made from, None if its content was replaced and deleted.
+    ``number`` is its position in the library's change log; higher is later. ``made`` says from which bytes and with
+    which rules and models it was made. It is None if the content was replaced and deleted.
     """
 
     number: int
@@ -147,9 +150,9 @@ def edit(
     undone: Sequence[str] = (),
     seen: Document | None = None,
 ) -> Document:
-    """Set or undo corrections of a document's metadata, and return the changed document.
+    """Change or undo a user's corrections of a document's metadata, and return the changed document.
 
-    Raise NotFoundError for an unknown document, UsageError for an invalid field or value, and ChangedError if the
+    Raise NotFoundError for an unknown document, UsageError for an invalid field or value. Raise ChangedError if the
     document has changed since the caller read it as ``seen``.
     """
     new = {field.strip().casefold(): value for field, value in changes.items()}

@@ -29,7 +29,10 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A document of a group. ``share`` is how much of the words it has in common with the first one, from 0 to 1."""
+    """A document in a group of duplicates.
+
+    ``share`` is the estimated share of words that it has in common with the group's first document, 0 to 1.
+    """
 
     doc_id: str
     share: float
@@ -37,7 +40,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """Documents that are the same file (``same``), or have nearly the same words."""
+    """A group of duplicates. ``same`` tells whether they are the same file, or only have nearly the same words."""
 
     same: bool
     documents: tuple[Duplicate, ...]
@@ -45,11 +48,11 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Groups of two documents and more. ``compared`` of the ``documents`` have had their words compared.
+    """Groups of two or more documents of a library that are equal or nearly equal, and how they were found.
 
-    The others have hardly any words, or lie beyond the limit of ``pages_limit`` pages. Of each document the first
-    ``document_pages`` pages are read. Documents of a group share at least ``min_share`` of their sequences of
-    ``sequence`` words with the first document of it. The share is an estimate.
+    The words of ``compared`` of the ``documents`` were compared. The others have hardly any words, or exceed the limit
+    ``pages_limit`` on pages read in all. Of each document only the first ``document_pages`` pages are read. Each
+    document shares at least ``min_share`` of its runs of ``sequence`` words with the first of its group, by estimate.
     """
 
     groups: tuple[DuplicateGroup, ...]
@@ -83,7 +86,10 @@ def find_duplicates(catalog: Catalog, library: str, max_pages: int = _MAX_PAGES_
 
 
 def _sketches(catalog: Catalog, rows: Sequence[DocumentRow], max_pages: int) -> dict[str, Hashes]:
-    """Return the sketches of documents by content, without those that have hardly any words or exceed the limit."""
+    """Return by content id a sketch of each document: the smallest hashes of its word sequences.
+
+    Leave out documents that have hardly any words or exceed the limit ``max_pages``.
+    """
     sketches, left, hashes = dict[str, Hashes](), max_pages, _WordHashes()
     for row in rows:
         last = min(row.pages, _MAX_PAGES)
@@ -102,14 +108,14 @@ def _sketches(catalog: Catalog, rows: Sequence[DocumentRow], max_pages: int) -> 
 
 
 class _WordHashes(dict[str, int]):
-    """Hashes of words, each computed once."""
+    """A cache of word hashes."""
 
     def __missing__(self, word: str) -> int:
         value = self[word] = mmh3.hash64(word, signed=False)[0]
         return value
 
     def shingles(self, texts: Iterable[str]) -> Hashes:
-        """Return the sorted hashes of all sequences of words in a text."""
+        """Return the sorted hashes of all sequences of ``_SHINGLE`` consecutive words in texts."""
         words = [self[word] for text in texts for word in _WORD.findall(text.lower())]
         if len(words) < _SHINGLE:
             return np.empty(0, np.uint64)
@@ -122,7 +128,10 @@ class _WordHashes(dict[str, int]):
 
 
 def _group(sketches: Mapping[str, Hashes], contents: Iterable[str]) -> list[list[tuple[str, float]]]:
-    """Return groups of contents with their shares, each joined to the most similar first content before it."""
+    """Return groups of similar contents, as lists of (content id, share of common words with the group's first).
+
+    Each content joins the group whose first content is most similar, or begins a new group.
+    """
     groups: list[list[tuple[str, float]]] = []
     holding: dict[int, list[int]] = defaultdict(list)  # groups whose first content has a hash
     for content in contents:

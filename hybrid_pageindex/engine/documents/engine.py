@@ -58,10 +58,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
         limit: int = 100,
         cursor: str = "",
     ) -> DocumentPage:
-        """Return one batch of a library's documents, filtered and sorted. ``cursor`` requests the batch after an
-        earlier one.
+        """Return one batch of a library's documents, filtered and sorted. ``cursor`` requests the next batch.
 
-        ``where``, ``find``, ``state`` and ``sort`` are those of ``list_documents``, as are the errors.
+        ``where`` contains metadata conditions such as year=2023. ``find`` must occur in the name or title. ``sort`` is
+        a DocumentSort, with "-" before it for descending order. Raise UsageError for an invalid argument, NotFoundError
+        for an unknown library.
         """
         name = self._context.library(library)
         listed = partial(
@@ -71,7 +72,10 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(listed)
 
     async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """Return one short row per document of a library, by path. This is fast even for ten thousand documents."""
+        """Return a short row of values for each document of a library, ordered by path.
+
+        This is fast even for ten thousand documents.
+        """
         name = self._context.library(library)
 
         def read() -> list[DocumentRow]:
@@ -135,7 +139,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return list((await self.discard(documents, library=library, for_good=for_good)).documents)
 
     async def discard(self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False) -> Removal:
-        """Remove documents as ``remove`` does, and return them with the id of their entry in the bin."""
+        """Remove documents like ``remove``. Return them with the id of their bin entry, for restoring them."""
         name = self._context.library(library)
         self._context.parts.pages.forget()
         return await asyncio.to_thread(
@@ -180,9 +184,10 @@ class DocumentsEngine(SubEngine, subject="documents"):
     async def find_place(
         self, document: str, place: str, quote: str = "", *, library: str | None = None
     ) -> reading.PlaceFound:
-        """Return the page and line of a position that ``Engine.pages`` returned with its first words.
+        """Return the page and line of a position in a file without pages, such as a paragraph of an e-book.
 
-        A position is also found after a small edit of the file. Raise NotFoundError if it is not found.
+        ``place`` and its first words ``quote`` come from ``Engine.pages``. The position is also found after a small
+        edit of the file. Raise NotFoundError if it is not found.
         """
         name = self._context.library(library)
         return await read_in_thread(lambda: reading.find_place(self._context.catalog, name, document, place, quote))
@@ -195,14 +200,14 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(lambda: find_words(self._context.catalog, name, document, words, first, limit))
 
     async def with_tables(self, read: reading.PageRead, *, library: str | None = None) -> reading.PageRead:
-        """Return a page from ``Engine.pages`` with its tables in Markdown."""
+        """Return a page that ``Engine.pages`` returned, with its tables written in Markdown."""
         name = self._context.library(library)
         return await read_in_the_background(partial(Layouts(self._context.parts.pages).with_tables, name, read))
 
     async def original(self, document: str, *, library: str | None = None) -> Path:
-        """Return the path of the file that a document was made from. Do not change a file inside the home.
+        """Return the path of the file from which a document was made.
 
-        Raise DocumentError if the file is missing.
+        Do not change this file if it is inside the home. Raise DocumentError if it is missing.
         """
         name = self._context.library(library)
         return await asyncio.to_thread(lambda: original(self._context.catalog, name, document))
@@ -243,7 +248,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
             await asyncio.to_thread(stack.close)
 
     async def original_link(self, document: str, *, library: str | None = None) -> str | None:
-        """Return a URL of the bucket from which anybody can download the file for five minutes.
+        """Return a URL at which the bucket lets anybody download a document's file for five minutes.
 
         Return None if the file is not in a bucket, or the setting ``objects_links`` is "proxied".
         """
@@ -253,9 +258,9 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(lambda: signed_link(self._context.catalog, name, document))
 
     async def distant_original(self, document: str, *, library: str | None = None) -> Distant | None:
-        """Return a handle to read the file from the bucket in parts.
+        """Return a handle to read a document's file from the bucket in parts.
 
-        Return None if it is not in a bucket or this home has a copy.
+        Return None if the file is not in a bucket or this home has a copy.
         """
         name = self._context.library(library)
         return await read_in_thread(lambda: distant_original(self._context.catalog, name, document))
@@ -288,7 +293,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
         )
 
     async def list(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
-        """Return the documents of a library by path, including those that failed.
+        """Return the documents of a library, ordered by path, including those that failed.
 
         With the conditions ``where`` (as in ``Engine.search``), return only published documents that meet them.
         """

@@ -25,9 +25,9 @@ ExhibitKind = Literal["table", "figure"]
 
 @dataclass(frozen=True, slots=True)
 class DatedFact:
-    """A date that a document names. ``date`` is "2024-03-01", or "2024-03" without a day.
+    """A date that a document names, as "2024-03-01", or "2024-03" without a day.
 
-    ``text`` is the first sentence that names it, on ``page``. ``mentions`` counts its places in the document.
+    ``text`` is the first sentence with the date, on ``page``. ``mentions`` counts how often the document names it.
     """
 
     date: str
@@ -48,7 +48,7 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """Dates in order of time, sentences with amounts in order of pages, and tables and figures in order of pages.
+    """Facts of a document: dates by time, and by page sentences with amounts, tables and figures.
 
     ``pages_read`` is smaller than the number of pages for very long documents.
     """
@@ -110,10 +110,9 @@ _DATES_OF_PROSE = 4  # dates in one sentence; the head of a table has more
 
 
 def dates_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (date, start, end) for each date of a text, in order of the places. A date has the form "2024-03-01" or
-    "2024-03".
+    """Yield (date, start, end) for each date in a text, in order. ``start`` and ``end`` are character positions.
 
-    "03/04/2024" is left out, since countries read it in different ways.
+    A date is written "2024-03-01" or "2024-03". "03/04/2024" is left out, since countries read it in different ways.
     """
     if not _ANY_YEAR.search(text):
         return
@@ -131,7 +130,10 @@ def dates_of(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _value(match: re.Match[str]) -> str:
-    """Return a date in ISO form. Return "" for a date that does not exist, and for verbs like "may" before a number."""
+    """Return the date of a match in ISO form.
+
+    Return "" for a date that does not exist, and for words such as the verb "may" before a number.
+    """
     parts = match.groupdict()
     month = parts["month"]
     if month in _VERBS and not parts.get("day"):
@@ -146,7 +148,7 @@ def _value(match: re.Match[str]) -> str:
 
 @dataclass
 class _Dates:
-    """Dates of the pages that were read so far."""
+    """A collector of dates from pages that are read one after another."""
 
     _first: dict[str, tuple[str, int]] = field(default_factory=dict)  # (sentence, page)
     _mentions: Counter[str] = field(default_factory=Counter)
@@ -160,7 +162,7 @@ class _Dates:
                     self._first.setdefault(value, (_shortened(sentence, start, end), page.number))
 
     def facts(self) -> tuple[DatedFact, ...]:
-        """Return the dates that sentences name, the most frequent ones if there are too many, in order of time."""
+        """Return the dates that sentences name, in order of time. If there are too many, return the most frequent."""
         frequent = sorted(self._first, key=lambda value: -self._mentions[value])[:_MAX_DATES]
         return tuple(DatedFact(value, *self._first[value], self._mentions[value]) for value in sorted(frequent))
 
@@ -208,7 +210,9 @@ _LAST_NUMBER = re.compile(r"(\d{1,4})\W*$")
 
 @dataclass
 class _Exhibits:
-    """Tables and figures of the pages that were read so far. The key of a caption is its kind and number."""
+    """A collector of tables and figures from pages that are read one after another, by the label of their
+    captions.
+    """
 
     _by_label: dict[tuple[ExhibitKind, str], list[tuple[int, Exhibit]]] = field(default_factory=dict)
     _unnamed: list[tuple[int, int, list[str]]] = field(default_factory=list)  # (page, offset, lines above)
@@ -229,9 +233,10 @@ class _Exhibits:
             self._unnamed.append((page.number, offset, lines[max(0, rows[0] - _ABOVE) : rows[0]]))
 
     def listed(self, sections: Sequence[Section]) -> tuple[Exhibit, ...]:
-        """Return one entry per caption, and the tables without a caption by their section and the line above.
+        """Return the tables and figures in page order, one per caption label such as "Table 3".
 
-        Of several places of a caption, take the page with the fewest captions: a list of figures has many.
+        If a label has several captions, take the one on the page with the fewest captions, to avoid lists of figures.
+        Name a table without a caption by its section and the line above it.
         """
         named = [min(places, key=lambda place: place[0])[1] for places in self._by_label.values()]
         unnamed = [
@@ -252,14 +257,17 @@ class _Exhibits:
 
 
 def _leads_to_pages(rows: Sequence[str]) -> bool:
-    """Return whether the rows of a table are a table of contents: they end in numbers that never decrease."""
+    """Return whether the rows of a table are a table of contents.
+
+    This is so if most of them end in a number that is at least as high as the one before.
+    """
     numbers = [int(match[1]) for row in rows if (match := _LAST_NUMBER.search(row))]
     rises = sum(before <= after for before, after in pairwise(numbers))
     return len(rows) >= _CONTENTS_ROWS and rises >= _CONTENTS_SHARE * (len(rows) - 1)
 
 
 def _section_title(sections: Sequence[Section], page: int, offset: int) -> str:
-    """Return the title of the last section that begins before an offset of a page and reaches it."""
+    """Return the title of the innermost section that contains a position (page and character offset)."""
     around = [section for section in sections if (section.start_page, section.anchor) <= (page, offset)]
     reaching = [section.title for section in around if section.end_page >= page]
     return reaching[-1] if reaching else ""
@@ -270,7 +278,10 @@ def _joined(section: str, line: str) -> str:
 
 
 def captions_of(lines: Sequence[str]) -> Iterator[tuple[str, ExhibitKind, str]]:
-    """Yield (number, kind, caption) for the captions among lines. Lines of contents are left out."""
+    """Yield (number, kind, caption) for each caption of a table or figure among lines.
+
+    Leave out lines of a table of contents.
+    """
     for at, line in enumerate(lines):
         match = _CAPTION.match(line[:400])
         if not match or (_LEADER.search(match["title"]) and not match["title"].rstrip().endswith(".")):

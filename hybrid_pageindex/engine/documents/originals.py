@@ -1,4 +1,4 @@
-"""Original files of documents: temporary copies, links, and tasks on single pages in a worker process."""
+"""Original files of documents: temporary copies, links, and work on single pages in a worker process."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class _Copy:
 
 
 class Originals:
-    """Private temporary copies of original files, which other users cannot change. Safe for several threads.
+    """A store of private temporary copies of original files, which other users cannot change.
 
-    Copies are below ``scratch``, or outside the home if ``scratch`` has no space.
+    Safe for several threads. Copies are in the folder ``scratch``, or outside the home if ``scratch`` has no space.
     """
 
     def __init__(self, scratch: Path) -> None:
@@ -52,7 +52,7 @@ class Originals:
 
     @contextmanager
     def lent(self, document: Document, at: Path, *, alone: bool) -> Iterator[Path]:
-        """Yield the path of a temporary copy of a document's file; ``at`` is the file's present path.
+        """Yield the path of a temporary copy of a document's file. ``at`` is where the file is now.
 
         ``alone`` copies the file without the files next to it. Raise DocumentError if the file is missing or has
         changed.
@@ -75,11 +75,11 @@ class Originals:
             self._given_back(copy, at, keep=alone)
 
     def forget(self) -> None:
-        """Delete the copies that are not in use."""
+        """Delete the temporary copies that are not in use."""
         self._remove_unused(0.0)
 
     def close(self) -> None:
-        """Delete all copies. Copies in use are deleted when they are returned."""
+        """Delete all copies. A copy in use is deleted once its user has finished."""
         with self._lock:
             self._closed = True
             if self._timer is not None:
@@ -216,12 +216,15 @@ class PageWork:
             yield path
 
     def may_show(self, library: str, document: Document) -> bool:
-        """Return whether the document's format may have pictures besides text, and its file can be read."""
+        """Return whether a document's file can be read and its format may have pictures besides text."""
         readable = os.access(self.catalog.locate(library, document.path), os.R_OK)
         return readable and format_of_document(document).may_have_pictures
 
     def illustrations(self, library: str, document: Document, pages: tuple[tuple[int, str], ...]) -> Shown | None:
-        """Return the pictures on pages, given by number and text. Return None if the file is missing or has changed."""
+        """Return the pictures on pages, which are given as (number, text).
+
+        Return None if the file is missing or has changed.
+        """
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import IllustrationsTask
 
@@ -232,7 +235,7 @@ class PageWork:
             return None
 
     def forget(self) -> None:
-        """Delete unused copies of files, so that the files are read again."""
+        """Delete the unused copies of files. Later work copies the files anew."""
         self._originals.forget()
 
     def close(self) -> None:
@@ -275,8 +278,8 @@ def original(catalog: Catalog, library: str, name: str) -> Path:
 def lent_original(catalog: Catalog, pages: PageWork, library: str, name: str) -> Iterator[Path]:
     """Yield the path of a document's file as it was indexed: a copy, or the stored file in the home.
 
-    Use it to send files to callers. The file at the original path may have been replaced by a link to a file that these
-    must not read. Raise DocumentError if the file is missing or has changed, NotFoundError for an unknown document.
+    Use it to send files to callers, because a link at the original path could lead to a file that they must not read.
+    Raise DocumentError if the file is missing or has changed, NotFoundError for an unknown document.
     """
     file = original(catalog, library, name)
     held_by, row = _document(catalog, library, name)
@@ -288,9 +291,9 @@ def lent_original(catalog: Catalog, pages: PageWork, library: str, name: str) ->
 
 
 def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
-    """Return a URL of the bucket that provides the file for five minutes, None if the file is not in a bucket.
+    """Return a URL at which the bucket provides a document's file for five minutes.
 
-    Raise NotFoundError for an unknown document.
+    Return None if the file is not in a bucket. Raise NotFoundError for an unknown document.
     """
     held_by, row = _document(catalog, library, name)
     stored_as = catalog.kept_as(held_by, row.path)
@@ -298,9 +301,9 @@ def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
 
 
 def distant_original(catalog: Catalog, library: str, name: str) -> Distant | None:
-    """Return a handle to read the file from the bucket in parts. Raise NotFoundError for an unknown document.
+    """Return a handle to read a document's file from the bucket in parts.
 
-    The result is None if the file is not in a bucket or this home has a copy.
+    Return None if the file is not in a bucket or this home has a copy. Raise NotFoundError for an unknown document.
     """
     held_by, row = _document(catalog, library, name)
     stored_as = catalog.kept_as(held_by, row.path)

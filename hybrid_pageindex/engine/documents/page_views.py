@@ -1,4 +1,4 @@
-"""Views of pages: images, images of office prints, and the positions of words, figures and tables."""
+"""Views of pages: page images, pages as LibreOffice prints them, and the positions of words, figures and tables."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Layouts:
         self._readings = SharedCache(work.cache, work.catalog, "readings")
 
     def of(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
-        """Return the layout of a page, with the regions that a layout model recognised.
+        """Return the layout of a page: its words, figures, tables, and the regions that a layout model recognised.
 
         Raise DocumentError if the original file is missing, has changed or cannot be read.
         """
@@ -155,9 +155,9 @@ class Layouts:
         return replace(layout, regions=page_regions(self._catalog, self._readings, content, number))
 
     def _page_layout(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
-        """Return the layout of a page without regions.
+        """Return the layout of a page without a layout model's regions.
 
-        It is cached by the file's bytes, unlike regions, which may change.
+        The layout is cached by the file's hash. Regions are not cached, because they may change.
         """
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import LayoutTask
@@ -191,7 +191,10 @@ class Layouts:
     def highlight(
         self, library: str, name: str, number: int, quote: str, occurrence: int, password: str | None
     ) -> tuple[Box, ...]:
-        """Return the boxes of one occurrence (from 0) of words, one per line; empty if they are not on the page."""
+        """Return the boxes of the words ``quote`` on a page, one per line; empty if the page lacks them.
+
+        ``occurrence`` (from 0) chooses one of several places with these words.
+        """
         words = self._page_layout(library, name, number, password).words
         return tuple(_quoted(words, quote, occurrence))
 
@@ -230,9 +233,9 @@ _TICKS = 3  # lines of one number each, which the axis of a chart has at least
 
 
 def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[str]:
-    """Return the lines with those of each table replaced by the table in Markdown.
+    """Return the lines of a page, with the lines of each table replaced by the table in Markdown.
 
-    Keep the lines of a table if one of their words is in no cell, so that no word is lost.
+    Keep a table's lines if one of their words is in no cell, so that no word is lost.
     """
     written: list[str] = []
     end = 0
@@ -258,7 +261,7 @@ def _placed_lines(page: Page) -> tuple[PlacedLine, ...]:
 def _quoted(words: Sequence[WordBox], quote: str, occurrence: int = 0) -> Iterator[Box]:
     """Yield one box per line around the words of a quote. Case, spaces and punctuation may differ.
 
-    ``occurrence`` counts the places of the quote from 0. If it has fewer places, the last one is taken.
+    ``occurrence`` counts the places of the quote from 0. If it is too high, take the last place.
     """
     owners = [at for at, word in enumerate(words) for _ in _letters_and_digits(word.text)]
     letters = _letters_and_digits(quote)
@@ -284,7 +287,7 @@ def _quoted(words: Sequence[WordBox], quote: str, occurrence: int = 0) -> Iterat
 
 
 def _level(box: Box, other: Box) -> bool:
-    """Return whether two boxes are at the same height, so that they are on one line."""
+    """Return whether two boxes are at about the same height, and therefore on one line."""
     return min(box[3], other[3]) - max(box[1], other[1]) > 0.5 * min(box[3] - box[1], other[3] - other[1])
 
 

@@ -31,8 +31,8 @@ class PicturesEngine(SubEngine, subject="pictures"):
     ) -> bytes:
         """Return an image of a page, drawn from the original file, as PNG or JPEG.
 
-        Pages of formats without pages are drawn from their text and pictures. ``side`` limits the longer side in
-        pixels, ``most_bytes`` the size of a JPEG, which is drawn coarser to fit; 0 means no limit. ``view`` "office"
+        Formats without pages are drawn from their text and pictures. ``side`` limits the longer side in pixels,
+        ``most_bytes`` the size of a JPEG, which is drawn in lower quality to fit; 0 means no limit. ``view`` "office"
         returns the page as LibreOffice prints it. Raise DocumentError if LibreOffice is needed and missing.
         """
         picture = PictureOptions(dpi or self._context.settings.image_dpi, format, side, most_bytes)
@@ -51,7 +51,7 @@ class PicturesEngine(SubEngine, subject="pictures"):
         return await self._picture(document, pages, picture, library, password)
 
     async def prepare(self) -> None:
-        """Start the drawing process, so that the first page image is fast."""
+        """Start the process that draws pages, so that the first page image is fast."""
         await in_the_background(Pictures(self._context.parts.pages).work.prepare)
 
     async def layout(

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRead:
-    """The position in a file without pages at which lines of a page begin.
+    """A position within a file without pages (such as an e-book), at which a line of a page text begins.
 
-    ``line`` (from 0) is the first line on the page, stored with its first words: ``Engine.find_place`` uses both to
-    find the position again. ``path`` lists the headings above it, from the top.
+    ``line`` is the index of that line (from 0), and ``quote`` its first words. ``Engine.documents.find_place`` finds
+    the position again by ``place`` and ``quote``. ``path`` lists the headings above it, from the top.
     """
 
     line: int
@@ -35,11 +35,11 @@ class PlaceRead:
 
     @property
     def locator(self) -> BookLocator | None:
-        """Return the position in the form that e-book readers use, None in other formats."""
+        """Return the position in the form of e-book readers, None in files of other formats."""
         return book_locator(self.place)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form. It has ``locator`` only for e-books."""
+        """Return the position as JSON values. The key ``locator`` exists only for e-books."""
         locator = self.locator
         return asdict(self) | ({} if locator is None else {"locator": asdict(locator)})
 
@@ -51,7 +51,7 @@ _AT_ONCE = 200  # pages read at once
 
 @dataclass(frozen=True, slots=True)
 class SectionOnPage:
-    """A section that has text on a page, with the titles from the top of the tree down to it."""
+    """A section with text on a page. Its path lists the titles from the top of the tree down to it."""
 
     node_id: str
     path: tuple[str, ...]
@@ -78,7 +78,7 @@ class PageRead:
     hidden_text: tuple[str, ...] = ()  # lines of ``text`` that the page does not show
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form. It has ``places`` only for formats without pages, and ``note`` only if it is set."""
+        """Return the page as JSON values, without ``places`` and ``note`` if they are empty."""
         shape = asdict(self) | {"places": [place.to_dict() for place in self.places]}
         return {name: part for name, part in shape.items() if part or name not in ("places", "note")}
 
@@ -98,7 +98,10 @@ class PageRead:
 
     @property
     def span(self) -> str:
-        """Return the positions of the first and last line for display, "" if the page label already contains them."""
+        """Return the positions of the page's first and last line for display.
+
+        Return "" if there are none or the page label already contains them.
+        """
         span = (
             place_span(*(shown_place(place.place) for place in (self.places[0], self.places[-1])))
             if self.places
@@ -108,7 +111,10 @@ class PageRead:
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
-    """Return all documents of a library by path; with conditions, only published documents that meet them."""
+    """Return all documents of a library, ordered by path.
+
+    With the conditions ``where``, return only published documents that meet them.
+    """
     with catalog.snapshot() as snapshot:
         rows = library_documents(snapshot, library)
     return select.select_where([d for d in rows if d.published], where) if where else rows
@@ -147,7 +153,7 @@ def find_document(snapshot: Snapshot, library: str, name: str, *, published: boo
 
 
 def refuse_failed(catalog: Catalog, library: str, names: Sequence[str]) -> None:
-    """Raise NotFoundError with the reason if no document of a name was indexed successfully."""
+    """Raise NotFoundError if one of ``names`` has only documents that failed to be indexed. Give the reason."""
     with catalog.snapshot() as snapshot:
         everything = library_documents(snapshot, library)
     for name in names:
@@ -188,10 +194,10 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
 
 
 def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str) -> PlaceFound:
-    """Return the page and line of a position.
+    """Return the page and line of a position in a document.
 
-    The position counts as found if its name exists and the quoted words are there; otherwise the words are searched
-    for. Raise NotFoundError if neither is found.
+    The position counts as found if its name exists and the quoted words are there. If not, search for the words. Raise
+    NotFoundError if neither is found.
     """
 
     with catalog.snapshot() as snapshot:
@@ -254,8 +260,9 @@ def check_inside(numbers: Sequence[int], document: Document) -> None:
 
 
 def _on_page(sections: Sequence[Section], page: int) -> tuple[SectionOnPage, ...]:
-    """Return the innermost section that continues from the page before, then the sections that begin on this page, in
-    order.
+    """Return the sections on a page: first the innermost one that continues from the page before.
+
+    The sections that begin on the page follow, in order.
     """
     by_id = {section.node_id: section for section in sections}
     enclosing = [section for section in sections if section.start_page <= page <= section.end_page]
@@ -285,7 +292,7 @@ _MIN_QUOTE_LETTERS = 12  # minimum letters of a quote that may match approximate
 class PlaceFound:
     """The page (from 1) and ``line`` (from 0) at which a position was found.
 
-    ``moved`` is True if its words are no longer at the named position but elsewhere.
+    ``moved`` is True if its words were found elsewhere than at the named position.
     """
 
     page: int
@@ -294,7 +301,10 @@ class PlaceFound:
 
 
 def places_of(page: Page | ParsedPage, sections: Sequence[Section]) -> tuple[PlaceRead, ...]:
-    """Return the positions that begin on a page; ``sections`` are those of its document, in preorder."""
+    """Return the named positions at which lines of a page begin.
+
+    ``sections`` are those of the document, each parent before its children.
+    """
     lines = page.text.split("\n")
     starts = [0]
     for text in lines:
@@ -319,7 +329,7 @@ def _path(sections: Sequence[Section], page: int, character: int) -> tuple[str, 
 
 
 def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: str) -> PlaceFound | None:
-    """Return a position by name if the quoted words begin there, else the line that matches the words best.
+    """Return the position named ``place`` if the words ``quote`` begin there, else the best matching line.
 
     Lines that begin with the words rank first, then lines that contain them, then lines that contain most of them.
     Among equals the line nearest to the named position is returned. Without a quote, a page label is enough. Return
@@ -350,7 +360,7 @@ def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: st
 
 
 class _Nearest:
-    """The best matching line so far; among equally good lines the nearest to a position."""
+    """A search for the best matching line. Among equal matches, the line nearest to the position ``place`` wins."""
 
     def __init__(self, place: str) -> None:
         self._place = place

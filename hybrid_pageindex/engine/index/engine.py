@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SourcesEngine(SubEngine, subject="sources"):
-    """List the sources of libraries, and watch folders."""
+    """List the sources (indexed files and folders) of libraries, and watch folders."""
 
     async def watch_folder(
         self,
@@ -85,8 +85,8 @@ class SourcesEngine(SubEngine, subject="sources"):
     ) -> None:
         """Watch the folders of a library, or of all, and index their changes until the task is cancelled.
 
-        All queued jobs are processed as in ``Engine.jobs.work``. With ``work`` False, changed files are only queued for
-        other workers. Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker
+        Also process all other queued jobs, as ``Engine.jobs.work`` does. With ``work`` False, only queue changed files
+        for other workers. Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker
         threads.
         """
         from hybrid_pageindex.engine.index.sources import watch_sources, wishes_of

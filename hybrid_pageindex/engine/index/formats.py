@@ -1,4 +1,4 @@
-"""File formats and the heading model, as the evaluation package uses them."""
+"""File formats and the model that finds headings, for use by the evaluation package."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def possibilities(parsed: ParsedDocument) -> Possibilities:
 def make_tree(
     parsed: ParsedDocument, trees: BoostedTrees | None = None
 ) -> tuple[tuple[Section, ...], tuple[float, ...]]:
-    """Return the section tree that the heading model makes of a document, and signals of its quality.
+    """Return the section tree that the heading model makes of a document, and numeric signs of the tree's quality.
 
     ``trees`` replaces the shipped model.
     """

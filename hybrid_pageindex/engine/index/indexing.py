@@ -1,6 +1,6 @@
-"""Index and embed files: turn settings into options of the pipeline, and update the search indexes.
+"""Index and embed files: turn settings into options for the parsing of files, and update the search indexes.
 
-The pipeline is imported on first use, because a search does not need it.
+The parsing modules are imported on first use, because a search does not need them.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _log = logging.getLogger(__name__)
 
 
 def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[Note, ...]:
-    """Update the search index of a library with everything published.
+    """Update the search index of a library with all published documents. Return notes on failures.
 
-    Return notes on failures; documents stay published.
+    If an update fails, the documents stay published.
     """
     try:
         parts.indexes.follow(library, stopped)
@@ -62,8 +62,9 @@ def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[Not
 
 @contextmanager
 def following(parts: Parts) -> Iterator[None]:
-    """Return a context that updates the search indexes while documents are published in it, and for a moment
-    afterwards.
+    """Return a context that keeps the search indexes up to date while documents are published in it.
+
+    At the end of the context the indexes are updated once more.
     """
     finished = threading.Event()
     thread = threading.Thread(target=_follow_logs, args=(parts, finished), name="follow", daemon=True)
@@ -106,7 +107,7 @@ _JOB_SETTINGS = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # setti
 
 @dataclass(frozen=True, slots=True)
 class IndexCall:
-    """Options of one call of ``index`` besides its paths.
+    """Options of one call of ``index``, without its paths.
 
     ``wished`` is True if the caller chose how models are used. ``anew`` indexes unchanged files too, and ``detach``
     only queues the files.
@@ -220,7 +221,10 @@ def index_paths(
 def index_options(
     parts: Parts, settings: Settings, overrides: Mapping[str, Any] | None = None
 ) -> tuple[IndexOptions, tuple[Note, ...]]:
-    """Return the index options for these settings, with a job's ``overrides``, and notes on missing models."""
+    """Return the index options for these settings, and notes on missing models.
+
+    ``overrides`` are settings of one job, which replace those of the engine.
+    """
     from hybrid_core.store.jobs.claims import JobLimits
     from indexers.assembly.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
@@ -255,7 +259,10 @@ def index_options(
 
 
 def _ocr_needs(settings: Settings) -> frozenset[str]:
-    """Return the abilities that a worker needs to read scans, none if this machine cannot read scans."""
+    """Return the abilities that a worker needs to read scans, such as "ocr:eng".
+
+    Return none if this machine cannot read scans.
+    """
     from indexers.ocr.engines import some_ocr
 
     if settings.ocr == "never" or not some_ocr():
@@ -264,7 +271,7 @@ def _ocr_needs(settings: Settings) -> frozenset[str]:
 
 
 def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[Note, ...]:
-    """Return a note in one line on how the unread pages of these files could be read, or () if there is no advice."""
+    """Return a one-line note with advice on how to read the unread pages of these files, () without advice."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
     counts = [unread_pages(file.note.parts)[0] for file in files]
@@ -281,7 +288,7 @@ def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[Note,
 def _embedded(
     parts: Parts, library: str, report: IndexReport, settings: Settings, last: _Last, cancelled: threading.Event
 ) -> tuple[Note, ...]:
-    """Embed new documents of a library that has vectors. Return a note if this cannot be done here."""
+    """Compute missing vectors if the library has an embedder. Return a note if that is impossible here."""
     if not any(file.status == "indexed" for file in report.files):
         return ()
     spec, waiting, published = _unembedded(parts, library)
@@ -300,8 +307,9 @@ def _embedded(
 
 
 def embedding_of(parts: Parts, library: str, settings: Settings) -> list[JobRequest]:
-    """Return the jobs that compute vectors for the new documents of a library, none if it has no embedder or nothing is
-    missing.
+    """Return the jobs that compute vectors for the new documents of a library.
+
+    Return none if the library has no embedder or all documents have vectors.
     """
     from indexers.jobs.embedding import requests
 
@@ -316,7 +324,7 @@ def _chunks(settings: Settings) -> bool:
 def _unembedded(parts: Parts, library: str) -> tuple[str, int, int]:
     """Return a library's embedder, the number of published documents without its vectors, and the number of all.
 
-    The embedder is "" if the library has none, or if vectors of another embedder are being computed.
+    The embedder is "" if the library has none, or if it is being replaced by another embedder.
     """
     with parts.catalog.snapshot() as snapshot:
         serving, coming = snapshot.embedder(library)
@@ -406,9 +414,9 @@ def _embed(
 
 
 class _Last:
-    """A progress callback that passes reports on.
+    """A progress callback that passes indexing reports on and stores the last one.
 
-    It reports embedding progress with the fields of the last indexing report.
+    It turns embedding progress into a copy of that report, with the stage "embed".
     """
 
     def __init__(self, on_progress: Callable[[IndexProgress], None]) -> None:

@@ -1,4 +1,4 @@
-"""Index documents again: rebuild them, recover a catalog, or estimate the cost of models."""
+"""Index documents again: rebuild them, or recover a catalog. Also estimate the cost of models."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def rebuild(
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
 ) -> IndexReport:
-    """Rebuild named documents of a library (None for the default one), a whole library, or all libraries. Return a
-    report.
+    """Index again: named documents of a library, a whole library, or all libraries. Return a report.
 
-    Raise UsageError if the arguments do not say which, NotFoundError for an unknown name.
+    ``library`` None means the default library for named documents. Raise UsageError if the arguments do not say what to
+    rebuild, NotFoundError for an unknown name.
     """
     from indexers.jobs.report import IndexReport
 
@@ -90,7 +90,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The numbers of recovered rows of one kind: complete (``kept``), damaged (``partly``) and lost (``gone``).
+    """The numbers of recovered rows of one kind: intact (``kept``), damaged (``partly``) and lost (``gone``).
 
     ``complete`` is False if more rows may be lost.
     """
@@ -106,9 +106,9 @@ class Kept:
 class RecoveryReport:
     """The outcome of a recovery.
 
-    ``catalog`` is the state before it: "whole" (nothing was changed), "damaged" or "missing". ``damaged`` is the new
-    path of the damaged file. ``indexed`` counts the documents that were indexed again; ``failed`` lists paths that
-    failed, with reasons.
+    ``catalog`` is the catalog's state before the recovery: "whole" (nothing was changed), "damaged" or "missing".
+    ``damaged`` is the new path of the damaged file. ``indexed`` counts the documents that were indexed again;
+    ``failed`` lists paths that failed, with reasons.
     """
 
     home: str
@@ -121,7 +121,7 @@ class RecoveryReport:
 
     @property
     def complete(self) -> bool:
-        """Return whether nothing was lost."""
+        """Return whether no rows of any kind were lost."""
         lost = any(kind.gone or kind.partly or not kind.complete for kind in self.kinds)
         return self.catalog != "missing" and not lost and not self.failed
 
@@ -184,7 +184,7 @@ def _kinds(done: Recovery, catalog: Catalog) -> tuple[Kept, ...]:
 
 
 def _corrections(done: Recovery, catalog: Catalog, complete: bool) -> Kept:
-    """Return the counts of recovered corrections.
+    """Return the numbers of users' corrections that were recovered or lost.
 
     ``complete`` is True if no document rows, which contain corrections, were lost.
     """
@@ -225,9 +225,9 @@ def _recovery_notes(done: Recovery, catalog: Catalog) -> list[str]:
 def _index_again(
     parts: Parts, settings: Settings, on_progress: Callable[[IndexProgress], None], stopped: threading.Event
 ) -> list[FileResult]:
-    """Index the files whose documents or contents were lost.
+    """Index the files whose document rows or contents were lost. Return the results.
 
-    Archives and mails come first, because unnamed uploads may be members of them.
+    Archives and mails come first, because an upload without a name may be a file inside one of them.
     """
     catalog, results = parts.catalog, list["FileResult"]()
     for inside in (True, False):
@@ -243,9 +243,9 @@ def _index_again(
 
 
 def _list_lost(catalog: Catalog) -> dict[str, list[str]]:
-    """Return by library name the paths of files without a document or with a lost content.
+    """Return by library name the paths of files whose document row or content was lost.
 
-    A member is listed under the path of its outermost container. Missing files are left out.
+    A file inside an archive or mail is listed by the path of the outermost container. Missing files are left out.
     """
     originals, documents = schema.originals.c, schema.documents.c
     same = (documents.library == originals.library, documents.path == originals.path)
@@ -272,8 +272,9 @@ def _left(catalog: Catalog) -> Sequence[str]:
 
 
 def _drop_members(catalog: Catalog) -> None:
-    """Delete the records of unnamed uploads that were members of containers, because these were indexed with the
-    containers.
+    """Delete the records of unnamed uploads that proved to be files inside archives or mails.
+
+    Those files were indexed together with their archive or mail.
     """
     columns = schema.originals.c
     inside = select(columns.file).where(columns.container != "")
@@ -293,7 +294,7 @@ def _holds_others(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEstimate:
-    """The estimate for one document. ``pages`` is the number of pages that a vision model would see."""
+    """The estimated model calls for one document. ``pages`` is the number of pages that a vision model would see."""
 
     doc_id: str
     doc_name: str
@@ -303,10 +304,10 @@ class DocumentEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The estimated model calls for a library.
+    """The estimated model calls for documents of a library.
 
-    Calls are exact as far as rules can tell; tokens are rather too high. ``cost`` is None if a model has no price
-    (setting model_prices). ``documents`` lists only those that still need calls.
+    The number of calls is exact as far as rules can tell; tokens are rather too high. ``cost`` is None if a model has
+    no price (setting model_prices). ``documents`` lists only those that still need calls.
     """
 
     documents: tuple[DocumentEstimate, ...]
@@ -319,10 +320,9 @@ class Estimate:
 def estimate(
     parts: Parts, settings: Settings, library: str, documents: Sequence[str], stopped: threading.Event
 ) -> Estimate:
-    """Return an estimate of the model calls for these documents of a library, or for all published ones. No model is
-    called.
+    """Return an estimate of the model calls for these documents of a library, or for all published ones.
 
-    Raise NotFoundError for an unknown name.
+    No model is called. Raise NotFoundError for an unknown name.
     """
     with parts.catalog.snapshot() as snapshot:
         rows = library_documents(snapshot, library)

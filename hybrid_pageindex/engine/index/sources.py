@@ -1,4 +1,4 @@
-"""Sources of a library: remember the paths it was indexed from, update from them, and watch folders."""
+"""The paths (sources) from which a library was indexed: store them, index their changes, and watch folders."""
 
 from __future__ import annotations
 
@@ -41,13 +41,16 @@ IndexFiles = Callable[[Library, Sequence[Path], Options], "IndexReport"]
 
 
 def wishes_of(options: Options) -> dict[str, Any]:
-    """Return the index options of a source, with None for an option that the settings decide."""
+    """Return the stored index options of a source: outline, vision, enrich.
+
+    The value None leaves an option to the settings.
+    """
     return {name: options.get(name) for name in ("outline", "vision", "enrich")}
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryUpdate:
-    """The changes of a library's files since the last update, by path. ``moved`` maps old paths to new ones.
+    """The changes of a library's files that an update found, as paths. ``moved`` contains (old path, new path).
 
     ``gone`` lists documents whose files are missing; those in ``report.removed`` were also removed. ``changed`` files
     have new bytes. Documents that were rebuilt from the same bytes are only in the report.
@@ -132,10 +135,10 @@ def update(
     index: IndexFiles,
     reach: Reach | None = None,
 ) -> list[LibraryUpdate]:
-    """Index the changes in all sources of a library, or of all libraries, on this machine. Return one report per
-    library.
+    """Index the changes in all sources (stored paths) of a library, or of all libraries, on this machine.
 
-    ``wishes`` replace the stored options of the sources. Raise NotFoundError if there is no source.
+    Return one report per library. ``wishes`` replace the stored options of the sources. Raise NotFoundError if there is
+    no source.
     """
     overrides = {key: wish for key, wish in wishes.items() if wish is not None}
     done = [
@@ -196,7 +199,7 @@ def _updated(
 
 
 def _documents(catalog: Catalog, library: str) -> dict[str, tuple[str, str]]:
-    """Return (path, hash of the bytes) of each document by id."""
+    """Return the path and the hash of the bytes of each document, by document id."""
     with catalog.snapshot() as snapshot:
         return {document.doc_id: (document.path, document.sha256) for document in snapshot.documents(library)}
 
@@ -210,7 +213,7 @@ def _different(options: Sequence[Options]) -> list[Options]:
 
 
 def chosen(catalog: Catalog, library: str | None) -> list[Library]:
-    """Return one library by name, or all libraries."""
+    """Return the library with this name in a list, or all libraries for None."""
     with catalog.snapshot() as snapshot:
         return snapshot.named_libraries() if library is None else [snapshot.library(library)]
 
@@ -255,9 +258,9 @@ def watch_sources(
     times: WatchTimes = WatchTimes(),
     reach: Reach | None = None,
 ) -> None:
-    """Watch the folders of this machine until ``stop`` is set. ``enqueue`` queues changed files and returns at once.
+    """Watch the folders of this machine until ``stop`` is set, and pass changed files to ``enqueue``.
 
-    ``tell`` receives each event, including the outcome of queued files.
+    ``enqueue`` only queues the files. ``tell`` receives each event, including the outcome of queued files.
     """
     only = None if library is None else chosen(catalog, library)[0].id
     finds = _OutcomeReporter(catalog, tell)
@@ -290,7 +293,7 @@ def _remove(catalog: Catalog, library: str, gone: Mapping[str, str]) -> None:
 
 
 class _OutcomeReporter:
-    """A reporter of the outcome of files that a watch queued, whichever process indexes them."""
+    """A reporter of what became of the files that a watch queued, whichever process indexed them."""
 
     def __init__(self, catalog: Catalog, tell: Callable[[WatchEvent], None]) -> None:
         self._reader, self._tell = JobReader(catalog), tell

@@ -39,7 +39,7 @@ _LONGEST = 1000  # maximum characters of a name with its folders
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes to index, or a file with them, which is deleted after indexing unless ``stays`` is set.
+    """A file to index, given as bytes or as a path. The file is deleted after indexing unless ``stays`` is set.
 
     The suffix of ``name`` determines the format if the bytes do not. Folders in the name are kept.
     """
@@ -50,7 +50,7 @@ class Upload:
 
     @property
     def address(self) -> str:
-        """Return the path by which the catalog names the upload's document.
+        """Return the path under which the catalog lists the uploaded document.
 
         Raise UsageError if the name is not valid.
         """
@@ -66,7 +66,7 @@ class Fetched:
 
 
 def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None) -> tuple[str | Upload, ...]:
-    """Return the paths and uploads in the arguments of an index call.
+    """Return the paths and uploads that the arguments of an index call mean.
 
     Raise UsageError for bytes without a name, or a name without bytes.
     """
@@ -87,9 +87,9 @@ def local_paths(items: Sequence[str | Path | Upload | Fetched]) -> list[str]:
 
 
 def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
-    """Return uploads of all files at these paths, so that every machine can read them.
+    """Return all files at these paths as uploads, whose copies every machine can read.
 
-    Files in a folder are named relative to that folder.
+    Files in a folder are named relative to the parent of that folder. Raise UsageError for a missing path.
     """
     from indexers.files.discover import discover
 
@@ -172,9 +172,10 @@ def _keep_file(
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """An uploaded file. ``path`` names its document.
+    """An uploaded file. ``path`` is the path of its document in the catalog.
 
-    ``job`` indexes it; None if the library already has it as ``doc_id``.
+    ``job`` is the number of the job that indexes it. If the library already has the file, ``job`` is None and
+    ``doc_id`` is set.
     """
 
     path: str
@@ -190,7 +191,10 @@ class Uploaded:
 
 
 def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload | Fetched], report: IndexReport) -> Uploaded:
-    """Return for each upload or fetched page the job that indexes it, or the id of its document if nothing changed."""
+    """Return for each upload or fetched page the number of the job that indexes it.
+
+    For unchanged content, return the id of its document instead.
+    """
     paths = list(dict.fromkeys(upload.address for upload in uploads))
     with catalog.snapshot() as snapshot:
         entry = snapshot.library(library)
@@ -241,7 +245,7 @@ _NAT64_NETWORK = ipaddress.ip_network("64:ff9b::/96")
 
 
 def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
-    """Fetch a URL of at most ``limit`` bytes, and return its data.
+    """Fetch a URL of at most ``limit`` bytes, and return its data and address.
 
     Each host name is resolved once, and the connection goes to that address, which ``allows`` must accept. Redirects
     are checked in the same way. No proxy and no cookies are used. Raise DocumentError if the page cannot be fetched,
@@ -301,9 +305,9 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
 
 
 def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
-    """Return an IP address of a host if all its addresses are allowed.
+    """Return an IP address of a host whose addresses are all allowed.
 
-    A name with a public and a private address may be an attack. Raise DocumentError for such a name.
+    Raise DocumentError if any address is not allowed, because a mix of public and private addresses may be an attack.
     """
     addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     refused = [ip for ip in addresses if not allows(ip)]

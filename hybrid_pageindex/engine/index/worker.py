@@ -40,7 +40,7 @@ def work(
     only: int | None = None,
     kind: WorkKind | None = None,
 ) -> None:
-    """Process queued jobs until ``stopped`` is set, or the queue is empty and ``enough()`` is true.
+    """Process queued jobs until ``stopped`` is set, or the queue is empty and ``enough()`` returns True.
 
     ``only`` is the number of a single job to run; ``kind`` restricts the work to one kind of job.
     """
@@ -103,7 +103,7 @@ class QueueBin(Protocol):
 
 
 class QueueEngine(Protocol):
-    """The methods of an ``Engine`` that a server's background tasks call."""
+    """The parts of an ``Engine`` that the background tasks of a server use."""
 
     @property
     def jobs(self) -> QueueJobs: ...
@@ -114,10 +114,10 @@ class QueueEngine(Protocol):
 
 
 class Standby:
-    """A background task of a server that processes queued jobs. Worker processes end when the queue is empty."""
+    """A background task of a server that processes queued jobs. When the queue is empty, its worker processes end."""
 
     def __init__(self, engine: QueueEngine, busy: Callable[[], bool] = lambda: False) -> None:
-        """Create the task. ``busy`` returns whether more jobs will follow soon, so that worker processes are kept."""
+        """Create the task. ``busy`` returns True while more jobs are expected, which keeps the worker processes."""
         self._engine, self._busy, self._asked = engine, busy, asyncio.Event()
 
     def wake(self) -> None:
@@ -138,7 +138,7 @@ class Standby:
 
 
 class Feed:
-    """A notifier of changes in a home, also by other processes. It polls only while a caller waits for changes."""
+    """A notifier of changes that any process makes in a home. It polls only while a caller waits."""
 
     def __init__(self, read: Callable[[], Awaitable[HomeState]]) -> None:
         """Create a notifier. ``read`` returns the state of the home."""
@@ -159,7 +159,7 @@ class Feed:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def after(self, number: int, before: HomeState | None = None) -> HomeState:
-        """Wait for job events after a number, or for another change since ``before``.
+        """Wait for a job event after event ``number``, or for another change since the state ``before``.
 
         Return the new state of the home.
         """
@@ -184,9 +184,10 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_up(engine: QueueEngine, standby: Standby) -> None:
-    """Watch folders until the task is cancelled, and wake ``standby`` when files have changed. Empty the bin hourly.
+    """Run housekeeping until the task is cancelled: watch folders, and hourly delete expired bin entries.
 
-    Only expired entries of the bin are deleted. The watching code is imported only once a folder is watched.
+    When files have changed, wake ``standby``, which indexes them. The watching code is imported only once a folder is
+    watched.
     """
     loop = asyncio.get_running_loop()
 

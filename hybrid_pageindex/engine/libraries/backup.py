@@ -52,7 +52,7 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """The result of a restore, or of a check that changed nothing.
+    """The result of restoring a backup, or of checking it without changes.
 
     ``differing`` names tables and originals that differ from the backup. ``missing`` names lost originals.
     """
@@ -71,7 +71,7 @@ class RestoreReport:
 
 
 def back_up(catalog: Catalog, home: Path, file: Path) -> BackupReport:
-    """Write a backup of the state of one instant. Other processes may write meanwhile.
+    """Write a backup of a home as it is at one instant. Other processes may write meanwhile.
 
     Raise UsageError if the file exists, StoreError if it cannot be written.
     """
@@ -108,8 +108,9 @@ def back_up(catalog: Catalog, home: Path, file: Path) -> BackupReport:
 
 
 def restore(catalog: Callable[[], Catalog], home: Path, file: Path, *, check: bool = False) -> RestoreReport:
-    """Restore a backup into an empty home. With ``check``, restore it into a scratch home, compare, and delete that.
+    """Restore a backup into an empty home. With ``check``, only test it.
 
+    The test restores it into a scratch home, compares rows and files with the backup, and deletes the scratch home.
     Raise DocumentError if the file is no sound backup, UsageError if the home holds libraries.
     """
     with _opened(file) as packed, scratch_folder(home / "tmp") as folder:
@@ -177,10 +178,10 @@ def _restored(
 
 
 def _differing(manifest: dict[str, Any], digests: TableDigests) -> list[str]:
-    """Return the tables that differ from the backup.
+    """Return the names of restored tables that differ from the backup.
 
-    An upgrade may change rows, so for a backup with an older schema only the numbers of documents, notes and messages
-    are compared.
+    If the backup has an older schema, compare only the numbers of documents, notes and messages, because the upgrade
+    may change rows.
     """
     stored = {str(name): tuple(value) for name, value in manifest["tables"].items()}
     if manifest["schema"] != SCHEMA_VERSION:
@@ -189,14 +190,14 @@ def _differing(manifest: dict[str, Any], digests: TableDigests) -> list[str]:
 
 
 def _counts(catalog: Catalog) -> tuple[int, int]:
-    """Return the numbers of documents and libraries outside the bin."""
+    """Return the numbers of documents and libraries, without those in the bin."""
     with catalog.snapshot() as snapshot:
         libraries = snapshot.libraries()
         return sum(len(snapshot.document_rows(library)) for library in libraries), len(libraries)
 
 
 def _add_original(catalog: Catalog, packed: zipfile.ZipFile, name: str) -> bool:
-    """Add an original file. Return False if it was removed meanwhile, or is lost."""
+    """Add an original file to the backup. Return False if the file is lost or was removed meanwhile."""
     with suppress(FileNotFoundError):
         packed.write(catalog.objects.fetch(name), f"{ORIGINALS}/{name}", compresslevel=1)
         return True
@@ -227,8 +228,9 @@ def _manifest(file: Path, packed: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _extract(packed: zipfile.ZipFile, name: str, target: Path) -> bool:
-    """Write a file of the archive to ``target``. Return False if there is none; damaged bytes are written as far as
-    they can be read.
+    """Write a file of the archive to ``target``. Return False if the archive lacks it.
+
+    Damaged bytes are written as far as they can be read.
     """
     target.parent.mkdir(mode=0o700, exist_ok=True, parents=True)
     try:
@@ -246,4 +248,4 @@ def _digest_of(file: Path) -> str:
 
 
 def _ignore(_table: str, _rows: int) -> None:
-    """Ignore the progress of a copy."""
+    """Ignore the progress reports of copying a catalog."""

@@ -1,4 +1,4 @@
-"""Conversations in an exported library: their JSON form, and reading it from a file that is not trusted."""
+"""Conversations in an exported library: write them as JSON, and read them from a file that is not trusted."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _HEX = re.compile(r"[0-9a-f]{1,64}")
 def conversation_entries(
     catalog: Catalog, library: str, places: Mapping[str, Sequence[str]], owner: str | None
 ) -> list[dict[str, Any]]:
-    """Return the conversations that search only this library (id), of an owner or of all, as JSON objects.
+    """Return as JSON objects the conversations of an owner, or of all users, that search only this library (id).
 
-    ``places`` are the places of documents in the export by id.
+    ``places`` maps document ids to the documents' positions in the exported file.
     """
     reader = ConversationReader(catalog)
     entries = []
@@ -61,10 +61,10 @@ def _message_entry(message: ConversationMessage, places: Mapping[str, Sequence[s
 def restore_conversations(
     catalog: Catalog, library: str, entries: Sequence[Mapping[str, Any]], doc_id: Callable[[Mapping[str, Any]], str]
 ) -> int:
-    """Add the conversations of an export to a new library (id), and return their number.
+    """Add the conversations of an exported file to a new library (id), and return their number.
 
-    ``doc_id`` returns the new id of the document at ``place`` of an entry, "" if there is none. Parts of an entry that
-    are not valid are left out.
+    ``doc_id`` takes an entry whose ``place`` names an exported document, and returns the new document's id or "".
+    Invalid parts of an entry are left out.
     """
     writer = ConversationWriter(catalog)
     for entry in entries:
@@ -85,7 +85,10 @@ def restore_conversations(
 def _messages(
     entry: Mapping[str, Any], library: str, doc_id: Callable[[Mapping[str, Any]], str]
 ) -> Iterator[ConversationMessage]:
-    """Yield the valid messages: answers follow questions, and questions follow answers or begin the conversation."""
+    """Yield the valid messages of an exported conversation.
+
+    A valid answer follows a question. A valid question follows an answer or begins the conversation.
+    """
     roles: dict[int, Role | None] = {0: None}
     for item in _items_of(entry, "messages")[:_MAX_MESSAGES]:
         if not isinstance(item, dict):

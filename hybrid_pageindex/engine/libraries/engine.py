@@ -34,7 +34,7 @@ class LibrariesEngine(SubEngine, subject="libraries"):
     """Create, rename, list, clear, export and import the libraries of a home."""
 
     async def named(self) -> list[Library]:
-        """Return every library by name, without counting its contents."""
+        """Return every library, ordered by name, without counting its contents."""
 
         def read() -> list[Library]:
             with self._context.catalog.snapshot() as snapshot:
@@ -51,10 +51,10 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         return await asyncio.to_thread(lambda: create_library(self._context.catalog, name, alias=alias))
 
     async def name(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
-        """Give a library another name or alias; the alias "" removes it. Return the library.
+        """Give a library another name or alias, and return the library. The alias "" removes the alias.
 
-        Nothing is indexed again, and the id of the library stays. Raise NotFoundError for an unknown library,
-        UsageError as ``create`` does.
+        The id of the library stays, and nothing is indexed again. Raise NotFoundError for an unknown library,
+        UsageError for an invalid or already used name or alias.
         """
 
         def named() -> Library:

@@ -51,9 +51,9 @@ def forget_use(home: Path, library: str) -> None:
 
 
 def mark_asked(catalog: Catalog, documents: Collection[Document]) -> None:
-    """Give queued tree refinements of these documents priority, because a search found the documents.
+    """Give queued jobs that refine the section trees of these documents priority, because a search found them.
 
-    This costs one query if no refinement is queued.
+    This costs one query if no such job is queued.
     """
     with suppress(StoreError):
         with catalog.reading() as connection:
@@ -173,7 +173,7 @@ def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow]
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the disk use of a folder or file. Files that vanish meanwhile do not count."""
+    """Return the disk use of a folder or file in bytes. Files that vanish meanwhile do not count."""
     total = 0
     for path in (folder, *folder.rglob("*")):
         try:
@@ -195,7 +195,7 @@ class Removal:
 def remove(
     catalog: Catalog, cache: Cache, home: Path, library: str, names: Sequence[str], *, for_good: bool = False
 ) -> Removal:
-    """Remove documents, and the members of removed archives and mails, and return them.
+    """Remove documents, with the files inside removed archives and mails. Return all removed documents.
 
     They go to the bin, unless ``for_good`` deletes them. Updates and watching then skip their files. Cached refusals of
     models for their pages are deleted too.
@@ -332,9 +332,9 @@ def _hashes(catalog: Catalog, library: str) -> set[str]:
 
 
 def _erase(catalog: Catalog, cache: Cache, home: Path, hashes: Collection[str]) -> None:
-    """Delete data derived from files that were deleted for good, and the remains of their rows on the disk.
+    """Delete all data derived from files that were deleted for good, and the remains of their rows on disk.
 
-    ``hashes`` are those of the deleted documents. Data that another document uses stays.
+    ``hashes`` are the hashes of the deleted files. Data that another document uses stays.
     """
     from hybrid_core.store.words import forget_words
 

@@ -23,10 +23,10 @@ _TRIES = 20  # attempts, because the catalog may change meanwhile
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """The result of moving an index. ``vectors`` is its number of vectors, which equals ``expected``, the number in the
-    catalog.
+    """The result of moving a search index.
 
-    ``dropped`` is True if the index at the old place was deleted.
+    ``vectors`` is the number of its vectors, which equals ``expected``, their number in the catalog. ``dropped`` is
+    True if the index at the old place was deleted.
     """
 
     library: str
@@ -49,9 +49,9 @@ class CatalogCopy:
 
 
 def copied(catalog: Catalog, to: str) -> CatalogCopy:
-    """Copy a catalog to a PostgreSQL database (URL), or for "sqlite" into its home.
+    """Copy a catalog to a PostgreSQL database (URL ``to``), or into its home folder for "sqlite".
 
-    Return the number of copied rows.
+    Return the result with the number of copied rows and advice.
     """
     from hybrid_core.store.catalog.maintenance import copy_catalog
     from hybrid_core.store.postgres import address_of
@@ -76,7 +76,7 @@ def copied(catalog: Catalog, to: str) -> CatalogCopy:
 
 
 def upload_originals(catalog: Catalog, settings: Settings) -> int:
-    """Upload the original files of the home to the bucket. Return the number of uploaded files.
+    """Upload the original files of the home that documents use to the bucket. Return the number of uploaded files.
 
     Raise UsageError if no bucket is configured.
     """
@@ -94,10 +94,10 @@ def upload_originals(catalog: Catalog, settings: Settings) -> int:
 
 
 def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None) -> list[Migration]:
-    """Move the search indexes of one library, or of all, one after the other. Return the moved indexes.
+    """Move the search indexes of one library, or of all, to the place ``to``. Return the moved indexes.
 
     Raise UsageError if no server is configured, StoreError if a new index cannot be built or differs from the catalog.
-    That library and the following ones then stay unchanged.
+    After an error, that library and the following ones stay unchanged.
     """
     with catalog.snapshot() as snapshot:
         libraries = snapshot.named_libraries() if library is None else [snapshot.library(library)]
@@ -131,7 +131,7 @@ def _migrated(indexes: Indexes, library: str, to: Backend) -> Migration:
 
 
 def _verified(index: VectorIndex, source: CatalogSource) -> tuple[int, int]:
-    """Return (vectors in the index, vectors in the catalog), counted while the catalog did not change.
+    """Return (vectors in the index, vectors in the catalog). Both are counted while the catalog is unchanged.
 
     Raise IndexDamagedError if the numbers still differ after several attempts.
     """

@@ -1,8 +1,8 @@
-"""Export and import of a library as one file: its documents, and what users added (alias, corrections, notes,
-feedback, conversations).
+"""Export and import of a library as one file with its documents and users' additions to them.
 
-The importing version indexes the files itself, so the export contains no pages or trees. Vectors are included, because
-they are the most expensive part; the key of each is computed from its text.
+These are alias, corrections, notes, feedback and conversations. The importing version indexes the files itself, so the
+export contains no pages or trees. Vectors are included, because they are the most expensive part; the key of each is
+computed from its text.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _MOST_WEIGHTS = 100_000
 
 
 def write_vectors(catalog: Catalog, library: str, bundle: zipfile.ZipFile) -> dict[str, Any] | None:
-    """Write the vectors of a library (id) to the archive.
+    """Write the vectors of a library (id) to the archive, and return their description for the manifest.
 
-    Return their manifest entry, None if the library has no vectors.
+    Return None if the library has no vectors.
     """
     with catalog.snapshot() as snapshot:
         embedder, _ = snapshot.embedder(library)
@@ -87,10 +87,10 @@ def _records(snapshot: Snapshot, fingerprint: str, keys: Sequence[str]) -> Itera
 
 
 def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, Any]) -> StoredEmbedder:
-    """Return the configured embedder if it made the exported vectors.
+    """Return the configured embedder if it is the one that computed the exported vectors.
 
-    A model that the file names is never loaded, because the file is not trusted. Raise DocumentError with the reason if
-    there is no match.
+    Raise DocumentError with the reason if it is not. A model that the file names is never loaded, because the file is
+    not trusted.
     """
     named, fingerprint = settings.embedding_model, str(manifest.get("fingerprint", ""))
     was = f"the vectors of the exported library were computed by the model {str(manifest.get('name', '?'))[:200]}"
@@ -115,9 +115,9 @@ def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, An
 
 
 def take_vectors(catalog: Catalog, library: str, embedder: StoredEmbedder, bundle: zipfile.ZipFile) -> int:
-    """Store exported vectors for a new library (id), and return their number. Indexing the library then uses them.
+    """Store the vectors of an exported file for a new library (id), and return their number.
 
-    Raise ValueError for an invalid record, and the errors of a damaged archive.
+    Indexing the library then uses them. Raise ValueError for an invalid record, and the errors of a damaged archive.
     """
     target, count = Embeddings(catalog, library, embedder), 0
     target.begin()
@@ -218,8 +218,7 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path, 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """An imported library: the numbers of queued ``documents``, and of imported ``notes``, ``feedback``,
-    ``conversations`` and ``vectors``.
+    """An imported library: the number of queued ``documents``, and the numbers of imported items of each other kind.
 
     ``note`` says why vectors were not imported.
     """
@@ -242,7 +241,8 @@ def import_library(
 ) -> Imported:
     """Create a library from an exported file, and return the numbers of imported items.
 
-    ``ask`` queues uploads of a library. It is called in batches, so that the disk need not hold all files twice.
+    ``ask`` queues uploads of a library. It is called for one batch of documents after another, so that the disk need
+    not hold all files twice.
     """
     catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED_FACTOR
     with scratch_folder(settings.storage_path / "tmp") as folder:
@@ -283,7 +283,7 @@ class _Places:
         self._names = {entry.get(key): entry.get("name") for entry in packed for key in ("doc_id", "path")}
 
     def address(self, entry: Mapping[str, Any], otherwise: str) -> str:
-        """Return the address of an entry's document in the new library, "" if it has none.
+        """Return the path of an entry's document in the new library's catalog, "" if it has none.
 
         Older exports name the document by its id or path, which is passed as ``otherwise``.
         """
@@ -301,7 +301,7 @@ class _Places:
         return new_id(self._catalog, self._library, Path(address)) if address else ""
 
     def correct(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Record the corrections of documents before these are indexed. Indexing keeps recorded corrections."""
+        """Record users' corrections of documents before these are indexed. Indexing keeps recorded corrections."""
         for entry in entries:
             if address := self.address(entry, ""):
                 corrections = entry.get("corrections")
@@ -345,7 +345,7 @@ def _number(entry: Mapping[str, Any], name: str, limit: int) -> int:
 def _vectors(
     parts: Parts, settings: Settings, library: str, manifest: Mapping[str, Any], file: Path
 ) -> tuple[int, str]:
-    """Import the vectors of a file. Return their number, and the reason if none were imported.
+    """Import the vectors of a file. Return their number, and if none were imported the reason.
 
     Raise DocumentError for a damaged file.
     """
@@ -415,9 +415,9 @@ def _uploads(bundle: zipfile.ZipFile, inside: Sequence[zipfile.ZipInfo], folder:
 
 
 def _packed_names(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
-    """Yield (document id, file name in the archive).
+    """Yield (document id, file name in the archive) for each document.
 
-    The name is the path below the common folder of all files, made unique.
+    The file name is the path below the common folder of all files, made unique.
     """
     files = [document.path for document in documents if not is_upload(document.path)]
     shared = os.path.commonpath([str(Path(path).parent) for path in files]) if files else ""
@@ -432,8 +432,10 @@ def _packed_names(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
 
 
 def _packed_places(documents: Sequence[Document], names: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return by document id: the archive name of its file or outermost container, and its path
-    inside that container.
+    """Return the position of each document in the archive, by document id: [file name, path inside].
+
+    The file name is that of the document or its outermost container. The path inside that container is "" for a
+    document of its own.
     """
     places: dict[str, list[str]] = {}
     for document in documents:
@@ -444,10 +446,10 @@ def _packed_places(documents: Sequence[Document], names: Mapping[str, str]) -> d
 
 
 def _corrections(documents: Sequence[Document], places: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-    """Return the corrections of documents.
+    """Return the users' corrections of documents as JSON objects.
 
-    Documents with the same content but no corrections are included with empty ones, because they would otherwise
-    inherit corrections.
+    Documents with equal content but no corrections get an empty entry, because they would otherwise inherit
+    corrections.
     """
     shared = {document.content_id for document in documents if document.corrections and document.content_id}
     return [

@@ -1,1 +1,1 @@
-"""Models: language and vision models, embedders, and the improvement of documents by them."""
+"""Models: language and vision models, embedders, and the use of models to improve indexed documents."""

@@ -1,4 +1,4 @@
-"""The configured embedders: load each once per process, track which documents have vectors, and check the models."""
+"""The configured embedders: load each once per process, list documents without vectors, and check the models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _EMBED_FIRST = Advice(
 
 @dataclass(frozen=True, slots=True)
 class VectorsOf:
-    """The embedder in use for a library, and the ids of published documents that have no vectors from it.
+    """The embedder that a library uses, and the ids of published documents without its vectors (``missing``).
 
     ``unindexed`` are documents whose vectors are missing in the search index.
     """
@@ -56,9 +56,10 @@ class VectorsOf:
         contents: Mapping[str, str],
         new: Sequence[Document],
     ) -> VectorsOf | None:
-        """Return the vectors of a snapshot in which only the ``new`` documents differ from ``before``.
+        """Return the state of a library's vectors in a snapshot, None if the library has no embedder.
 
-        Return None if the library has no embedder. ``contents`` maps document ids to content ids.
+        Only the ``new`` documents have changed since the state ``before``. ``contents`` maps document ids to content
+        ids.
         """
         serving, _ = snapshot.embedder(library)
         if serving is None:
@@ -73,7 +74,7 @@ class VectorsOf:
         return cls(serving, still_missing | {doc_id for doc_id, lacking in changed.items() if lacking})
 
     def but(self, unindexed: Set[str]) -> VectorsOf:
-        """Return these vectors for an index that lacks the ``unindexed`` documents."""
+        """Return this state with other ``unindexed`` documents, whose vectors the search index lacks."""
         return replace(self, unindexed=unindexed) if unindexed else self
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ class VectorsOf:
 
 
 def model_places(settings: Settings) -> ModelPlaces:
-    """Return the folder of local embedders and whether missing ones may be downloaded."""
+    """Return the folder of local embedders, and whether embedders missing there may be downloaded."""
     from hybrid_core.embed.local_models import ModelPlaces
 
     folder = Path(settings.models_dir).expanduser() if settings.models_dir else None
@@ -97,7 +98,7 @@ def _source(settings: Settings) -> tuple[str, str]:
 
 
 class Embedders:
-    """The loaded embedders of a process, each loaded on first use. Safe for several threads."""
+    """The embedders of a process, each loaded on first use. Safe for several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -146,7 +147,7 @@ class Embedders:
     ) -> QuestionEmbedding:
         """Return the vector of a question, and its term weights if the embedder computes them.
 
-        There is no vector if no searched document has one or the embedder fails; the note states the reason.
+        Without a vector, the note states the reason: no searched document has one, or the embedder failed.
         ``searched_pages`` returns the number of searched pages.
         """
         if vectors_of is None:
@@ -188,7 +189,7 @@ class Embedders:
             return QuestionEmbedding(share, None, Note("search.embedder-failed", error=error.note))
 
     def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
-        """Return a function that scores texts token by token against a question, higher is better.
+        """Return a function that scores texts against a question by comparing token vectors; higher is better.
 
         Return None unless the setting ``rerank`` requires it. Raise UsageError if the library has no embedder. The
         function raises UsageError if the embedder makes no token vectors.
@@ -226,7 +227,7 @@ _RUNS = {"onnx": ("onnxruntime", "tokenizers"), "sentence-transformers": ("sente
 
 
 def embedders(settings: Settings, serving: Collection[str]) -> str:
-    """Load the configured embedder and those in use (``serving``), and return a report.
+    """Load the configured embedder and the embedders ``serving`` that libraries use. Return a report as text.
 
     Raise PageIndexError if one cannot be loaded, UsageError if ``models_dir`` is not a folder.
     """

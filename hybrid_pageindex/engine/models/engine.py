@@ -1,4 +1,4 @@
-"""Embedders, language models and vision models: compute vectors, test models, and estimate or report their usage."""
+"""Compute vectors, test the language and vision models, and report or estimate the usage of models."""
 
 from __future__ import annotations
 
@@ -67,10 +67,9 @@ class ModelsEngine(SubEngine, subject="models"):
         )
 
     async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:
-        """Queue the computation of a library's vectors for workers. Return the job's number. ``model`` is as in
-        ``embed``.
+        """Queue the computation of a library's vectors for workers, and return the job's number.
 
-        Raise UsageError if no model is named or recorded.
+        ``model`` is as in ``embed``. Raise UsageError if neither the call nor the settings or library name a model.
         """
         name = self._context.library(library)
         return await asyncio.to_thread(
@@ -94,7 +93,8 @@ class ModelsEngine(SubEngine, subject="models"):
         return await asyncio.to_thread(lambda: self._context.parts.spending.report(first, last))
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
-        """Estimate the model calls and their cost for improving documents of a library, or all of them.
+        """Estimate the model calls and costs of improving documents of a library. Without names, take all its
+        documents.
 
         No model is called. Documents whose file has changed are indexed first. Raise NotFoundError for an unknown name.
         """

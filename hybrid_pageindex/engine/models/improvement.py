@@ -1,4 +1,4 @@
-"""The models that improve indexed documents: chosen by the settings, and tested while files are read."""
+"""Choose the models that improve indexed documents by the settings, and test them while files are read."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _VISION_OFF_NOTE = Note("model.vision-off")
 
 
 def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[Note, ...]]:
-    """Return the configured models with their options, None if there are none, and notes on omitted improvements.
+    """Return the configured models with their options, and notes on improvements that are left out.
 
-    The models are tested in the background, while files are read.
+    The first value is None if no model is configured. The models are tested in the background, while files are read.
     """
     if settings.enrich == "never":
         return None, (_OFF,)
@@ -70,7 +70,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[N
 
 
 def estimated(chat: Chat, usage: Usage, pages: int) -> Note:
-    """Return a one-line description of an estimate. ``pages`` is the number of pages that a vision model would see."""
+    """Return an estimate of model usage as a one-line note. ``pages`` is the number of pages for a vision model."""
     cost = f"{usage.cost:.2f}" if priced(chat, usage) else Note("model.price-unknown")
     counts = {"pages": pages, "calls": usage.calls, "tokens_in": usage.input_tokens, "tokens_out": usage.output_tokens}
     if usage.cached:
@@ -85,7 +85,7 @@ def priced(chat: Chat, usage: Usage) -> bool:
 
 
 def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:
-    """Return the abilities that a worker needs to call these models."""
+    """Return the abilities that a worker needs to call the models with these names."""
     return frozenset(f"{kind}:{quote(name, safe='')}" for kind, name in named.items())
 
 
@@ -96,7 +96,10 @@ def unseen(chat: Chat, settings: Settings) -> tuple[Note, ...]:
 
 
 def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[Note, ...]]:
-    """Return the configured models' names by kind, and notes on the improvements that missing models would make."""
+    """Return the names of the configured models by kind.
+
+    Also return a note for each missing model on the improvements that it would make.
+    """
     named: dict[Kind, str] = {}
     missing = []
     for kind in _KINDS:
@@ -113,9 +116,9 @@ _KINDS: tuple[Kind, ...] = ("llm", "vlm")
 
 
 def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> None:
-    """Make one cheap call to each model, and set the result or error on ``tried``.
+    """Make one cheap call to each model, and store the working models or the error in the future ``tried``.
 
-    A wrong key, a missing model or a model without vision thus fails before any work.
+    So a wrong key, a missing model or a model without vision is noticed before any work.
     """
     from indexers.enrich.options import EnrichModels
 

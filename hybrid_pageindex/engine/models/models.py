@@ -32,7 +32,7 @@ Kind = Literal["llm", "vlm"]
 
 @dataclass(frozen=True, slots=True)
 class _ModelSettings:
-    """The settings of one model."""
+    """The provider, name, address and key of one model."""
 
     provider: str
     model: str
@@ -76,9 +76,9 @@ class Models:
         return f"{named.provider}:{named.model}" if named.model else ""
 
     def check(self, kind: Kind) -> str:
-        """Make one cheap call to the model. Return a report, "" if none is configured.
+        """Make one cheap call to the model. Return a report on it, "" if no model is configured.
 
-        Raise ChatError if the model does not work, UsageError if a recording cannot be read.
+        Raise ChatError if the model does not work, UsageError if a file with recorded replies cannot be read.
         """
         return self._tried(kind)
 
@@ -177,7 +177,7 @@ def _endpoint(kind: Kind, named: _ModelSettings) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class _Unusable:
-    """A replacement for an endpoint that cannot be opened with the settings. Every call fails with the reason."""
+    """A replacement for a model endpoint that the settings do not allow to open. Each call raises the reason."""
 
     name: str
     error: PageIndexError
@@ -190,12 +190,12 @@ class _Unusable:
 
 
 class Chat:
-    """The models of an engine, which can be replaced while it runs. Safe for several threads."""
+    """The models of an engine. The settings that choose them can change at run time. Safe for several threads."""
 
     def __init__(
         self, settings: Settings, cache: Cache, meter: Callable[[], Meter], model: ChatModel | None = None
     ) -> None:
-        """Create the models of these settings, or use ``model`` for all kinds.
+        """Create the models that the settings name, or use the object ``model`` for all kinds.
 
         ``model`` is not closed here and counts its own calls.
         """
@@ -218,10 +218,10 @@ class Chat:
         return self._given or self._models.get("vlm" if vision else "llm")
 
     def named(self, kind: Kind, *, every_page: bool = False) -> str:
-        """Return the identity of a model, "" if none is configured.
+        """Return the name of a model, such as "openai:gpt-4o", "" if none is configured.
 
-        A model that was passed to the engine counts as a vision model only if one is configured or ``every_page`` is
-        set.
+        A model object that was passed to the engine counts as a vision model only under a condition: the settings name
+        a vision model, or ``every_page`` is set.
         """
         sees = kind == "llm" or self._settings.vlm_model or every_page
         if self._given is not None and sees:
@@ -229,7 +229,7 @@ class Chat:
         return self._models.named(kind)
 
     def tried(self, kind: Kind) -> ChatModel | None:
-        """Return the model after one cheap test call. A model that was passed to the engine is not tested.
+        """Return the model after one cheap test call. A model object passed to the engine is not tested.
 
         Raise PageIndexError if the call fails.
         """
@@ -249,7 +249,7 @@ class Chat:
         return None if model is None else ChatModel(CountingEndpoint(model.name), price=model.price)
 
     def reasoner(self, strategy: Strategy, on_step: Callable[[ReasoningStep], None] | None) -> Reasoner | None:
-        """Return the reasoner that searches section trees with a model, None without a model."""
+        """Return an object that searches section trees with the language model, None without a model."""
         settings = self._settings
         try:
             model = self.model()
@@ -287,7 +287,7 @@ _SPARE = 1.5  # factor on the expected duration
 
 
 def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str:
-    """Return advice on settings for a model of this speed.
+    """Return a line on a model's measured speed, with advice on settings for it.
 
     ``first`` is the duration of the first call in seconds, in which the server may have loaded the model. ``sees`` is
     True for a vision model.
@@ -381,7 +381,7 @@ def _ask(port: int) -> LocalServer | None:
 
 
 def _server(port: int, listed: object) -> LocalServer | None:
-    """Return the server described by a model list, None if the response is not such a list."""
+    """Return the model server that answered at ``port`` with a model list, None for any other response."""
     entries = listed.get("data") if isinstance(listed, dict) else None
     if not isinstance(entries, list):
         return None

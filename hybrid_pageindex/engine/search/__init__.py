@@ -1,1 +1,1 @@
-"""Search: the libraries of a question, their open indexes, and the exhaustive search."""
+"""Search: the libraries to search for a question, their open indexes, and the exhaustive search."""

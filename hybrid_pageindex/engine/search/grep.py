@@ -41,10 +41,9 @@ _MAX_SCANS = 16  # interrupted searches that are remembered to be continued
 
 @dataclass(frozen=True, slots=True)
 class GrepPlace:
-    """A match at the characters ``start`` to ``end`` of a page's text, on ``line`` (from 1). ``text`` is the line with
-    context.
+    """A match at the characters ``start`` to ``end`` of a page's text, on ``line`` (from 1).
 
-    ``place`` is the position in a file without pages.
+    ``text`` is the line with the lines around it. ``place`` is the position within a file that has no pages.
     """
 
     start: int
@@ -56,7 +55,7 @@ class GrepPlace:
 
 @dataclass(frozen=True, slots=True)
 class GrepPage:
-    """A page that matches. ``places`` holds its first five matches; ``matches`` counts all."""
+    """A page with matches. ``places`` lists at most five matches; ``matches`` counts all."""
 
     doc_id: str
     document: str
@@ -69,7 +68,9 @@ class GrepPage:
 
 @dataclass(frozen=True, slots=True)
 class GrepDocument:
-    """A document that matches. ``first_pages`` holds up to ten pages; ``pages`` counts all."""
+    """A document with matches. ``first_pages`` lists at most ten matching pages; ``pages`` counts all matching
+    pages.
+    """
 
     doc_id: str
     document: str
@@ -152,7 +153,7 @@ class Grep:
         return first, tuple(listed)
 
     def spellings(self, libraries: Sequence[Library], request: GrepRequest, word: str) -> list[str]:
-        """Return words of the documents that are spelled similarly to ``word``, in folded form, most likely first."""
+        """Return words of the documents with a spelling similar to ``word``, most likely first, in normalised form."""
         _, scope = self._scope(libraries, request)
         counts: dict[str, int] = {}
         for segment, _ in self._words.parts(scope.contents):
@@ -205,7 +206,10 @@ class Grep:
         return key, scope
 
     def _with_words(self, scope: SearchedPages, words: WordQuery) -> tuple[Rows, Rows]:
-        """Return the rows that contain all words, ascending, and the number of matches of the first word in each."""
+        """Return the rows (numbers of pages) that contain all words, ascending, and their numbers of matches.
+
+        Only matches of the first word are counted.
+        """
         found_rows: list[Rows] = []
         counted: list[Rows] = []
         for part in self._words.parts(scope.contents):
@@ -222,7 +226,10 @@ class Grep:
         return rows[order], counts[order]
 
     def _candidates(self, scope: SearchedPages, words: WordQuery | None, regex: Regex | None) -> Rows:
-        """Return the rows whose texts must be read, ascending. The word index excludes all others."""
+        """Return the rows (numbers of pages) whose texts must be read, ascending.
+
+        The index of words excludes all other pages.
+        """
         if words is not None:
             return self._with_words(scope, words)[0] if words.words else np.arange(scope.rows)
         parts = regex.parts if regex else ()
@@ -358,9 +365,9 @@ def _mark(request: GrepRequest) -> str:
 
 
 def _resumed(cursor: str, mark: str, scope: SearchedPages, rows: Rows | None) -> int:
-    """Return the index at which a batch begins: after the cursor's row in ``rows``, or its document if ``rows`` is
-    None.
+    """Return the index in ``rows`` at which the batch after a cursor begins, 0 without a cursor.
 
+    Rows are the numbers of matching pages. If ``rows`` is None, documents are listed, and the index is a document's.
     Raise UsageError if the cursor belongs to another request.
     """
     if not cursor:

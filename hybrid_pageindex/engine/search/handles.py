@@ -28,10 +28,10 @@ _AGAIN = 30.0  # seconds until an index that could not be written is opened agai
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchableIndex:
-    """An index as one search uses it.
+    """A search index for one search, with the documents that it lacks.
 
-    It lacks the newest content of the ``unindexed`` documents, ``pages`` pages in all; searches find these by words
-    only. ``failure`` is the reason why the index cannot be updated.
+    ``unindexed`` are the documents, with ``pages`` pages in all, whose newest content is not in the index; searches
+    find them by words only. ``failure`` is the reason why the index cannot be updated.
     """
 
     index: PageIndex
@@ -57,7 +57,7 @@ class IndexHandle:
     completed: tuple[tuple[VectorIndex, Head, Head, str], SearchableIndex] | None = None
 
     def tried(self) -> None:
-        """Record that opening the index has just failed."""
+        """Record that opening the index failed now, so that it is not tried again at once."""
         self.tries_at = time.monotonic() + _AGAIN
 
     def may_try(self) -> bool:
@@ -82,7 +82,7 @@ _END_SECONDS = 5.0  # maximum seconds that a process which ends without closing 
 
 class Following(Protocol):
     def follow_all(self) -> None:
-        """Apply the change log to every searched index, until the thread must end."""
+        """Apply the catalog's change log to every searched index, until the thread must end."""
         ...
 
 
@@ -132,22 +132,22 @@ class BackgroundFollower:
                 self._searches.notify_all()
 
     def give_way(self) -> None:
-        """Wait for running searches, for a short time at most."""
+        """Wait for running searches to end, but only for a short time."""
         with self._searches:
             self._searches.wait_for(lambda: not self._searching or self.ending, _GIVES_WAY)
 
     def hurries(self, last: bool) -> bool:
-        """Return whether the thread should stop applying changes now.
+        """Return whether the thread should stop updating now: a search is running, or the thread must end.
 
-        It should while a search is running, or if it must end and this is not the ``last`` update.
+        In the ``last`` update, the end of the thread is no reason.
         """
         return self._searching > 0 or (self.ending and not last)
 
 
 def _end(follower: threading.Thread, closing: threading.Event) -> None:
-    """Wait until the thread has written its current document.
+    """End the thread, and wait until it has written its current document.
 
-    A half-written one would make the next process rebuild the index.
+    A document written in part would make the next process rebuild the index.
     """
     closing.set()
     if follower is not threading.current_thread():
@@ -171,9 +171,10 @@ Backend = Literal["embedded", "server"]
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The addresses of the Qdrant nodes, separated by commas, "" for none, and the settings for their collections.
+    """The addresses of the Qdrant nodes, separated by commas, and settings for their collections.
 
-    Names of collections begin with ``prefix``. Libraries with fewer pages than ``own_from`` share one collection.
+    ``url`` is "" without a server. Names of collections begin with ``prefix``. Libraries with fewer pages than
+    ``own_from`` share one collection.
     """
 
     url: str = ""
@@ -185,9 +186,9 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """The parameters of a library's index. ``newest`` is the last change of the library.
+    """The parameters with which a library's index is opened. ``newest`` is the library's last change.
 
-    ``epoch`` identifies the catalog's collections on a server; it is "" for an embedded index.
+    ``epoch`` tells this catalog's collections on a server from those of its copies; it is "" for an embedded index.
     """
 
     newest: Head

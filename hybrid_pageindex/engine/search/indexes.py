@@ -114,10 +114,9 @@ class Indexes:
         return self._brought_up(library, refill).count()
 
     def compare(self, library: str, on_document: Callable[[], object]) -> Comparison:
-        """Compare the index of a library with the catalog, and return the differences. ``on_document`` is called for
-        each document.
+        """Compare the index of a library with the catalog, and return the differences.
 
-        Raise the errors of ``ready``.
+        ``on_document`` is called for each document. Raise the errors of ``ready``.
         """
         plan = self._plan(library)
         index = self._open(library, plan, searched=True)[1]
@@ -128,9 +127,9 @@ class Indexes:
     def _brought_up(
         self, library: str, bring_up: Callable[[VectorIndex, IndexPlan], None], searched: bool = True
     ) -> VectorIndex:
-        """Open a library's index, update it by ``bring_up`` and return it.
+        """Open a library's index, update it with the function ``bring_up``, and return it.
 
-        Open it again in another epoch if a copy of the catalog writes to the same collection.
+        If a copy of the catalog writes to the same collection on the server, open another collection (a new epoch).
         """
         plan = self._plan(library)
         for _ in range(_EPOCHS):
@@ -142,9 +141,9 @@ class Indexes:
         return index
 
     def searchable(self, library: str) -> SearchableIndex:
-        """Return an index that finds everything published, without waiting for an index that is far behind.
+        """Return an index that finds all published content, even if the stored index is far behind.
 
-        Content that the index lacks is added for this search. Raise the errors of ``ready``.
+        Missing content is added for this search only. Raise the errors of ``ready``.
         """
         plan = self._plan(library)
         handle, index = self._open(library, plan, searched=True)
@@ -169,9 +168,9 @@ class Indexes:
 
     @staticmethod
     def _caught_up(handle: IndexHandle, index: VectorIndex, plan: IndexPlan) -> bool:
-        """Apply the change log to an index.
+        """Apply the catalog's change log to an index. Return whether the index could be written.
 
-        Return False and store the reason in the handle if the index cannot be written.
+        A failure is stored in the handle.
         """
         try:
             index.catch_up(plan.source, plan.newest.seq, fill=not index.store.shared)
@@ -184,7 +183,7 @@ class Indexes:
     def _completed(
         self, handle: IndexHandle, index: VectorIndex, position: int, source: CatalogSource, changed: frozenset[str]
     ) -> SearchableIndex:
-        """Return an index for a search that combines an outdated index with the content that it lacks."""
+        """Return an index for one search that adds the ``changed`` documents to an outdated index."""
         documents = CountedDocuments(source, changed, handle.counts, _KEPT_PAGES)
         unchanged: Collection[str] | None = None
         if position == 0:
@@ -223,16 +222,19 @@ class Indexes:
                 handle.close()  # other processes search with it
 
     def build(self, library: str, backend: Backend) -> tuple[VectorIndex, CatalogSource]:
-        """Build an index of a library at the given place.
+        """Build an index of a library, on the server or in the home as ``backend`` says.
 
-        Return it with its catalog source; the caller must close both.
+        Return the index and its catalog source; the caller must close both.
         """
         plan = self._plan(library)
         with self._handle(library).lock:
             return self._opened(plan, library, backend)[0], plan.source
 
     def drop(self, library: str, backend: Backend) -> bool:
-        """Delete the index of a library at one place. Return False if there is none or another process has it open."""
+        """Delete the index of a library on the server or in the home, as ``backend`` says.
+
+        Return False if there is none or another process has it open.
+        """
         handle = self._handle(library)
         with handle.lock:
             if self.backend == backend:
@@ -242,11 +244,11 @@ class Indexes:
             return drop_folder(index_folder(self._home, library))
 
     def embedded(self, library: str) -> bool:
-        """Return whether the home contains an index of a library, used or not."""
+        """Return whether the home folder contains an index of a library, even an unused one."""
         return index_folder(self._home, library).exists()
 
     def rename(self, library: str) -> None:
-        """Update the name or alias under which the server shows a library.
+        """Show the library's new name or alias on the Qdrant server.
 
         A failure is logged, and the update is repeated when the library is next opened.
         """
@@ -267,9 +269,9 @@ class Indexes:
         shutil.rmtree(index_folder(self._home, library).parent, ignore_errors=True)
 
     def check(self) -> str:
-        """Return the name and version of the vector engine or server.
+        """Return the name and version of the vector engine or of the server.
 
-        Raise StoreError if a server cannot be used.
+        Raise StoreError if a server is configured but cannot be used.
         """
         if not self._address.url:
             return f"Qdrant Edge {importlib.metadata.version('qdrant-edge-py')}"
@@ -278,7 +280,7 @@ class Indexes:
         return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
 
     def close(self) -> None:
-        """Apply outstanding changes for a moment, then release all indexes for other processes."""
+        """Apply outstanding changes, but only for a short time. Then release all indexes for other processes."""
         handles = list(self._handles.values())
         for handle in handles:
             handle.ends_at = time.monotonic() + _LAST_SECONDS
@@ -295,7 +297,7 @@ class Indexes:
         return self._handles.setdefault(library, IndexHandle())  # atomic, so no lock is needed
 
     def _open(self, library: str, plan: IndexPlan, searched: bool) -> tuple[IndexHandle, VectorIndex]:
-        """Return the handle and index of a library. Open the index if it is closed or cannot be used as it is."""
+        """Return the state (handle) and the index of a library. Open the index if it is closed or outdated."""
         handle = self._handle(library)
         with handle.lock:
             if handle.made_for != (plan.manifest, plan.epoch):  # another embedder, an earlier catalog or another epoch
@@ -357,9 +359,9 @@ class Indexes:
     def _opened(
         self, plan: IndexPlan, library: str, backend: Backend, follow: bool = True, lasting: bool = False
     ) -> tuple[VectorIndex, str]:
-        """Open an index.
+        """Open a library's index on the server or in the home. Return it with its epoch, "" in the home.
 
-        Return it with its epoch, which is a new one if a copy of the catalog writes to the collection.
+        If a copy of the catalog writes to the same collection, begin a new epoch, which has collections of its own.
         """
         if backend == "embedded":
             folder = index_folder(self._home, library)
@@ -406,8 +408,9 @@ class Indexes:
         return opened
 
     def _places(self, library: str, epoch: str | None = None) -> Places:
-        """Return the locations of a library's points on the server in an epoch, by default the
-        catalog's current one.
+        """Return where a library's vectors are on the server, in an epoch (default: the catalog's current one).
+
+        An epoch has collections of its own. A catalog begins a new one if a copy of it writes to the same collections.
         """
         from hybrid_core.store.index.server.placement import Places, of_catalog
 
@@ -423,16 +426,17 @@ class Indexes:
         return Places(self._connected(), beginning, library, source, alias)
 
     def _beginning(self) -> str:
-        """Return the prefix of the names of the catalog's collections in its current epoch."""
+        """Return the prefix of the names of this catalog's collections on the server."""
         from hybrid_core.store.index.server.placement import of_catalog
 
         with self._catalog.snapshot() as snapshot:
             return of_catalog(self._address.prefix, snapshot.catalog_id(), snapshot.epoch())
 
     def complete(self) -> dict[str, int]:
-        """Copy missing shard replicas.
+        """Copy missing replicas of shards between the nodes of the Qdrant cluster.
 
-        Return the number of copies per collection, as ``Engine.complete_replicas`` describes.
+        Return the number of copies per collection. Raise UsageError if no server is configured, UnreachableError if the
+        cluster has too few nodes.
         """
         from hybrid_core.store.index.server.placement import catalog_collections, complete
 
@@ -442,7 +446,7 @@ class Indexes:
         return {name: complete(server, name) for name in catalog_collections(server, self._beginning())}
 
     def other_epochs(self) -> list[str]:
-        """Return the names of server collections that this catalog, or a copy of it, created in other epochs."""
+        """Return the server collections that this catalog no longer uses, or that a copy of it created."""
         from hybrid_core.store.index.server.placement import other_epochs
 
         if self.backend != "server":

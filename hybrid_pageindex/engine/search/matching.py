@@ -22,7 +22,7 @@ _MEMORY = 64 * 2**20  # maximum memory of a regular expression while it matches,
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A document in the scope of a search, with its pages ``first`` to ``last`` in that scope."""
+    """A document in the scope of a search. Its pages ``first`` to ``last`` are searched."""
 
     doc_id: str
     content_id: str
@@ -37,10 +37,10 @@ class Member:
 
 @dataclass(slots=True)
 class Scan:
-    """The progress of a search.
+    """The progress of an exhaustive search. Rows are the numbers of its pages, from 0.
 
-    ``candidates`` are the rows to check, ascending; those before ``done`` were checked. ``rows`` are the matching rows
-    and ``counts`` their numbers of matches.
+    ``candidates`` are the rows to check, ascending; those before index ``done`` were checked. ``rows`` are the matching
+    rows and ``counts`` their numbers of matches.
     """
 
     candidates: Rows
@@ -51,9 +51,9 @@ class Scan:
 
 
 class SearchedPages:
-    """The documents of a search in listing order, by library and path.
+    """The documents of an exhaustive search, ordered by library and path.
 
-    Their pages are numbered consecutively as rows, from 0.
+    All their pages are numbered consecutively from 0; these numbers are called rows.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -121,7 +121,10 @@ class Regex:
 
 
 def _required_parts(written: str) -> tuple[str, ...]:
-    """Return up to three runs of letters and digits that every match contains; () if none is certain."""
+    """Return up to three strings of letters and digits that each match of a regular expression contains.
+
+    Return () if no such string is certain.
+    """
     if "[:" in written or "(?-i)" in written or not written.isascii():
         return ()
     try:
@@ -151,7 +154,10 @@ def _collect(tree: Any, runs: list[str]) -> None:
 def rows_in_scope(
     scope: SearchedPages, segment: Any, contents: frozenset[str], rows: Rows
 ) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the matching pages that are in the scope: the position in ``rows``, and the row number in the scope."""
+    """Yield which pages of an index segment are in the scope of a search, as two arrays.
+
+    The first contains indexes into ``rows`` (matching pages of the segment), the second the page numbers in the scope.
+    """
     layers: list[dict[int, int]] = []
     for at, (content_id, _) in enumerate(segment.contents):
         if content_id in contents:

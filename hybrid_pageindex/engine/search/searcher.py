@@ -48,7 +48,10 @@ _OTHER_EMBEDDERS = Note("search.other-embedders")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenLibrary:
-    """An open library: its search index, its view (documents and router), and its vectors if it has an embedder."""
+    """An open library: its search index, its view, and its vectors if it has an embedder.
+
+    The view contains the documents and the router that ranks them.
+    """
 
     index: PageIndex
     view: LibraryView
@@ -81,7 +84,7 @@ def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
 
 
 class Scopes:
-    """A cache of joined libraries, so that several libraries are searched like one. Safe for several threads.
+    """A cache of joined libraries, by which several libraries are searched like one. Safe for several threads.
 
     A joined library is reused until one of its libraries changes.
     """
@@ -94,7 +97,7 @@ class Scopes:
     def join(
         self, libraries: Sequence[Library], opened: Sequence[OpenLibrary], request: SearchRequest, knowledge: Expert
     ) -> Scope:
-        """Return the opened libraries as one scope for a request."""
+        """Return the index, documents and vectors of the opened libraries, joined for one request."""
         if len(opened) == 1:
             (library,) = opened
             return Scope(self._weighted(library.index, libraries, opened), library.view, library.vectors, {})
@@ -107,7 +110,10 @@ class Scopes:
         return before[1]
 
     def _weighted(self, index: PageIndex, libraries: Sequence[Library], opened: Sequence[OpenLibrary]) -> WeightedIndex:
-        """Return the index with the word frequencies of these libraries, cached until a library changes."""
+        """Return the index, with word frequencies counted in all these libraries.
+
+        The frequencies are cached until a library changes.
+        """
         ids = tuple(library.id for library in libraries)
         views = [
             opened_library.view for opened_library in opened
@@ -162,11 +168,11 @@ _MAX_DOCUMENTS_SHOWN = 3
 def unread_documents(
     result: SearchResult, searched: Mapping[str, Document] | None, unread: Sequence[UnreadDocument]
 ) -> tuple[UnreadDocument, ...]:
-    """Return the documents with unreadable pages that matter to a question; documents that it names come first.
+    """Return the documents with unreadable pages that matter for a question; documents that it names come first.
 
-    ``searched`` are the documents that pass the filters, None for all. These matter, and without filters the documents
-    of the results; all do if nothing was found. If the evidence is strong, return only mostly unreadable documents that
-    the question names.
+    ``searched`` are the documents that pass the request's filters, None without filters. With filters, all of them
+    matter; without filters, only documents among the results, or all if there are none. If the evidence is strong, only
+    documents matter that the question names and that are mostly unreadable.
     """
     unread = [document for document in unread if searched is None or document.doc_id in searched]
     routed = {ranked.doc_id: ranked.routing for ranked in result.documents if ranked.routing > 0}
@@ -181,7 +187,7 @@ def unread_documents(
 
 
 def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], Note]) -> Note:
-    """Return a note on documents with pages without text, ``NONE`` if there are none.
+    """Return a note that lists documents with unreadable pages, the empty ``NONE`` if there are none.
 
     ``advice`` returns how to make these pages readable.
     """
@@ -209,7 +215,8 @@ _TRIES = 4  # to search while documents are replaced; one more is needed only if
 class Opened(NamedTuple):
     """The opened libraries of one search.
 
-    ``documents`` are those that pass its filters. ``timings`` are the milliseconds for opening and embedding.
+    ``documents`` are those that pass the request's filters. ``timings`` are the milliseconds for opening the libraries
+    and embedding the question.
     """
 
     resources: SearchResources
@@ -219,7 +226,7 @@ class Opened(NamedTuple):
 
 
 class Searcher:
-    """Searches in the libraries of one home. Safe for several threads."""
+    """The search in the libraries of one home. Safe for several threads."""
 
     def __init__(
         self,
@@ -261,7 +268,7 @@ class Searcher:
         return with_earlier(earlier, self._stages)
 
     def close(self) -> None:
-        """Wait until pending writes are finished."""
+        """Wait until files that are being written in the background are complete."""
         self._views.close()
 
     def section_scores(self, request: SearchRequest, document: Document | None, limit: int = 1) -> list[SectionScores]:
@@ -284,7 +291,7 @@ class Searcher:
         return self._opening_again(work, request)
 
     def features(self, request: SearchRequest) -> CandidateFeatures:
-        """Return the candidate pages of a search with their features, and the signals of the evidence level."""
+        """Return the candidate pages of a search with their features, and the values that decide the evidence level."""
 
         def work() -> CandidateFeatures:
             state = self._current(
@@ -344,10 +351,10 @@ class Searcher:
         return replace(result, results=results, timings_ms=rounded, notes=notes, unread=unread)
 
     def _current(self, opening: Callable[[], Opened], work: Callable[[Opened], _T]) -> _T:
-        """Run read-only ``work`` on opened libraries, and return its result.
+        """Open the libraries, run the read-only ``work`` on them, and return its result.
 
-        If a document was replaced meanwhile, neither of its versions would be found. Then open the libraries and run
-        the work again, a few times at most.
+        If a document was replaced meanwhile, the work could find neither of its versions. Then repeat both steps, a few
+        times at most.
         """
         for _ in range(_TRIES):
             opened = opening()
@@ -357,7 +364,10 @@ class Searcher:
         return result
 
     def _probed(self, request: SearchRequest, opened: Opened) -> Opened:
-        """Run the first pass, which notices replaced documents, before a model is asked."""
+        """Run the first search stages, and return ``opened``. Run them before a model is called.
+
+        They notice documents that were replaced since the libraries were opened.
+        """
         self._until("routing", request, opened.resources)
         return opened
 
@@ -395,9 +405,9 @@ class Searcher:
         return Opened(resources, documents, timings, joined)
 
     def _knowledge(self, name: str) -> Expert:
-        """Return the expert knowledge of that name with the user's nicknames of organisations.
+        """Return the expert knowledge (domain words) ``name``, with the user's nicknames of organisations.
 
-        Changed files are read again.
+        Files that have changed are read again.
         """
         key = (name, self._aliases)
         changed = tuple(expert_stamp(part) for part in key)
@@ -408,7 +418,10 @@ class Searcher:
 
 
 def charged_to(libraries: Sequence[Library]) -> AbstractContextManager[None]:
-    """Return a context in which model calls are recorded for the library, or for no library if there are several."""
+    """Return a context in which model calls are recorded for a library.
+
+    For several libraries, the calls are recorded for none.
+    """
     return charged(library=libraries[0].id if len(libraries) == 1 else "")
 
 
@@ -419,7 +432,10 @@ def _behind_note(index: SearchableIndex) -> Note:
 
 
 def unread_advice(ocr: str, languages: str, vision: bool) -> Note:
-    """Return advice on how to make pages without text readable. ``vision``: a vision model is configured."""
+    """Return advice on how to make pages without text readable.
+
+    ``vision`` is True if a vision model is configured.
+    """
     from indexers.ocr.engines import NoOcr, find_ocr
 
     try:

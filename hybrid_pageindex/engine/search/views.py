@@ -1,5 +1,6 @@
-"""Views of libraries (documents and router) for searches, updated from the change log and stored
-as files in the home.
+"""Views of libraries, that is their documents and the router that ranks documents, held ready for searches.
+
+Views are updated from the catalog's change log and stored as files in the home.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class ViewFiles:
-    """The stored views of one home. Files are replaced and never changed, so several processes may use them."""
+    """The stored views of one home. A file is replaced, never changed, so several processes may use it."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -41,10 +42,10 @@ class ViewFiles:
     def newest(
         self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig, after: int = -1
     ) -> tuple[LibraryView, Mapping[str, Any]] | None:
-        """Return the newest stored view of a library that is later than ``after``, with the header of its file, or
-        None.
+        """Return the newest stored view of a library and the header of its file, None if there is none after ``after``.
 
-        Delete files of another catalog, and files with changes that the snapshot lacks.
+        ``after`` is a position in the change log. Delete files of another catalog, and files with changes that the
+        snapshot lacks.
         """
         catalog, position = snapshot.catalog_id(), snapshot.position(library)
         mark = _mark(knowledge, scoring)
@@ -89,7 +90,7 @@ class ViewFiles:
 
 
 def _mark(knowledge: Expert, scoring: ScoringConfig) -> str:
-    """Return a hash of everything that a view depends on, except the documents."""
+    """Return a hash of the versions, nicknames and weights on which a view depends, besides its documents."""
     numbers = [asdict(part) for part in (scoring.linking, scoring.cards, scoring.periods, scoring.titles)]
     aliases = {name: list(nicknames) for name, nicknames in knowledge.aliases.items()}
     text = json.dumps([VERSION, SCHEMA_VERSION, TOKENISER, numbers, aliases])
@@ -125,7 +126,7 @@ class _State:
     stored: int = -1  # position of the file that the view is based on
 
     def fits(self, now: LibraryState, knowledge: Expert, scoring: ScoringConfig) -> bool:
-        """Return whether the view is that of a library in a snapshot, with this knowledge and scoring."""
+        """Return whether the view still matches the library in a snapshot, this knowledge and this scoring."""
         return (
             self.view.position == now.position
             and self.mark == now.mark
@@ -141,7 +142,7 @@ class _State:
 
     @property
     def large(self) -> bool:
-        """Return whether the file should be replaced because too many documents are outside it."""
+        """Return whether too many documents are outside the stored file, so that it should be replaced."""
         count = len(self.documents)
         return count >= _KEPT_FROM and self.documents.above > max(_MOST_ABOVE, _SHARE_ABOVE * count)
 
@@ -150,7 +151,7 @@ class _State:
 class _Slot:
     """A cached view of a library.
 
-    ``lock`` is held while the next view is built; other searches keep using the old one.
+    ``lock`` is held while a newer view is built; other searches keep using the old view.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -159,7 +160,7 @@ class _Slot:
 
 
 class LibraryViews:
-    """A cache of one view per library and expert knowledge. Safe for several threads.
+    """A cache with one view per library and expert knowledge. Safe for several threads.
 
     Libraries do not wait for each other. Most of a large library's view is in a file, which is replaced after many
     changes.

@@ -70,7 +70,7 @@ class StreamOptions(Strict):
 
 
 class ResponseFormat(BaseModel):
-    """The requested form of the answer. Only plain text is supported, because answers are text with citations."""
+    """The requested form of the answer. Only plain text is supported, because an answer is text with citations."""
 
     type: Literal["text"]
 
@@ -176,7 +176,7 @@ def _read_exchange(question: str, answer: str) -> Exchange:
 
 
 class MarkRewriter:
-    """A filter that rewrites ``[[source:3]]`` to ``[3]`` in a streamed answer.
+    """A filter that rewrites citation marks from ``[[source:3]]`` to ``[3]`` in a streamed answer.
 
     It holds back an incomplete mark until its end arrives.
     """
@@ -264,7 +264,7 @@ def _source_path(citation: Citation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The fields that all parts of one chat completion share."""
+    """The id, model and time of a chat completion, which all its events share."""
 
     model: str
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
@@ -291,7 +291,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Event):
-    """A server-sent event without a name, as OpenAI's clients expect."""
+    """A server-sent event without an event name, as OpenAI's clients expect."""
 
     def encoded(self) -> bytes:
         text = self.data if isinstance(self.data, str) else json.dumps(self.data, ensure_ascii=False)
@@ -321,7 +321,7 @@ async def show_model(request: Request, model: str) -> Response:
 
 @completions_router.post("/chat/completions", responses=EVENT_RESPONSES, response_model=CompletionOfOpenAI)
 async def complete_chat(request: Request, server: ServerState, body: CompletionBody) -> Response:
-    """Answer the last message. The messages are the conversation; the server stores none of them."""
+    """Answer the last message of a chat. The messages are the whole conversation; the server stores none of them."""
     library = await find_model_library(request, body.model)
     reply = Completion(library.name)
     if (done := _find_errand(body)) is not None:
@@ -378,7 +378,10 @@ def _find_errand(body: CompletionBody) -> str | None:
 
 
 async def find_model_library(request: Request, name: str) -> Library:
-    """Return the library with a model's name. Raise Refusal in OpenAI's wording if it is unknown or may not be read."""
+    """Return the library that a model name means.
+
+    Raise Refusal in OpenAI's wording if the library is unknown or may not be read.
+    """
     detail = f"The model '{name[:200]}' does not exist, or you do not have access to it."
     return await find_openai_library(request, name, "model_not_found", detail, ("model", "body"))
 

@@ -110,7 +110,7 @@ async def find_own_conversation(request: Request, server: ServerState, conversat
     """Return a conversation of the caller.
 
     Raise NotFoundError if it does not exist or belongs to another user, Refusal if the caller may no longer read one of
-    its libraries. Its owner keeps a conversation about a deleted library.
+    its libraries. A conversation about a deleted library stays readable for its owner.
     """
     owned = await server.engine.conversations.get(conversation)
     caller = caller_of(request)
@@ -256,8 +256,8 @@ async def read_message(message: OwnMessage) -> Response:
 
 @router.get("/{conversation}/messages/{message}/events", responses=EVENT_RESPONSES, response_class=Response)
 async def follow_message(server: ServerState, message: OwnMessage, heard: LastEvent) -> Response:
-    """Stream the events of an answer until it ends, from its beginning or after ``Last-Event-ID`` (or ``?after=``). If
-    older events were deleted, the first event is ``state``, with the message so far.
+    """Stream the events of an answer until it ends. Begin with its first event, or after ``Last-Event-ID`` (or
+    ``?after=``). If older events were deleted, the first event is ``state``, with the message so far.
     """
     return stream_events(server, _answer_events(server, message.id, heard or 0))
 
@@ -298,8 +298,8 @@ async def edit_question(request: Request, server: ServerState, message: OwnMessa
 async def find_citation(
     server: ServerState, message: OwnMessage, number: Annotated[int, PathParam(ge=1, le=10_000)]
 ) -> Response:
-    """Return the place that ``[[source:number]]`` cites: the document, the page, and the boxes of the quote on that
-    page.
+    """Return the place that a citation mark ``[[source:number]]`` in an answer names: the document, the page, and the
+    boxes of the quote on that page.
     """
     return json_response(await server.turn(server.answers, server.engine.conversations.place(message.id, number)))
 
@@ -316,7 +316,7 @@ def _search_options(body: Asking) -> SearchFields:
 async def _start_answer(
     request: Request, server: Server, begin: Callable[[], Awaitable[ConversationMessage]]
 ) -> Response:
-    """Return a response as soon as the answer has begun."""
+    """Return a response as soon as the answer has begun: the unfinished message, or a stream of its events."""
     message = await begin_answer(server, begin)
     if wants_events(request):
         return stream_events(server, _answer_events(server, message.id, 0))
@@ -325,9 +325,10 @@ async def _start_answer(
 
 
 async def begin_answer(server: Server, begin: Callable[[], Awaitable[ConversationMessage]]) -> ConversationMessage:
-    """Return the message of an answer once it has begun.
+    """Begin an answer, and return its message while it is being written.
 
-    The answer waits for a free place among the concurrent answers and keeps it to its end, even if no client listens.
+    The answer waits until less than the maximum number of answers run. It continues to its end, even if no client
+    listens.
     """
     first: asyncio.Future[ConversationMessage] = asyncio.get_running_loop().create_future()
 

@@ -80,7 +80,7 @@ _PNG, _JPEG = content_responses("image/png"), content_responses("image/jpeg")
 
 
 def document_payload(document: Document) -> dict[str, Any]:
-    """Return the JSON form of a document in all responses."""
+    """Return the JSON form that a document has in all responses."""
     return asdict(document) | {"published": document.published, "unread": document.unread}
 
 
@@ -100,7 +100,7 @@ class DocumentListing:
 async def list_documents(
     request: Request, server: ServerState, library: ReadableLibrary, listing: Annotated[DocumentListing, Depends()]
 ) -> Response:
-    """List documents in parts. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
+    """List documents in batches. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
     indexed_at, with "-" before it for descending order.
     """
     work = server.engine.documents.browse(library=library.name, **asdict(listing))
@@ -176,7 +176,7 @@ async def remove_document(
 
 @router.post("/{document}/rebuild", status_code=202, response_model=DocumentRebuildAsked)
 async def rebuild_document(server: ServerState, library: WritableLibrary, document: DocumentName) -> Response:
-    """Index a document again from its file. The published version stays in use until then."""
+    """Index a document again from its file. The published version stays in use until the new one is published."""
     report = await server.engine.documents.rebuild([document], library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
@@ -186,7 +186,7 @@ async def rebuild_document(server: ServerState, library: WritableLibrary, docume
 async def unlock_document(
     server: ServerState, library: WritableLibrary, document: DocumentName, body: PasswordGiven
 ) -> Response:
-    """Index an encrypted file with its password, which is not stored. The response is sent when the file can be
+    """Index an encrypted file with its password, which is not stored. The response is sent as soon as the file can be
     searched.
     """
     report = await server.engine.documents.rebuild([document], library=library.name, password=body.password)
@@ -260,7 +260,7 @@ async def list_facts(
 
 @dataclass(frozen=True, slots=True)
 class OutlineView:
-    """The part and the form of a section tree to return."""
+    """Query parameters of a section tree: which part to return, in which form."""
 
     q: Annotated[str | None, Query(max_length=QUESTION)] = None
     depth: Annotated[int | None, Query(ge=1, le=100)] = None
@@ -288,7 +288,7 @@ async def outline(
 
 
 class _OriginalResponse(FileResponse):
-    """A response that sends a file and then releases its copy, also if the client disconnects."""
+    """A response that sends an original file and then releases its temporary copy, even if the client disconnects."""
 
     def __init__(self, file: Path, lent: AsyncExitStack, headers: Mapping[str, str]) -> None:
         super().__init__(file, media_type="application/octet-stream", headers=headers)
@@ -378,8 +378,8 @@ async def picture(
     ] = "",
     view: Literal["page", "office"] = "page",
 ) -> Response:  # fmt: skip
-    """Draw a page. ``of`` is the content_id for which the image is valid; when the document changes, the response is
-    404. With ``view`` "office" the page looks as LibreOffice prints it.
+    """Draw a page. ``of`` is the content_id for which the image is valid; when the document has changed, the response
+    is 404. With ``view`` "office" the page looks as LibreOffice prints it.
     """
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:

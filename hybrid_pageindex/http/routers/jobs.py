@@ -75,8 +75,8 @@ async def follow_jobs(
     library: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:  # fmt: skip
     """Stream the events of jobs. The stream begins with the current state, or after ``Last-Event-ID`` (or ``?after=``)
-    if those events are still stored. ``changed`` is the id of a library that was created, changed or deleted. It is
-    "" if jobs were paused or forgotten, the bin has changed, or everything was deleted.
+    if those events are still stored. An event ``changed`` has the id of a library that was created, changed or deleted.
+    The id is "" if jobs were paused or forgotten, the bin has changed, or everything was deleted.
     """
     if library:
         ids: list[str] | None = [(await find_library(request, library, "read")).id]
@@ -118,7 +118,7 @@ async def decide_about_jobs(
     action: Literal["pause", "resume", "cancel", "retry", "forget"],
     body: JobsChosen,
 ) -> Response:
-    """Pause, resume, cancel, retry or forget several jobs, those of a library, or all."""
+    """Pause, resume, cancel, retry or forget jobs: several by number, those of a library, or all."""
     if body.library:
         writable = await find_library(request, body.library, "write")
         decided = await getattr(server.engine.jobs, action)(
@@ -190,7 +190,7 @@ async def list_sources(request: Request, server: ServerState, library: ReadableL
 
 @sources_router.post("/sources", status_code=201, response_model=Source)
 async def watch_folder(server: ServerState, library: AdminLibrary, _: Admin, body: NewSource) -> Response:
-    """Watch a folder below --root, and index its changes into the library."""
+    """Watch a folder below a ``--root`` of the server, and index its changes into the library."""
     folder = server.access.path(body.folder)
     source = await server.engine.sources.watch_folder(
         folder, library=library.name, poll=body.poll, outline=body.outline, vision=body.vision, enrich=body.enrich
@@ -212,7 +212,7 @@ async def unwatch_folder(
 
 @sources_router.post("/index", status_code=202, response_model=IndexingAsked)
 async def index_paths(server: ServerState, library: AdminLibrary, _: Admin, body: PathsToIndex) -> Response:
-    """Index files and folders below --root."""
+    """Index files and folders below a ``--root`` of the server."""
     paths, problems, notes = server.access.files(body.paths)
     sources = [server.access.path(name) for name in body.paths]
     report = await server.engine.index(

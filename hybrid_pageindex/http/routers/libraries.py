@@ -156,8 +156,8 @@ async def list_rows(request: Request, server: ServerState, library: ReadableLibr
 
 @router.get("/{library}/duplicates", response_model=Duplicates)
 async def find_duplicates(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
-    """Group documents that are the same file, or have nearly the same words. The words of the first pages of each
-    document are compared at each call; the answer says how many documents were compared.
+    """Group the documents of a library that are the same file, or have nearly the same words. Each call compares the
+    words of the first pages of each document; the response says how many documents were compared.
     """
     work = server.engine.documents.duplicates(library=library.name)
     return tagged_response(request, await server.turn(server.answers, work))
@@ -165,7 +165,9 @@ async def find_duplicates(request: Request, server: ServerState, library: Readab
 
 @router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)
 async def rebuild_library(server: ServerState, library: AdminLibrary) -> Response:
-    """Index all documents of a library again from their files. The published versions stay in use until then."""
+    """Index all documents of a library again from their files. The published versions stay in use until the new ones
+    are published.
+    """
     report = await server.engine.documents.rebuild(library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": len(report.files)}, 202)
@@ -181,7 +183,9 @@ async def update_library(server: ServerState, library: WritableLibrary) -> Respo
 
 @bin_router.get("", response_model=list[BinEntry])
 async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> Response:
-    """List what the caller can restore, the newest first. An entry is deleted for good at ``expires_at``."""
+    """List the removed documents and libraries that the caller can restore, the newest first. An entry is deleted for
+    good at ``expires_at``.
+    """
     entries = await server.turn(server.reads, server.engine.bin.list())
     return tagged_response(
         request, [entry for entry in entries if caller.may(_role_for_entry(entry), entry.library_id)]
@@ -197,7 +201,7 @@ async def restore_entry(request: Request, server: ServerState, caller: AnyCaller
 
 @bin_router.delete("/{entry}", status_code=204)
 async def delete_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
-    """Delete an entry of the bin for good."""
+    """Delete an entry of the bin for good, so that it cannot be restored."""
     await _require_entry(request, server, entry)
     await server.engine.bin.empty(entry)
     return Response(status_code=204)
@@ -229,8 +233,8 @@ def _role_for_entry(entry: BinEntry) -> Role:
 
 @sample_router.get("", response_model=SampleState)
 async def show_sample(request: Request, server: ServerState, _: Reader) -> Response:
-    """Return the sample library. ``library`` is its name, "" if it does not exist. ``offered`` says that it can be
-    made.
+    """Return the state of the sample library. ``library`` is its name, "" if it does not exist. ``offered`` says that
+    it can be created.
     """
     return json_response(await _sample_state(request, server))
 
@@ -286,8 +290,8 @@ def _write_mark(home: Path, library: str) -> None:
     "/libraries/{library}/export", responses=content_responses("application/zip"), response_class=Response
 )
 async def export_library(request: Request, server: ServerState, library: AdminLibrary) -> Response:
-    """Export originals, alias, corrections, notes, feedback and conversations of a library as one file, which an import
-    indexes. Conversations of others need the role admin in all libraries.
+    """Export a library as one file: originals, alias, corrections, notes, feedback and conversations. Exporting other
+    users' conversations needs the role admin in all libraries.
     """
     caller = caller_of(request)
     owner = None if caller.may("admin") else caller.id

@@ -66,7 +66,9 @@ _UPLOAD_BODY: dict[str, Any] = {
 
 
 class NewStoreFile(Strict):
-    """A file to add to a library. Texts are not cut into chunks: searches return pages."""
+    """A file to add to a library. Options for cutting texts into chunks have no effect, because searches return
+    pages.
+    """
 
     file_id: Annotated[str, Field(min_length=1, max_length=200)]
     attributes: Annotated[dict[str, Any], Field(max_length=0)] | None = None
@@ -161,7 +163,7 @@ async def read_file_content(request: Request, server: ServerState, file: FileId)
 
 @router.post("/vector_stores/{vector_store}/files", response_model=dict[str, Any])
 async def attach_file(request: Request, server: ServerState, vector_store: FileId, body: NewStoreFile) -> Response:
-    """Index a file in a library, in addition to the library that it was uploaded to."""
+    """Index a file also in another library than the one that it was uploaded to."""
     library = await find_store_library(request, vector_store)
     require_role(request, "write", library.id)
     source, document = await _find_file(request, server, body.file_id)
@@ -227,7 +229,7 @@ async def _named_library(server: Server, name: str) -> Library | None:
 
 
 async def _find_file(request: Request, server: Server, file: str) -> tuple[Library, Document | str]:
-    """Return a library and its document for a file id, or the document's path while it is indexed for the first time.
+    """Return the library and the document of a file id. While the file is indexed for the first time, return its path.
 
     Raise Refusal if the file is unknown or in a library that the caller may not read.
     """

@@ -57,13 +57,13 @@ class InputMessage(BaseModel):
 
 
 class OwnItem(BaseModel):
-    """An item of an earlier response that the client sends back. It is ignored."""
+    """An output item of an earlier response that the client sends back. It is ignored."""
 
     type: Literal["file_search_call", "reasoning"]
 
 
 class FileSearchTool(BaseModel):
-    """A search in these libraries. ``max_num_results`` is checked but has no effect."""
+    """A file search tool, which searches these libraries. ``max_num_results`` is checked but has no effect."""
 
     type: Literal["file_search"]
     vector_store_ids: Annotated[list[str], Field(min_length=1, max_length=20)]
@@ -112,7 +112,7 @@ class ResponseBody(Strict):
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """An answer with citations as marks like ``[1]``. ``error`` is the reason if there is no answer, else ""."""
+    """An answer with citations as marks like ``[1]``. If there is no answer, ``error`` is the reason, else ""."""
 
     text: str
     citations: Sequence[Citation]
@@ -124,7 +124,7 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The fields of a response that are known before its answer."""
+    """The fields of a response that are known before the answer is written."""
 
     id: str
     model: str
@@ -135,7 +135,7 @@ class _Frame:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def payload(self, answer: _Answered | None) -> dict[str, Any]:
-        """Return the response as JSON. While ``answer`` is None, it has no output."""
+        """Return the response as JSON. Without an ``answer`` it is in progress and has no output."""
         status = answer.status if answer else "in_progress"
         error = {"code": "server_error", "message": answer.error} if answer and answer.error else None
         output = [] if answer is None or error else [self.search_item(answer), self.message(answer)]
@@ -308,7 +308,7 @@ async def _find_response(request: Request, server: Server, response: str) -> Con
 
 
 async def _question_of(server: Server, answer: ConversationMessage) -> tuple[ConversationMessage, str | None]:
-    """Return the question of an answer, and the id of the previous response, None if there is none."""
+    """Return the question that an answer belongs to, and the id of the previous response, None if there is none."""
     question = await server.engine.conversations.message(answer.parent)
     return question, f"resp_{answer.conversation}_{question.parent}" if question.parent else None
 
@@ -353,7 +353,7 @@ class _Sequence:
 async def _events(
     frame: _Frame, answer: Callable[[Callable[[str], None]], Awaitable[_Answered]]
 ) -> AsyncIterator[Event]:
-    """Yield the events of a response in OpenAI's order: the search, the message in pieces, the complete response."""
+    """Yield the events of a response in OpenAI's order: search, pieces of the message, complete response."""
     event, at, loop = _Sequence(), {"item_id": frame.message(None)["id"], "output_index": 1}, asyncio.get_running_loop()
     pieces: asyncio.Queue[str | None] = asyncio.Queue()
     part = at | {"content_index": 0}

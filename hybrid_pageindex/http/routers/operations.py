@@ -100,8 +100,8 @@ async def metrics(server: ServerState, _: Reader) -> Response:
 
 @router.post("/clear", response_model=ClearedHome)
 async def clear(request: Request, server: ServerState, caller: Admin, body: Clearing) -> Response:
-    """Delete all libraries with all their data, and all tokens, users and sessions. Only original files of the user
-    stay, not uploaded ones. A browser that signed in with the start token stays signed in.
+    """Delete all libraries with all their data, and all tokens, users and sessions. Only the users' own original files
+    stay, not uploaded copies. A browser stays signed in if it used the token that the server was started with.
     """
     if body.confirm != "everything":
         raise Refusal(
@@ -193,7 +193,7 @@ async def openapi(request: Request, _: AnyCaller) -> Response:
 
 @settings_router.get("/settings", response_model=list[SettingView])
 async def show_settings(request: Request, server: ServerState, caller: Admin) -> Response:
-    """Return the settings. A secret is returned only as set or not set."""
+    """Return the settings. Of a secret, only return whether it is set."""
     return tagged_response(request, server.engine.admin.setting_views(owner=server.callers.owns(caller)))
 
 
@@ -204,9 +204,9 @@ async def change_settings(
     caller: Admin,
     body: Annotated[dict[str, str | int | float | bool], BodyParam(max_length=50)],
 ) -> Response:
-    """Change settings of the running server and in the home's config.yaml. Only callers who signed in with the start
-    token may change models, their addresses and keys. With ``If-Match``, the ETag of the settings, the request fails
-    if another caller has changed them meanwhile.
+    """Change settings of the running server and in the home's config.yaml. Models, their addresses and keys may only be
+    changed by callers who signed in with the token that the server was started with. With ``If-Match``, the ETag of the
+    settings, the request fails if another caller has changed them meanwhile.
     """
     owner = server.callers.owns(caller)
     check_match(request, server.engine.admin.setting_views(owner=owner))
@@ -226,7 +226,7 @@ async def test_model(server: ServerState, _: Admin, kind: Literal["llm", "vlm"])
 @settings_router.post("/models/local", response_model=list[LocalServer])
 async def find_local_models(server: ServerState, caller: Admin, body: PortsAsked) -> Response:
     """Look for model servers on the usual ports of this machine: Ollama, LM Studio, llama.cpp. Only callers who signed
-    in with the start token may do so.
+    in with the token that the server was started with may do so.
     """
     if not server.callers.owns(caller):
         raise Refusal(
@@ -240,7 +240,7 @@ async def find_local_models(server: ServerState, caller: Admin, body: PortsAsked
 
 @settings_router.get("/packs", response_model=list[str])
 async def list_packs(_: AnyCaller) -> Response:
-    """List the packs of expert knowledge that are included."""
+    """List the shipped packs of expert knowledge (words and phrases of a field)."""
     return json_response(list(PACKS))
 
 
@@ -249,14 +249,14 @@ async def preview_packs(
     server: ServerState, _: AnyCaller, question: Annotated[str, Query(min_length=1, max_length=QUESTION)],
     expert: Annotated[str | None, Query(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN})] = None,
 ) -> Response:  # fmt: skip
-    """Return the words that packs of expert knowledge add to a question."""
+    """Return the words that packs of expert knowledge would add to a question."""
     work: Any = server.engine.preview(question, expert=checked_expert(expert))
     return json_response(await server.turn(server.searches, work))
 
 
 class TokenWanted(Body):
-    """A new token. ``libraries`` are names of libraries; NAME=ROLE sets another role for one of them. Without names the
-    token is valid for all.
+    """A request for a new token. ``libraries`` are names of libraries; NAME=ROLE sets another role for one of them.
+    Without names the token is valid for all libraries.
     """
 
     name: Name

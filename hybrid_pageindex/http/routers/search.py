@@ -105,7 +105,7 @@ async def search(request: Request, server: ServerState, body: SearchBody) -> Res
 
 @router.post("/grep", response_model=GrepResult)
 async def grep(request: Request, server: ServerState, body: GrepBody) -> Response:
-    """Count all pages that contain a pattern, and list some of them, or their documents."""
+    """Count all pages that contain a pattern. List some of these pages, or the documents with counts."""
     fields = await _scoped_fields(request, server, body)
     grep_request = GrepRequest(**fields | {"seconds": body.seconds})
     return json_response(await server.turn(server.searches, server.engine.grep(grep_request)))
@@ -155,8 +155,8 @@ class NoteText(Body):
 class NewNote(NoteText):
     """A note on a library, on one of its documents, or on a page of a document.
 
-    With a ``quote`` it highlights these words of the page. ``occurrence`` counts the places where they stand, from 0.
-    ``content_id`` is that of the document whose page was shown, by default the present one.
+    With a ``quote`` it highlights these words on the page; ``occurrence`` (from 0) chooses one of several places with
+    these words. ``content_id`` is that of the document whose page was shown, by default the present one.
     """
 
     document: Annotated[Text, Field(max_length=2000)] = ""
@@ -167,8 +167,8 @@ class NewNote(NoteText):
 
 
 class NewFeedback(Body):
-    """A judgement whether a page answers a question. Without a document it means that nothing in the library
-    answers.
+    """A judgement whether a page answers a question. Without a document it says that no page of the library
+    answers it.
     """
 
     question: Annotated[Text, Field(min_length=1, max_length=QUESTION)]

@@ -46,8 +46,9 @@ class RankingOptions(Strict):
 
 
 class StoreSearch(Strict):
-    """A search. ``filters`` compare the year, type, organisation, quarter or tags: one comparison, or several joined by
-    "and".
+    """A search in a vector store.
+
+    ``filters`` compare the year, type, organisation, quarter or tags: one comparison, or several joined by "and".
     """
 
     query: str | list[str]
@@ -94,7 +95,7 @@ async def delete_vector_store(request: Request, server: ServerState, vector_stor
 async def search_vector_store(
     request: Request, server: ServerState, vector_store: StoreId, body: StoreSearch
 ) -> Response:
-    """Return the complete text of the pages that answer, each with a score from 0 to 1."""
+    """Return the complete text of the pages that answer a query, each with a score from 0 to 1."""
     library = await find_store_library(request, vector_store)
     queries = [body.query] if isinstance(body.query, str) else body.query
     question = " ".join(queries).strip()
@@ -167,7 +168,7 @@ async def find_store_library(request: Request, name: str) -> Library:
 
 
 async def find_document(server: Server, library: Library, address: str) -> Document | str:
-    """Return a document by id or path, or its path while it is indexed for the first time.
+    """Return a document by id or path. While it is indexed for the first time, return its path.
 
     Raise NotFoundError if there is neither a document nor a job for it.
     """
@@ -181,7 +182,7 @@ async def find_document(server: Server, library: Library, address: str) -> Docum
 
 
 async def _attached_document(request: Request, server: Server, library: Library, file: str) -> Document | str:
-    """Return the document of an attached file in a library, or its path while it is indexed.
+    """Return the document of a file that was added to a library. While it is being indexed, return its path.
 
     Raise Refusal if the library does not contain the file.
     """
@@ -255,5 +256,5 @@ def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
 
 
 def bad_parameter(name: str, detail: str) -> Refusal:
-    """Return the refusal of a field in the body, in OpenAI's wording."""
+    """Return the refusal of an invalid body field, in OpenAI's wording."""
     return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])

@@ -1,4 +1,4 @@
-"""Send the files of the web page, minified and bundled at the first request. They are open to all.
+"""Send the files of the web page, minified and bundled at the first request. They need no token.
 
 Browsers load two scripts: ``bundle/app.js`` with the first view, and ``bundle/views.js`` with the other views. A bundle
 contains each module of the page as a function, so neither a build step nor Node is needed. Its source map leads to the
@@ -58,7 +58,9 @@ _MEDIA_TYPES = {
 
 
 def minify(kind: str, text: str) -> str:
-    """Return a text minified by its suffix ``kind``. Texts of unknown kinds are returned unchanged."""
+    """Return a text without needless characters; ``kind`` is its file suffix. Unknown kinds are returned
+    unchanged.
+    """
     if kind == ".js":
         return _minify_script(text)
     if kind == ".css":
@@ -112,7 +114,7 @@ def _gap_needed(gap: str, before: str, after: str) -> bool:
 
 
 def _end_of_template(text: str, start: int) -> int:
-    """Return the position after the next "`" or "${" of a template that is read from ``start``."""
+    """Return the position after the next "`" or "${" in a JavaScript template literal, searched from ``start``."""
     match = _TEMPLATE.match(text, start)
     assert match is not None
     return min(match.end() + (2 if text.startswith("${", match.end()) else 1), len(text))
@@ -125,7 +127,10 @@ def _operand_follows(last: str) -> bool:
 
 
 def _module_closure(start: tuple[str, ...]) -> list[str]:
-    """Return modules with everything they import, each after its imports. Raise ValueError for circular imports."""
+    """Return modules with all modules that they import, each after its imports.
+
+    Raise ValueError for circular imports.
+    """
     order: list[str] = []
     path: list[str] = []
 
@@ -151,7 +156,7 @@ def _resolve(importer: str, path: str) -> str:
 
 
 def _module_as_function(name: str) -> str:
-    """Return a module's code as a function call with the same number of lines."""
+    """Return a JavaScript module's code wrapped in a function call, with its line numbers unchanged."""
     exports: list[str] = []
 
     def imported(match: re.Match[str]) -> str:
@@ -181,7 +186,7 @@ def _module_as_function(name: str) -> str:
 
 
 def bundle_parts(name: str) -> tuple[str, list[str]]:
-    """Return the first line of the bundle ``name``, and its modules, each after its imports."""
+    """Return the first line of code of the bundle ``name``, and the names of its modules, each after its imports."""
     first = _module_closure(_FIRST_VIEW)
     if name == _APP:
         load = f'name=>modules[name]??(await import("/web/{_VIEWS}"),modules[name])'
@@ -197,7 +202,10 @@ def bundle_parts(name: str) -> tuple[str, list[str]]:
 
 @cache
 def _bundle(name: str, _written: int) -> tuple[str, str]:
-    """Return one of ``_BUNDLES`` and its source map, which maps each token to its line in a module."""
+    """Return the code of a bundle of ``_BUNDLES``, and its source map from tokens to lines of modules.
+
+    ``_written`` is the time of the last change, which renews the cached result.
+    """
     head, names = bundle_parts(name)
     parts, mappings, source, line, column = [head], [";"], 0, 0, 0  # source and line of the previous segment
     for index, module in enumerate(names):
@@ -274,7 +282,10 @@ def _page_files() -> frozenset[str]:
 
 
 def _modified_ns(file: Path) -> int:
-    """Return the time of the last change of a file in ns, including its imports (style sheet) or modules (bundle)."""
+    """Return the time in ns of the last change to a web page file or anything bundled with it.
+
+    These are the imports of a style sheet, or the modules of a bundle.
+    """
     joined = {".css": "*.css"} | dict.fromkeys((".js", ".map") if file.parent.name == "bundle" else (), "*.js")
     files = _PAGE_FOLDER.rglob(joined[file.suffix]) if file.suffix in joined else (file,)
     return max(source.stat().st_mtime_ns for source in files)
@@ -287,7 +298,7 @@ def _read_file(path: str, _written: int) -> tuple[bytes, bytes, str]:
 
 
 def page_file(path: str) -> str:
-    """Return a file of the web page as it is sent: minified, and style sheets with their imports."""
+    """Return a file of the web page as it is sent: minified, and with the imports of a style sheet included."""
     if path in _BUNDLES:
         script, table = _bundle(path.removesuffix(".map"), _modified_ns(_PAGE_FOLDER / path))
         return table if path.endswith(".map") else script
