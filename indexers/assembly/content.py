@@ -1,7 +1,7 @@
 """Build the content of a document from its parsed pages: tree, chunks, summaries, term counts.
 
-There is no I/O. Font sizes of OCR lines are first rounded over the document, so that layout rules can use them: sizes
-on a scan are estimates that vary by a tenth.
+This module reads and writes no files. On scanned pages, font sizes are estimates that vary by a tenth. They are first
+rounded over the whole document, so that layout rules can use them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
 
 
 def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
-    """Return the pages with the font sizes of OCR lines rounded to steps from the body size."""
+    """Return the pages, with the font sizes of OCR lines rounded to the body size times a power of 1.25."""
     read = [line for page in pages if page.ocr for line in page.lines]
     if not read:
         return tuple(pages)
@@ -62,7 +62,7 @@ def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
 
 
 def _usual(lines: Sequence[Line]) -> float:
-    """Return the most common font size in points, rounded like the other sizes.
+    """Return the most common font size of lines in points.
 
     Sizes are grouped in steps from the median; the result is the middle of the most common step.
     """
@@ -98,7 +98,10 @@ def build_content(
     limits: TreeLimits = TreeLimits(),
     regions: RegionsByPage | None = None,
 ) -> IndexedContent:
-    """Build the content to publish from the parsed page ranges of a document, in order."""
+    """Build the content to publish from the parsed page ranges (``spools``) of a document, in order.
+
+    ``regions`` are the findings of a layout model, which help to detect headings.
+    """
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]

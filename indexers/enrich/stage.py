@@ -40,7 +40,10 @@ from indexers.formats.limits import plain_reason
 
 
 def within(sections: Sequence[Section], pages: Sequence[Page], before: Sequence[Page]) -> tuple[Section, ...]:
-    """Return the sections with their start positions adjusted to the new texts of the pages."""
+    """Return the sections with their start and end offsets adjusted to the new texts of the pages.
+
+    ``before`` are the pages with the old texts.
+    """
 
     def inside(page: int, anchor: int) -> int:
         text, old = pages[page - 1].text, before[page - 1].text
@@ -95,7 +98,7 @@ def rebuilt(
 
 
 def _terms(base: IndexedContent, pages: Sequence[Page]) -> bytes:
-    """Return the term counts. Counts of pages with unchanged text are reused."""
+    """Return the packed term counts of all pages. Counts of pages with unchanged text are reused."""
     term_counts = TermCounts.from_bytes(base.terms)
     terms = [
         PageTerms(hashes, counts.astype("uint32"), int(length))
@@ -121,7 +124,7 @@ _REASONS = 3  # for pages that failed, that are named
 
 
 class Sight(Protocol):
-    """The images of a document's pages, drawn by worker processes, one page or several on an image.
+    """Access to images of a document's pages, drawn by worker processes. An image shows one page or several.
 
     All methods raise DocumentError.
     """
@@ -157,27 +160,27 @@ class _StepOutcome(Generic[T]):
 
 
 class _RunModel:
-    """A model for a whole run, shared by all of its documents."""
+    """A model with its failure counter and cached replies, shared by all documents of a run."""
 
     def __init__(self, model: ChatModel, replies: ReplyCache) -> None:
         self.model, self._breaker = model, Breaker(math.inf, _IN_A_ROW)
         self._replies = replies
 
     def scope(self, stopped: threading.Event) -> CallScope:
-        """Return the call scope of one document's step."""
+        """Return the limits and usage counter (call scope) for one step of a document."""
         return CallScope(patient=True, breaker=self._breaker, stopped=stopped, replies=self._replies)
 
     @property
     def down(self) -> str:
-        """Return why the model is no longer called in this run, "" if it still is."""
+        """Return the reason why the model is no longer called in this run, "" if it can still be called."""
         refused = self._breaker.refuses(self.model.name)
         return "" if refused is None else refused[0].message
 
 
 class Enricher:
-    """Improvement of the documents of a run, several at once.
+    """Improves the documents of a run with models, several documents at the same time.
 
-    ``page_threads`` limits the pages that are described at once over all documents.
+    ``page_threads`` limits the pages that are described at the same time over all documents.
     """
 
     def __init__(
@@ -205,7 +208,7 @@ class Enricher:
         return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[Note]:
-        """Return the models that are no longer called in this run, with reasons."""
+        """Return a note with the reason for each model that is no longer called in this run."""
         return [
             Note("model.given-up", model=guarded.model.name, reason=guarded.down)
             for guarded in self._models.values()
@@ -290,7 +293,7 @@ class Enricher:
 
 
 class _Work:
-    """The steps that improve one document."""
+    """The steps by which models improve one document, and their results so far."""
 
     def __init__(self, models: Mapping[Kind, _RunModel], stopped: threading.Event) -> None:
         self._models, self._stopped = models, stopped
