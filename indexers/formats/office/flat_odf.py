@@ -17,7 +17,7 @@ _HEAD = 1024
 
 
 def open_odf(path: Path, limits: ParseLimits) -> tuple[Package, bytes | None]:
-    """Open an OpenDocument file of either form. Also return its bytes if it was flat.
+    """Open an OpenDocument file in package or flat form. Return its package, and its bytes if it is flat, or None.
 
     Pictures in flat files are left out. Raise the errors of ``Package``, and DocumentError if the text is damaged.
     """
