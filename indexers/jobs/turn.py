@@ -1,4 +1,4 @@
-"""A turn: one stage of one file's job, while this process has its lease."""
+"""A turn: one run of a stage of a file's job, while this process has the job's lease."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ANEW = "anew"
 
 
 class Turn:
-    """A stage of a job. ``source`` is the path of the bytes. ``before`` is the result of earlier stages, if any.
+    """A run of one stage of a file's job. ``source`` is the path of the file's bytes.
 
-    ``notes`` are notes on the file, besides those of its parser.
+    ``before`` is the result of earlier stages, if any. ``notes`` are notes on the file, besides those of its parser.
     """
 
     def __init__(self, job: Job, source: Path, tally: Tally) -> None:
@@ -41,7 +41,7 @@ class Turn:
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """Start the measurement of time."""
+        """Start the measurement of this turn's time."""
         self._began = time.monotonic()
 
     @property
@@ -54,14 +54,14 @@ class Turn:
         return FileStage(str(self.file), stage, pages, done)
 
     def page(self, pages: int) -> None:
-        """Count one more parsed page of ``pages``. Every page counts for an equal share of the file's bytes."""
+        """Count one more parsed page of ``pages`` in all. Each page counts as an equal share of the file's bytes."""
         share = max(0.0, self._size - self._shown) / max(1, pages - self.done)
         self._shown += share
         self.tally.add(pages=1, size=share, at=self.at("parse", self.done + 1, pages))
 
     @property
     def unshown(self) -> float:
-        """Return the number of bytes of the file that the progress does not include yet."""
+        """Return the number of bytes of the file that the reported progress does not include yet."""
         return self._size - self._shown
 
     def timed(self, result: FileResult) -> FileResult:
