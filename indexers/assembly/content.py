@@ -165,13 +165,13 @@ def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
 
 
 def _boxes(lines: Sequence[Line]) -> tuple[tuple[int, int, int, int], ...]:
-    """Return boxes in whole points, limited to 16 bits."""
+    """Return the boxes of lines in whole points, limited to the range of 16 bits."""
     points = np.array([(line.x0, line.y0, line.x1, line.y1) for line in lines]).reshape(-1, 4)
     return tuple(map(tuple, np.rint(points).clip(-32_768, 32_767).astype(int).tolist()))
 
 
 def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
-    """Return term counts of the headings on each page."""
+    """Return the term counts of the headings that begin on each page."""
     words: list[list[str]] = [[] for _ in range(pages)]
     for section in sections:
         if not section.synthetic:
@@ -180,7 +180,10 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
 
 
 def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[Note]:
-    """Return the warnings about pages without text. ``vlm`` is the name of the vision model, "" if none was used."""
+    """Return the warnings about pages whose text was read by OCR or a vision model, or is missing.
+
+    ``vlm`` is the name of the vision model, "" if none was used.
+    """
     unread = [page.number for page in pages if page.needs_ocr]
     by_ocr = [page for page in pages if page.ocr and page.text and not page.read_by_model]
     read = [page.number for page in by_ocr if page.width]

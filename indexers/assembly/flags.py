@@ -166,7 +166,7 @@ _ALONE = ":([–—|\n"  # signs that may precede a reference that stands alone
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
-    """Return the gaps of each section, such as blanks to fill in, as sentences with page numbers."""
+    """Return the gaps of each section, such as blanks to fill in, as notes with page numbers."""
     open_texts, part_texts, caption_texts = _having((_OPEN_SIGNS, _PART_SIGNS, _CAPTION_SIGNS), pages)
     gaps: list[dict[Note, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]

@@ -80,7 +80,7 @@ def furniture_key(line: str) -> str:
 
 
 def find_furniture(texts: Sequence[str]) -> frozenset[str]:
-    """Return lines that repeat among the first or last three of many pages."""
+    """Return the running heads and feet: lines that repeat among the first or last three lines of many pages."""
     seen: Counter[str] = Counter()
     for page_text in texts:
         lines = [line for line in page_text.split("\n") if line.strip()]
@@ -105,7 +105,7 @@ def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> li
 
 
 def _sentences(fragment: str, furniture: frozenset[str], title: str) -> list[str]:
-    """Return the prose sentences of a fragment; without prose, its table labels as one sentence."""
+    """Return the prose sentences of a text fragment. If it has no prose, return its table labels as one sentence."""
     openings = {key[:1] for key in furniture}
     prose: list[str] = []
     labels: list[str] = []

@@ -45,7 +45,7 @@ _TYPE_WORDS = 8  # a line of at most so many words that names a type of document
 
 @dataclass
 class _Block:
-    """Adjacent lines of one style."""
+    """Adjacent lines of one style, which together may be the title."""
 
     page: int
     lines: list[Line] = field(default_factory=list)
@@ -100,7 +100,7 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
 
 
 def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
-    """Yield the blocks of the first pages in reading order.
+    """Yield the blocks (adjacent lines of one style) of the first pages in reading order.
 
     A line with a date or number, or one that names a type of document, is a block of its own.
     """

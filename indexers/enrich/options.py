@@ -170,7 +170,7 @@ _VERSION = "1"  # version of the code that uses replies; with a new version all 
 class EnrichModels:
     """The models of a run. ``llm`` and ``vlm`` are None if they are not configured or do not work.
 
-    ``names`` holds the configured models; ``notes`` report models that do not work.
+    ``names`` are the names of all configured models; ``notes`` report models that do not work.
     """
 
     llm: ChatModel | None = None

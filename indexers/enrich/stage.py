@@ -118,7 +118,7 @@ T = TypeVar("T")
 Pages = tuple[Page, ...]
 Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
-"""A callback with the stage, and how many of how many pages are done. Both are 0 if the stage counts no pages."""
+"""A callback for progress: the stage, the pages done, and all pages. Both are 0 if the stage counts no pages."""
 _IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
 _REASONS = 3  # for pages that failed, that are named
 
@@ -372,7 +372,7 @@ def _undescribed(failed: Mapping[int, str], *, for_good: bool = False) -> Note:
 
 
 def _record(steps: Sequence[StepDone]) -> dict[str, Any]:
-    """Return the record of the steps that is stored with the version."""
+    """Return a JSON record of the steps, which is stored with the version of the document."""
     return {"steps": {step.step: {"done": step.done, "failed": step.failed, **asdict(step.usage)} for step in steps}}
 
 

@@ -36,7 +36,10 @@ def _late(function: str) -> Callable[..., Any]:
 
 
 def _late_on_pdf(function: str) -> Callable[..., Any]:
-    """Return a function for pictures that imports a PDF function when called, and passes the picture to it as a PDF."""
+    """Return a function for pictures that converts the picture to a PDF and passes it to a PDF function.
+
+    ``function`` names the PDF function ("module:function"). It is imported when it is called.
+    """
 
     def call(path: Path, _: str | None, *arguments: Any) -> Any:
         with _imported("raster:as_pdf")(path, arguments[-1]) as pdf:
@@ -46,9 +49,10 @@ def _late_on_pdf(function: str) -> Callable[..., Any]:
 
 
 def _embeds(path: Path) -> bool:
-    """Return whether a PDF may have embedded files, by a search of its bytes for their names in the PDF format.
+    """Return whether a PDF may have embedded files.
 
-    All three names must be searched, because the type of an embedded file may be omitted.
+    The bytes are searched for the names of such entries, which are never compressed. There are three names, because the
+    type of an embedded file may be omitted.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -1,4 +1,5 @@
-"""Decoding of text files: by byte order mark, as UTF-8, by label, else by a detector. Every guess adds a warning.
+"""Decoding of text files: by byte order mark, as UTF-8, by declared label, or by a detector. Every guess adds a
+warning.
 
 Labels are those of the WHATWG Encoding Standard (https://encoding.spec.whatwg.org), as in browsers. Guesses come from
 ``chardet`` 7: of 145 unlabelled texts in 29 languages it reads 139 correctly, ``chardetng`` 123, ``charset-normalizer``
@@ -216,7 +217,10 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
 
 
 def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
-    """Decode with the codec of a label, unless the bytes contradict it."""
+    """Return bytes decoded with the codec of their declared label, and warnings.
+
+    If the bytes contradict the label, they are decoded as UTF-8 or with a guessed codec.
+    """
     high = sum(map(len, _HIGH.findall(data)))
     several = codec.startswith(("gb", "big5", "cp932", "cp949", "euc", "iso2022", "johab"))
     label = label.strip()[:40]

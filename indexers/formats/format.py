@@ -202,7 +202,7 @@ class IllustratedFile(Protocol):
     """An open file without page layout, but with pictures to show with its text."""
 
     def images(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the stored pictures of a page (1-based), each with the line (from 0) before which it is."""
+        """Yield the stored pictures of a page (1-based), each with the line (from 0) before which it is shown."""
 
 
 @dataclass(frozen=True, slots=True)

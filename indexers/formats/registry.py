@@ -53,8 +53,8 @@ def format_of(path: Path) -> Format:
 def format_unchanged(path: Path, before: str) -> Format:
     """Return the format of a file that has not changed since it was indexed as format ``before``.
 
-    The file is not read. It is only read if the package of that format is missing, or another package now provides a
-    format for the suffix.
+    The file is read only in two cases: the package of that format is missing, or another package now provides a format
+    for the suffix.
     """
     format, named_now = named(before), of_suffix(path.suffix)
     if format is None or (named_now is not None and named_now not in (*FORMATS, format)):

@@ -106,7 +106,7 @@ def _tables(page: _Html, places: Sequence[tuple[int, Box]]) -> Iterator[TableBox
 
 @dataclass(slots=True)
 class _Table:
-    """A table on a drawn page. Its words have the numbers ``first`` to ``end`` (excluded)."""
+    """A table on a drawn page. ``first`` to ``end`` (excluded) are the indexes of its words."""
 
     first: int
     end: int

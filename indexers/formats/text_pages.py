@@ -282,7 +282,7 @@ class MarkedFile:
         return FileInfo(self.pages, (), self._metadata, tuple(warnings), tuple(marked))
 
     def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
-        """Yield pages by their 1-based numbers. A page over a limit is yielded as an error."""
+        """Yield pages by their 1-based numbers. For a page over a limit, yield its error."""
         for number in numbers:
             try:
                 yield self._page(number)

@@ -149,7 +149,7 @@ def _has_name(cells: Sequence[_Cell]) -> bool:
 
 
 def _columns(rows: Sequence[Sequence[_Cell]]) -> list[tuple[float, float]]:
-    """Return the start and end of each column. Cells above each other form a column."""
+    """Return the start and end (x) of each column. Cells that are above each other form a column."""
     columns: list[tuple[float, float]] = []
     for cell in sorted((cell for row in rows for cell in row), key=lambda cell: cell.x0):
         if columns and cell.x0 < columns[-1][1] - 0.5:
@@ -203,7 +203,7 @@ def _head(lines: Sequence[Sequence[_Cell]], columns: Sequence[tuple[float, float
 
 
 def _join_names(rows: Sequence[list[str]]) -> Iterator[list[str]]:
-    """Yield the rows of a table. A row name that continues on the next line is joined."""
+    """Yield the rows of a table. If the name of a row continues on the next line, both lines are joined."""
     name = ""
     for at, row in enumerate(rows):
         after = rows[at + 1][0] if at + 1 < len(rows) else "X"

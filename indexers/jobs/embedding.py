@@ -125,7 +125,7 @@ def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> 
 
 _LOOK = 0.5  # seconds between two checks of other processes
 NEED = "embedder:"
-"""The prefix of the ability to embed, followed by a form of embedders."""
+"""The prefix of a worker's ability to embed. The kind of the embedder follows it."""
 
 
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:

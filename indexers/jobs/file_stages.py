@@ -246,7 +246,10 @@ class FileStages:
         return reach_of
 
     def _is_rough(self, document: Document) -> bool:
-        """Return whether a published document's section tree is of low quality and needs the layout model."""
+        """Return whether a published document's section tree needs the layout model.
+
+        This depends on the option ``outline`` and on the estimated quality of the tree.
+        """
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
         return stored is not None and unrefined(document, stored.version, self._options)

@@ -141,7 +141,7 @@ _MAX_FAILED_PAGES = 5  # maximum number of pages with failed OCR that a note nam
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """The options of OCR for a file. ``ocr`` is called when a page needs it."""
+    """The options of OCR for a file. ``ocr`` returns the engines; it is called when a page needs them."""
 
     password: str | None
     limits: ParseLimits

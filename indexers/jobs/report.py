@@ -53,8 +53,8 @@ class FileResult:
 class IndexReport:
     """The report of an indexing run.
 
-    ``notes`` concern the whole run, such as models that were not available. ``skipped`` counts files in folders without
-    a parser, by extension ("" for none), the most frequent first.
+    ``notes`` concern the whole run, such as models that were not available. ``skipped`` counts files that no parser
+    reads in the indexed folders, by suffix ("" for none), the most frequent first.
     """
 
     files: tuple[FileResult, ...]

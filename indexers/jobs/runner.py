@@ -271,7 +271,7 @@ class Runner:
         self._brief: set[Lane] = set()  # lanes whose last turn was brief
         self._batch_size: dict[Lane, int] = {}  # number of jobs to claim per free thread
         self.idle = False
-        """Whether there was nothing to take when it looked last."""
+        """Whether there was no job to claim at the last check."""
 
     def run(self, done: Callable[[], bool], stopped: threading.Event) -> None:
         """Run jobs until ``done`` returns True or ``stopped`` is set. Raise StoreError.

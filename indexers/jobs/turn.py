@@ -14,7 +14,7 @@ from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.workers.pool import Stop
 
 ANEW = "anew"
-"""The option of a job to process a file again, whatever the catalog has stored of it."""
+"""The option of a job to process a file again, even if the catalog stores its document already."""
 
 
 class Turn:
@@ -31,11 +31,11 @@ class Turn:
         self.anew = bool(job.options.get(ANEW))
         self.stop = Stop()
         self.slot = object()
-        """The place that it takes in its lane; turns of one batch share one."""
+        """An object that stands for the thread of its lane that it occupies. Turns of one batch share the object."""
         self.written = False
-        """Whether its end is in the catalog already, with what it published."""
+        """Whether the catalog already stores the end of this turn, together with the document that it published."""
         self.rough = True
-        """Whether the tree that it published is not known to be good, so that a layout model may help."""
+        """Whether the published section tree may be improved by a layout model: its quality is low or unknown."""
         self.done, self.pages = 0, 0
         self._size, self._shown = size(source), 0.0
         self._began = time.monotonic()
@@ -65,7 +65,7 @@ class Turn:
         return self._size - self._shown
 
     def timed(self, result: FileResult) -> FileResult:
-        """Return a result with the time that this stage took so far."""
+        """Return a result with the time added that this stage has taken so far."""
         taken, before = self.seconds, self.before
         if self.job.stage == "ocr" and before:
             return replace(result, seconds=before.seconds, ocr_seconds=round(before.ocr_seconds + taken, 3))

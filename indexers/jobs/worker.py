@@ -122,7 +122,7 @@ def work(
 
 
 class _Files:
-    """The stages of files, with one object for all jobs that have the same options."""
+    """The stages of files: one FileStages object for all jobs that have the same options."""
 
     def __init__(
         self,
@@ -156,6 +156,6 @@ class _Files:
             return self._made[key]
 
     def close(self) -> None:
-        """Close the objects for all options. Later work creates new ones."""
+        """Close the stages of all options. Later work creates new ones."""
         while self._made:
             self._made.popitem()[1].close()

@@ -55,7 +55,10 @@ class RapidOcr:
         return max(filter(None, turned if sideways else [lines, *turned]), key=sureness, default=lines)
 
     def _ask(self, image: npt.NDArray[np.uint8], back: Callable[[_Quad], _Quad]) -> list[ReadLine]:
-        """Return the lines of text in a rotated image. ``back`` converts positions to those before the rotation."""
+        """Return the lines of text in an image, which may have been rotated.
+
+        ``back`` converts positions to those before the rotation.
+        """
         try:
             output = self._models(np.ascontiguousarray(np.stack((image,) * 3, axis=-1)))
         except Exception as error:

@@ -224,7 +224,7 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Po
 
 
 def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
-    """Yield the titles of contents rows that have a page number on the same line and follow another such row."""
+    """Yield titles from printed contents: from rows with a page number that follow another such row."""
     for page in doc.pages:
         if page.page.number in contents:
             rows = [_ROW.fullmatch(unit.text) for unit in page.units]

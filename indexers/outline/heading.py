@@ -272,7 +272,7 @@ def from_bookmarks(bookmarks: Sequence[Bookmark], doc: DocumentView) -> list[Hea
 
 
 def _mentioned(title: str, page: PageView) -> bool:
-    """Return whether a page contains most words of a title, but not the title itself."""
+    """Return whether a page contains most words of a title, anywhere on the page."""
     words = _WORD.findall(fold(title))
     text = "".join(page.compact)
     return bool(words) and sum(word in text for word in words) >= 0.6 * len(words)

@@ -253,7 +253,7 @@ class _Rows:
 Floats = npt.NDArray[np.float64]
 SHIPPED = Path(__file__).with_name("headings.json")
 PRIOR = 1.5
-"""The log odds of a heading that the rules accept; its negative for one that they reject. The trees add to it."""
+"""The log odds of a heading that the rules accept, to which the trees add. For a rejected one they are negative."""
 _TOGETHER = 0.5  # weight of the other lines of a style in the score of a line
 _BOLD = 0.8  # factor on the best threshold for F1, since for readers a missing heading is worse than a wrong one
 

@@ -42,11 +42,11 @@ class Looks:
             self._possible_capitals[c.look] += height if c.capitals else 0
         leading = _leading(possible, doc, lines)
         self.captions = {look for look, share in leading.items() if share < _HARDLY}
-        """Looks of lines below which text hardly ever goes on: titles of charts and tables."""
+        """Looks of lines that are hardly ever directly above text: titles of charts and tables."""
         self.openers = {look for look, share in leading.items() if share > _NEARLY}
-        """Looks of lines below which it nearly always does."""
+        """Looks of lines that are nearly always directly above text."""
         self.steps = _steps(possible)
-        """Looks in which lines that a single number begins are mostly sentences: steps, items of lists."""
+        """Looks whose lines with a single number at the beginning are mostly sentences: steps, items of lists."""
 
     def share(self, c: PossibleHeading) -> float:
         """Return the share of the lines in a candidate's look that may be headings, 0 to 1.

@@ -154,9 +154,9 @@ def _locate_unlabelled(rows: list[TocEntry], places: list[list[tuple[int, int]]]
 
 
 def _stands(rows: list[TocEntry]) -> list[bool]:
-    """Return for each entry whether it is a heading: it has a page label, or is the title of a part.
+    """Return for each entry of printed contents whether it is a heading, and not the name of an author.
 
-    Authors are not.
+    Headings have a page label, or are titles of parts.
     """
     labelled = [entry.row for entry in rows if entry.label]
     if not labelled:

@@ -146,7 +146,10 @@ def _runs_in(c: PossibleHeading, doc: DocumentView) -> bool:
 
 
 def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[int, int]]:
-    """Yield the indexes of the first and last line of each heading of the layout model. Its lines have one look."""
+    """Yield (first line, last line) of each heading of the layout model, as indexes of a page.
+
+    The lines of a heading have one look.
+    """
     units = doc[page].units
     for (region, _), group in groupby(range(len(units)), lambda at: (regions.region(page, at), look(units[at]))):
         lines = list(group)
@@ -155,7 +158,7 @@ def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[
 
 
 def _split_candidate(c: PossibleHeading, doc: DocumentView, regions: Regions) -> list[PossibleHeading]:
-    """Return a candidate, divided into several if its lines are in several regions."""
+    """Return a candidate for a heading, divided into several if its lines are in several regions."""
     if c.number is not None and c.number.kind in STRONG:  # its title may be below it
         return [c]
     starts = [c.unit]

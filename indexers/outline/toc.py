@@ -39,7 +39,7 @@ class TocRow:
 
 
 def page_rows(page: PageView) -> list[TocRow]:
-    """Return the page's lines joined to rows, independent of their order in the file."""
+    """Return the lines of a contents page joined into rows, independent of their order in the file."""
     lines = sorted(
         (line for i, line in enumerate(page.page.lines) if i not in page.running), key=lambda line: line.y0 + line.y1
     )
@@ -94,9 +94,9 @@ def _split_label(text: str) -> tuple[str, str, bool]:
 
 
 def _cells(parts: list[Line]) -> list[tuple[float, str]]:
-    """Return (approximate left edge, text) of the cells in the lines of one row.
+    """Return (approximate left edge, text) of the cells in one row.
 
-    A line may contain several cells, between which other lines are.
+    ``parts`` are the row's stored lines, each of which may contain several cells.
     """
     cells = []
     for line in parts:

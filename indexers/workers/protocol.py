@@ -29,7 +29,7 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True, slots=True)
 class ParseTask:
-    """Parse pages ``start`` to ``stop`` (from 1, ``stop`` excluded, 0 for all) into a spool file.
+    """Parse the pages from ``start`` (from 1) to ``stop`` (excluded, 0 for the end of the file) into a spool file.
 
     The pages ``left_out`` are skipped, because they are too slow.
     """
@@ -142,7 +142,7 @@ class TextPictureTask:
 
 @dataclass(frozen=True, slots=True)
 class IllustrationsTask:
-    """Find the pictures of pages without page images; the result lists them by page.
+    """Find the pictures on pages of a format without page images; the result lists them by page.
 
     Each item of ``pages`` is a page's number and text.
     """
@@ -206,7 +206,7 @@ class RegionTask:
 
 @dataclass(frozen=True, slots=True)
 class UnpackTask:
-    """Extract the files inside a file to ``folder``; the result is Unpacked."""
+    """Extract the files inside a container file to ``folder``; the result is Unpacked."""
 
     path: Path
     folder: Path

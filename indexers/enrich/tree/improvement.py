@@ -130,7 +130,7 @@ def improve_tree(
     *,
     limits: TreeLimits = TreeLimits(),
 ) -> TreeImprovement:
-    """Return an improved tree over the same pages."""
+    """Check a section tree with a model, and return an improved tree over the same pages."""
     doc = seen(pages)
     max_calls = _CALLS + len(pages) // _PAGES_PER_CALL
     language = language_of([page.text for page in pages])

@@ -48,7 +48,7 @@ class TreeAssessment:
 class Stretch:
     """A range of pages that exceeds the size limits and contains no headings.
 
-    ``title`` and ``level`` are those of its section, "" and 0 before the first.
+    ``title`` and ``level`` are those of its section, "" and 0 before the first section.
     """
 
     title: str
@@ -58,7 +58,7 @@ class Stretch:
 
 
 def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section], search: int) -> TreeAssessment:
-    """Judge a tree by its shape. ``search`` is the number of front pages that may have printed contents."""
+    """Assess a tree by its shape. ``search`` is the number of front pages that may have printed contents."""
     marks = marks_of(sections)
     small = len(pages) <= _SMALL_PAGES and sum(len(page.text) for page in pages) <= _SMALL_CHARACTERS
     if small:

@@ -111,8 +111,9 @@ class Flow:
     """The blocks and metadata of a file. ``parts`` can be iterated only once.
 
     ``printed`` maps the place of a block to the printed number of the page on which it begins. Other blocks are on the
-    page of the previous block. ``clauses``: numbered paragraphs ("Article 12", "§ 5") may be headings. ``images``
-    returns the bytes of a picture by its name, also after ``close``; it is None if the format has no pictures.
+    page of the previous block. ``clauses`` is True if numbered paragraphs ("Article 12", "§ 5") may be headings.
+    ``images`` returns the bytes of a picture by its name, also after ``close``; it is None if the format has no
+    pictures.
     """
 
     parts: Iterator[Part]

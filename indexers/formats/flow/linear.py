@@ -16,7 +16,7 @@ _LOWERED = re.compile(r"[0-9+\-−=()]+")
 
 
 class Piece(NamedTuple):
-    """A piece of a line. ``shift``: 1 for superscript, -1 for subscript, 0 for neither."""
+    """A piece of a line. ``shift`` is 1 for superscript, -1 for subscript, 0 for neither."""
 
     text: str
     shift: int = 0

@@ -85,7 +85,7 @@ class _Text:
     def repeat_heads(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Repeat the column headings of a table on each page that begins inside it.
 
-        Return the pages with their new lines.
+        ``spans`` are the pages as (first line, line after the last). Return them with the new line numbers.
         """
         columns: list[list[Any]] = [self.lines, self.roles, self.borders, self.places]
         spans, moved = repeat_heads(columns, self.tables, spans)
@@ -185,7 +185,7 @@ def _page_name(text: _Text, first: int, end: int) -> str:
 
 
 def written_lines(blocks: Iterable[Block]) -> list[str]:
-    """Return the lines of a page that consists of these blocks."""
+    """Return the lines of text that these blocks have on a page."""
     text = _Text()
     for block in blocks:
         _write_block(block, text)

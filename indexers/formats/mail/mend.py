@@ -1,7 +1,7 @@
 """Parsing of a message, and repair of errors that programs make in headers and parts.
 
-Headers: stray lines, bytes in other encodings, encoded words with charsets unknown to Python. Parts: encoded messages
-and reports, boundaries that do not occur, and signatures (S/MIME) that wrap the whole mail.
+In headers: stray lines, bytes in other encodings, encoded words with charsets unknown to Python. In parts: encoded
+messages and reports, boundaries that do not occur in the message, and signatures (S/MIME) that wrap the whole mail.
 """
 
 from __future__ import annotations

@@ -215,7 +215,10 @@ class Mailbox:
 
 
 def _spans(path: Path) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of each message without its separator, which is at the start or after a blank line."""
+    """Yield the (start, end) offsets of each message in the file, without its separator line.
+
+    A separator line is at the start of the file or after a blank line.
+    """
     with path.open("rb") as file:
         at, start, blank = 0, -1, True
         line = file.readline(_MAX_LINE)

@@ -157,7 +157,10 @@ class _Reader:
             yield Part(heads, "headers and footers")
 
     def _running(self, kind: str) -> Iterator[Block]:
-        """Yield each running head of a kind once. It may contain the only date or number of a letter."""
+        """Yield each running head (header or footer) of a kind once.
+
+        Running heads are read because they may contain the only date or number of a letter.
+        """
         texts = set()
         for root in self._parts(kind):
             for block in self._blocks(root, 0):

@@ -24,7 +24,7 @@ BUILT_IN = {
     46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", **dict.fromkeys((*range(27, 32), 36, 50, 57), "yyyy-mm-dd"),
     **dict.fromkeys(range(32, 36), "h:mm:ss"),
 }  # fmt: skip
-"""The formats that files refer to only by number. Those that depend on a locale are dates and times."""
+"""Number formats to which files refer only by number. Those that depend on a locale are dates and times."""
 
 _TOKEN = re.compile(
     r'"([^"]*)"|\\(.)|_.|\*.|\[([^\]]*)\]|(AM/PM|A/P|上午/下午)|(General|G/通用格式|Standard)'

@@ -162,7 +162,10 @@ class _Reader:
             yield Part(heads, "headers and footers")
 
     def _running(self) -> Iterator[Block]:
-        """Yield each running head once. It may contain the only date or number of a letter."""
+        """Yield each running head (header or footer) once.
+
+        Running heads are read because they may contain the only date or number of a letter.
+        """
         texts = set[str]()
         for head in self._heads:
             kind = "header" if str(head.tag).startswith(f"{STYLE}header") else "footer"

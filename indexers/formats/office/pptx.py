@@ -74,10 +74,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
-    """Open a presentation. If the library refuses it, repackage it first.
-
-    PowerPoint may still open such files.
-    """
+    """Open a presentation. If the library refuses it, repackage it and try again."""
     from pptx.package import Package as Presentation
 
     try:

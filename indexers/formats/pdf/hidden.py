@@ -1,7 +1,8 @@
 """Detection of hidden text on a PDF page.
 
-It is invisible, transparent, tiny, off the page, in the background colour, or covered. Invisible text over a picture is
-the text layer of a scan and does not count as hidden. If colours and drawing order do not decide, the page is drawn.
+Hidden text is invisible, transparent, tiny, off the page, in the background colour, or covered. Invisible text over a
+picture is the text layer of a scan and does not count as hidden. If colours and drawing order do not decide, the page
+is drawn.
 """
 
 from __future__ import annotations

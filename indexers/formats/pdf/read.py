@@ -85,7 +85,7 @@ _MOST_OF_IT = 0.5  # minimum share of the page that pictures cover on a scan
 
 
 class PdfFile:
-    """An open PDF as an ``OpenFile``."""
+    """An open PDF whose pages are parsed by number, as described in ``OpenFile``."""
 
     def __init__(self, path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> None:
         self._document = open_pdf(path, password, limits)
@@ -128,7 +128,7 @@ def read_pages(
     on_page: Callable[[int], None] = lambda _: None,
     limits: ParseLimits = ParseLimits(),
 ) -> Iterator[ParsedPage | DocumentError]:
-    """Parse pages by their 1-based numbers. An unreadable page is yielded as an error."""
+    """Parse pages by their 1-based numbers. For an unreadable page, yield its error."""
     labels = _page_labels(document)
     for number in numbers:
         try:
@@ -191,7 +191,7 @@ def _read_page(
 def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece]:
     """Return the pieces of a page, with the contents of form fields after the words to their left.
 
-    Fields are drawn after the page. A check box is one sign, ticked or not.
+    In the file, fields come after all other text. A check box is one sign, ticked or not.
     """
     numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind == pymupdf.mupdf.PDF_ANNOT_WIDGET][:_MOST]
     for xref in numbers:

@@ -31,7 +31,7 @@ class Number(str):
 
 
 class Object(list[tuple[str, Any]]):
-    """An object as a list of pairs, since a name may occur twice."""
+    """A JSON object as a list of (name, value), since a name may occur twice."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,7 @@
-"""YAML and TOML as blocks: the unchanged text including comments, in sections by top-level names."""
+"""YAML and TOML files as blocks.
+
+They are the unchanged text including comments, in a section for each top-level name.
+"""
 
 from __future__ import annotations
 

@@ -119,10 +119,10 @@ class _Text:
         return index if index >= 0 else None
 
     def where(self, letter: int, is_found: bool) -> tuple[str, int, str]:
-        """Return (nearest id before, characters before, CFI in the file) of the letter with this index.
+        """Return (nearest id before, characters before, EPUB position) of the letter with this index.
 
-        If ``is_found`` is False, the CFI is that of the end of the letter before it. Each call must have the same or a
-        larger index than the previous one.
+        If ``is_found`` is False, the position (a CFI) is that of the end of the letter before it. Each call must have
+        the same or a larger index than the previous one.
         """
         position = letter if is_found else max(0, letter - 1)
         number = max(0, bisect_right(self._starts, position) - 1)

@@ -224,7 +224,7 @@ def opens_text(button: LexborNode) -> bool:
 
 
 def is_remark(aside: LexborNode) -> bool:
-    """Return whether an ``aside`` element belongs to the text. Others contain navigation of the site."""
+    """Return whether an ``aside`` element belongs to the text. If not, it contains navigation of the site."""
     name = f"{aside.attributes.get('class') or ''} {aside.attributes.get('id') or ''} "
     if _FURNITURE.search(name + (aside.attributes.get("aria-label") or "")) or aside.css_first("nav, form, iframe"):
         return False

@@ -241,7 +241,7 @@ def titled(page: HtmlPage) -> list[Block]:
 def _main(body: LexborNode) -> tuple[LexborNode, int]:
     """Return the element with the main text of a page, and the number of words left out with the rest.
 
-    The element is marked as main text and has a large part of all text; if there is none, it is the whole body.
+    The element is marked as main text and has a large part of all text. If there is none, it is the whole body.
     Navigation, banners and footers do not count as left out. An article beside other text is not the main text.
     """
     for selector in ("main", "[role=main]", "article"):
@@ -541,6 +541,6 @@ def _cell(cell: LexborNode, styles: Styles) -> str:
 
 
 def _titles(header: LexborNode) -> bool:
-    """Return whether a header element is the title block of the page. If not, it is a bar of the site."""
+    """Return whether a header element outside all sections is the title block of the page, not a bar of the site."""
     head = header.css_first("h1")
     return head is not None and header.css_first("nav") is None and head.css_first("a, img") is None

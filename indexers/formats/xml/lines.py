@@ -127,7 +127,7 @@ class LineWriter:
             self._say(_one_line(child.tail), form)
 
     def _element(self, element: etree._Element, lists: int, deep: int, level: int = 0, form: Piece = Piece("")) -> None:
-        """Read an element by its kind."""
+        """Read an element in the way that its kind requires."""
         raise NotImplementedError
 
     def _stands_apart(self, element: etree._Element) -> bool:
