@@ -21,7 +21,7 @@ _BUILD = f"tree-6+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
 
 
 def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
-    """Return the version record of a document that was parsed from these bytes, without OCR or models."""
+    """Return the version record for these bytes, parsed as a format with these chunk sizes, without OCR or models."""
     return ContentVersion(sha256, format.name, format.version, chunks.policy, _BUILD)
 
 
@@ -44,14 +44,14 @@ class StoredContents:
         self._catalog, self.ocr, self._chunks = catalog, ocr, chunks
 
     def target_version(self, file: Path, sha256: str) -> ContentVersion:
-        """Return the version record that parsing this file now would give, before models improve the document.
+        """Return the version record that indexing this file now would store, before models improve the document.
 
         The format is detected from the file.
         """
         return self.of_format(sha256, format_of(file))
 
     def of_format(self, sha256: str, format: Format) -> ContentVersion:
-        """Return the version record that parsing these bytes as ``format`` now would give."""
+        """Return the version record that indexing these bytes as ``format`` now would store."""
         return version_of(sha256, format, self._chunks)
 
     def serves(self, stored: StoredVersion, target: ContentVersion, unread: bool | None = None) -> bool:

@@ -140,7 +140,7 @@ def find_tesseract(
 def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
     """Return the error for a requested language whose data is not installed.
 
-    ``otherwise`` is advice on another engine that can read it.
+    ``otherwise`` is additional advice, on another engine that can read the language.
     """
     package = f"tesseract-ocr-{name.replace('_', '-')}"
     return DocumentError(

@@ -215,7 +215,7 @@ class Mailbox:
 
 
 def _spans(path: Path) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) offsets of each message in the file, without its separator line.
+    """Yield the (start, end) offsets of each message in an mbox file, without its separator line.
 
     A separator line is at the start of the file or after a blank line.
     """

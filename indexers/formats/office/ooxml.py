@@ -59,7 +59,10 @@ def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
 
 
 def main_part(package: Package, path: object, default: str) -> str:
-    """Return the name of the main document part. Raise BrokenFileError if it is missing."""
+    """Return the name of the part of a package that contains the main document.
+
+    Raise BrokenFileError if it is missing.
+    """
     for kind, target in relations(package, "").values():
         if kind == "officeDocument" and target in package:
             return target
