@@ -37,8 +37,8 @@ class PictureWords:
 class Reading:
     """The text recognised on a page. ``sure`` is the mean confidence in the words, 0 to 100.
 
-    ``lines`` are the lines of the whole page; None if OCR read only pictures on it. ``pictures`` are the texts of these
-    pictures. They are read on a page that has text of its own or no page image.
+    ``lines`` are the lines of the whole page, None if OCR read only pictures on it or found nothing new. ``pictures``
+    are the texts of these pictures. They are read on a page that has text of its own or no page image.
     """
 
     number: int
