@@ -94,10 +94,10 @@ def _steps(possible: list[PossibleHeading]) -> set[Style]:
 
 
 def find_plates(pages: Sequence[ParsedPage]) -> frozenset[int]:
-    """Return the pages with pictures (plates) in a printed document: those that were read only by OCR.
+    """Return the pages with pictures (plates) in a printed document: single pages that were read only by OCR.
 
-    Large letters on such pages are often part of pictures. There are no plates if most pages were read by OCR. Several
-    such pages in a row are a scanned part, which has normal headings.
+    Large letters on such pages are often part of pictures. Several such pages in a row are a scanned part, which has
+    normal headings. If most pages were read by OCR, there are no plates.
     """
     with_text = [page for page in pages if page.lines]
     read = {page.number for page in with_text if page.ocr}

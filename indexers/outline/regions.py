@@ -101,9 +101,9 @@ def propose(
 def weigh(possible: list[PossibleHeading], rules: Settled, doc: DocumentView, regions: Regions) -> Settled:
     """Combine the verdicts of the rules and of the layout model, and return the accepted headings.
 
-    A heading of the rules is rejected if the model detects a table, a picture, a caption, the cover's title, or
-    unnumbered text or list items. Clear numbering such as "Article 3" can outweigh this, and so can a style whose lines
-    are mostly headings. A heading of the model is added if most lines of its style are headings according to the model.
+    A heading of the rules is rejected if the model detects a table, a picture, a caption, the cover's title, unnumbered
+    text, or list items. Clear numbering such as "Article 3" can outweigh this, and so can a style whose lines are
+    mostly headings. A heading of the model is added if most lines of its style are headings according to the model.
     Lines that repeat often, steps, announcements of lists, and lines that look like chart titles are not added.
     """
     placed = {(c.page, unit) for c in rules.headings for unit in range(c.unit, c.last + 1)}
