@@ -183,7 +183,7 @@ class _Work:
     def verify(self) -> None:
         """Check a sample of headings, and all headings of a kind whose sample has errors.
 
-        If nearly all are wrong, find the headings again.
+        If more than 70 % of the checked headings are wrong, find all headings again.
         """
         checked = self._sampled(self.marks)
         if checked is None:
