@@ -35,9 +35,9 @@ class ChunkSize:
 
     @property
     def policy(self) -> str:
-        """Return a short text that identifies these chunk sizes and the rules. It is stored with each document.
+        """Return a short text that identifies the chunk sizes and the version of the chunking rules.
 
-        For the default sizes it is only the version of the rules.
+        It is stored with each document. For the default sizes it is only the version of the rules.
         """
         sizes = (self.chunk_least, self.chunk_most, self.chunk_overlap)
         return _RULE if sizes == _USUAL else f"{_RULE}({'-'.join(map(str, sizes))})"
@@ -46,8 +46,8 @@ class ChunkSize:
 def own_ranges(sections: Sequence[Section]) -> list[tuple[Section, tuple[int, int], tuple[int, int | None]]]:
     """Return the range of each section's text before its first child, in preorder.
 
-    A range is (section, (page, char), (page, char or None)). Together the ranges cover every character of the document
-    once.
+    A range is (section, start, end). Start and end are (page, offset in the page's text); the end offset is None for
+    the end of the page. Together the ranges cover every character of the document once.
     """
     ranges = []
     for at, section in enumerate(sections):

@@ -1,7 +1,7 @@
 """Build the content of a document from its parsed pages: tree, chunks, summaries, term counts.
 
-There is no I/O. Font sizes of OCR lines are first rounded over the document, so that layout rules can use them: sizes
-on a scan are estimates that vary by a tenth.
+This module reads and writes no files. On scanned pages, font sizes are estimates that vary by a tenth. They are first
+rounded over the whole document, so that layout rules can use them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
 
 
 def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
-    """Return the pages with the font sizes of OCR lines rounded to steps from the body size."""
+    """Return the pages, with the font sizes of OCR lines rounded to the body size times a power of 1.25."""
     read = [line for page in pages if page.ocr for line in page.lines]
     if not read:
         return tuple(pages)
@@ -62,7 +62,7 @@ def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
 
 
 def _usual(lines: Sequence[Line]) -> float:
-    """Return the most common font size in points, rounded like the other sizes.
+    """Return the most common font size of lines in points.
 
     Sizes are grouped in steps from the median; the result is the middle of the most common step.
     """
@@ -98,7 +98,10 @@ def build_content(
     limits: TreeLimits = TreeLimits(),
     regions: RegionsByPage | None = None,
 ) -> IndexedContent:
-    """Build the content to publish from the parsed page ranges of a document, in order."""
+    """Build the content to publish from the parsed page ranges (``spools``) of a document, in order.
+
+    ``regions`` are the findings of a layout model, which help to detect headings.
+    """
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]
@@ -162,13 +165,13 @@ def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
 
 
 def _boxes(lines: Sequence[Line]) -> tuple[tuple[int, int, int, int], ...]:
-    """Return boxes in whole points, limited to 16 bits."""
+    """Return the boxes of lines in whole points, limited to the range of 16 bits."""
     points = np.array([(line.x0, line.y0, line.x1, line.y1) for line in lines]).reshape(-1, 4)
     return tuple(map(tuple, np.rint(points).clip(-32_768, 32_767).astype(int).tolist()))
 
 
 def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
-    """Return term counts of the headings on each page."""
+    """Return the term counts of the headings that begin on each page."""
     words: list[list[str]] = [[] for _ in range(pages)]
     for section in sections:
         if not section.synthetic:
@@ -177,7 +180,10 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
 
 
 def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[Note]:
-    """Return the warnings about pages without text. ``vlm`` is the name of the vision model, "" if none was used."""
+    """Return the warnings about pages whose text was read by OCR or a vision model, or is missing.
+
+    ``vlm`` is the name of the vision model, "" if none was used.
+    """
     unread = [page.number for page in pages if page.needs_ocr]
     by_ocr = [page for page in pages if page.ocr and page.text and not page.read_by_model]
     read = [page.number for page in by_ocr if page.width]

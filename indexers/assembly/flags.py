@@ -34,7 +34,7 @@ CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|
 def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
     """Return the flags of each section, such as "table" or "code", in the order of ``FLAGS``.
 
-    Only the section's text before its first subsection counts.
+    Only the section's text before its first subsection is examined.
     """
     # An image on most pages is a logo or a scan, not a figure of some section.
     everywhere = len(pages) > 3 and sum(page.images > 0 for page in pages) > len(pages) / 2
@@ -80,9 +80,9 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
 
 
 def _is_prompted(text: str) -> bool:
-    """Return whether a line of a listing is a command.
+    """Return whether a line of a code listing is a command to type in a shell.
 
-    In code, the signs "#", "%" and ">" do not mark a command.
+    Lines that begin with "#", "%" or ">" are not: in code these signs have other meanings.
     """
     return text.lstrip()[:1] not in "#%>" and is_command(text, listing=True)
 
@@ -94,9 +94,10 @@ def _has_table(lines: Sequence[Line]) -> bool:
 
 
 def _has_code(lines: Sequence[Line]) -> bool:
-    """Return whether two consecutive lines look like code.
+    """Return whether a section contains code.
 
-    At least one must be monospaced; otherwise four lines are needed.
+    Two consecutive lines must look like code, one of them monospaced. Without monospaced type, four consecutive lines
+    are needed.
     """
     like = [_is_code(line.text) for line in lines]
     pairs = [at for at, (a, b) in enumerate(pairwise(like)) if a and b]
@@ -123,7 +124,7 @@ def _has_config(lines: Sequence[Line]) -> bool:
 
 
 _MOST = 6  # maximum gaps of one section
-# What texts hold that leave something open, in small letters: most pages have none, which is seen at once.
+# Lower-case signs of blanks to fill in. Most pages contain none of them, so the slower patterns are not tried.
 _OPEN_SIGNS = ("tbd", "tba", "tbc", "to be ", "to\nbe ", "to be\n", "[●", "[•", "[*", "[__", "[insert", "[to", "[x",
                "festzulegen", "déterminer", "compléter", "determinar", "待")  # fmt: skip
 _PART_SIGNS = ("appendix", "annex", "exhibit", "schedule", "attachment", "anhang", "anlage", "anexo")
@@ -165,7 +166,7 @@ _ALONE = ":([–—|\n"  # signs that may precede a reference that stands alone
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[Note, ...]]:
-    """Return the gaps of each section, such as blanks to fill in, as sentences with page numbers."""
+    """Return the gaps of each section, such as blanks to fill in, as notes with page numbers."""
     open_texts, part_texts, caption_texts = _having((_OPEN_SIGNS, _PART_SIGNS, _CAPTION_SIGNS), pages)
     gaps: list[dict[Note, None]] = [{} for _ in sections]
     starts = [(section.start_page, section.anchor) for section in sections]
@@ -197,7 +198,7 @@ def gaps_warning(sections: Sequence[Section]) -> list[Note]:
 def _having(kinds: Sequence[Sequence[str]], pages: Sequence[ParsedPage]) -> list[list[tuple[int, str]]]:
     """Return for each kind of gap the pages that contain one of its signs, as (page from 1, text).
 
-    Other texts are not stored. Otherwise a large document would be in memory several times.
+    Texts of other pages are not stored, to save memory for large documents.
     """
     texts: list[list[tuple[int, str]]] = [[] for _ in kinds]
     for number, page in enumerate(pages, 1):
@@ -224,7 +225,7 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, Not
 
 
 def _numbered_alone(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> set[str]:
-    """Return the numbers of those parts whose heading consists of a number without words."""
+    """Return the numbers of appendices whose headings omit the word, such as "A.1 Proofs" for "Appendix A.1"."""
     titles = (_TITLE_BARE.match(section.title) for section in sections)
     lines = [(match["number"], match["whole"]) for page in pages for match in _PART_BARE.finditer(page.text)]
     return {part_number(match["number"]) for match in titles if match} | {
@@ -274,7 +275,10 @@ def _caption_kind(match: re.Match[str]) -> str:
 
 
 def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, Note]]:
-    """Yield marked-up headings without text, and announced tables that are missing."""
+    """Yield (section index, note) for headings without text, and for announced tables that are missing.
+
+    Only headings from the file's own markup are examined.
+    """
     parents = {section.parent_id for section in sections}
     for at, (section, (first, start), (last, end)) in enumerate(own_ranges(sections)):
         if section.source != "markup" or section.synthetic or section.node_id in parents:

@@ -27,7 +27,8 @@ _FIELDS = attrgetter(*(field.name for field in fields(Line)))
 class PageTerms:
     """The term counts of one page, and its length in words without numbers.
 
-    hashes: uint32 (n,). counts: uint32 (n,). Dictionaries of a long document would need ten times the memory of arrays.
+    hashes: uint32 (n,), the hashes of the terms. counts: uint32 (n,). Arrays need a tenth of the memory of
+    dictionaries.
     """
 
     hashes: npt.NDArray[np.uint32]
@@ -46,7 +47,7 @@ class PageTerms:
 
 
 class TermsByPage(Sequence[Mapping[int, int]]):
-    """The term counts of every page as ``{term hash: count}``, created when they are read."""
+    """A sequence with the term counts of every page as ``{term hash: count}``. Each item is built on access."""
 
     def __init__(self, terms: Sequence[PageTerms]) -> None:
         self._terms = terms
@@ -70,7 +71,7 @@ class TermsByPage(Sequence[Mapping[int, int]]):
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """The parsed form of a range of pages. ``info`` is set only in the first range of a file."""
+    """A parsed range of pages of a file. ``info`` is the file's metadata, stored only in the first range."""
 
     pages: list[ParsedPage]
     terms: list[PageTerms]
@@ -79,7 +80,10 @@ class Spool:
 
 
 def save_spool(path: Path, spool: Spool) -> None:
-    """Write lines as plain tuples, which pickle processes several times as fast as objects."""
+    """Write a parsed range of pages to a file with pickle.
+
+    Lines are stored as plain tuples, because pickling objects takes several times as long.
+    """
     lines = [list(map(_FIELDS, page.lines)) for page in spool.pages]
     bare = replace(spool, pages=[replace(page, lines=()) for page in spool.pages])
     with path.open("wb") as file:
@@ -95,7 +99,7 @@ def load_spool(path: Path) -> Spool:
 
 
 def load_spools(paths: Sequence[Path], scans: Iterable[Reading]) -> list[Spool]:
-    """Load page ranges in order, and insert the text read by OCR."""
+    """Load the parsed page ranges in order, and insert the text that OCR read (``scans``)."""
     spools = [load_spool(path) for path in paths]
     starts = [spool.pages[0].number for spool in spools]
     readings = {reading.number: reading for reading in scans}

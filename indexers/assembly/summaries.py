@@ -1,7 +1,7 @@
 """Extractive summaries: the most informative sentences of each page, combined for sections.
 
-A sentence scores by the frequency of its terms on the page (SumBasic, Nenkova & Vanderwende 2005). Only the page itself
-counts, so an unchanged page keeps its summary and its vector if others change. A section's own text on one page is
+A sentence scores by the frequency of its terms on the page (SumBasic, Nenkova & Vanderwende 2005). Other pages do not
+count, so an unchanged page keeps its summary and its vector if other pages change. A section's own text on one page is
 summarised first, so sections that share a page never share a summary.
 """
 
@@ -75,12 +75,12 @@ def summarise(
 
 
 def furniture_key(line: str) -> str:
-    """Return a line with its digits masked, since running heads differ only in the page number."""
+    """Return a line with its digits masked, so that running heads with different page numbers are equal."""
     return _DIGITS.sub("#", line.strip().lower())
 
 
 def find_furniture(texts: Sequence[str]) -> frozenset[str]:
-    """Return lines that repeat among the first or last three of many pages."""
+    """Return the running heads and feet: lines that repeat among the first or last three lines of many pages."""
     seen: Counter[str] = Counter()
     for page_text in texts:
         lines = [line for line in page_text.split("\n") if line.strip()]
@@ -92,7 +92,7 @@ def find_furniture(texts: Sequence[str]) -> frozenset[str]:
 def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> list[list[_Sentence]]:
     """Return the best sentences of each section, including those of its subsections.
 
-    Subsections come after their parents in the list, so the loop goes backwards.
+    The loop goes backwards, because subsections come after their parents in the list.
     """
     gathered = [list(best) for best in own]
     place = {section.node_id: at for at, section in enumerate(sections)}
@@ -105,7 +105,7 @@ def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> li
 
 
 def _sentences(fragment: str, furniture: frozenset[str], title: str) -> list[str]:
-    """Return the prose sentences of a fragment; without prose, its table labels as one sentence."""
+    """Return the prose sentences of a text fragment. If it has no prose, return its table labels as one sentence."""
     openings = {key[:1] for key in furniture}
     prose: list[str] = []
     labels: list[str] = []
@@ -162,7 +162,10 @@ def _top(sentences: Sequence[_Sentence]) -> list[_Sentence]:
 
 
 def _compose(sentences: Sequence[_Sentence], limit: int) -> str:
-    """Return as many of the best sentences as fit, in reading order; at least one, cut if necessary."""
+    """Return the best sentences in reading order, as many as ``limit`` allows.
+
+    The result has at least one sentence, cut if necessary.
+    """
     chosen: list[_Sentence] = []
     used = 0
     for sentence in sorted(sentences, key=lambda s: -s.score):
@@ -187,7 +190,7 @@ def prose(page: ParsedPage) -> str:
 
 
 class ProseByPage(Sequence[str]):
-    """The prose of every page, created when it is read: a large document would be in memory once more."""
+    """A sequence with the prose of every page. Each item is built on access, to save memory."""
 
     def __init__(self, pages: Sequence[ParsedPage]) -> None:
         self._pages = pages

@@ -45,7 +45,7 @@ _TYPE_WORDS = 8  # a line of at most so many words that names a type of document
 
 @dataclass
 class _Block:
-    """Adjacent lines of one style."""
+    """Adjacent lines of one style, which together may be the title."""
 
     page: int
     lines: list[Line] = field(default_factory=list)
@@ -62,8 +62,8 @@ class _Block:
 def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPage]) -> str:
     """Return the document's title.
 
-    The first choice is the title in the document's own citation, then the file's title if the pages show it. Then
-    follow the most prominent line on the first pages, the file's title, and the file's name.
+    The first choice is the title in the document's own citation, the second the file's title if the pages show it.
+    Further choices are the most prominent line on the first pages, the file's title, and the file's name.
     """
     front = [page for page in pages[: 2 * _PAGES] if page.lines][:_PAGES]
     shown = "\n".join(page.text for page in front)
@@ -91,7 +91,7 @@ def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPag
 
 
 def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[MarkedHeading]) -> str:
-    """Return the title in the file's markup, else its first top heading, else its name."""
+    """Return the title in the file's markup, or its first top heading, or its name: the first that exists."""
     title = metadata.get("title", "")
     marked = [heading for heading in headings if heading.source == "markup"]
     if not title and marked and marked[0].level == min(heading.level for heading in marked):
@@ -100,7 +100,7 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
 
 
 def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
-    """Yield the blocks of the first pages in reading order.
+    """Yield the blocks (adjacent lines of one style) of the first pages in reading order.
 
     A line with a date or number, or one that names a type of document, is a block of its own.
     """
@@ -133,7 +133,7 @@ def _goes_on(before: Line, line: Line, body: float) -> bool:
 
 
 def _prominence(block: _Block, body: float) -> float:
-    """Return how prominent a block is by size, weight, capitals, and names of document types."""
+    """Return how prominent a block of lines is by size, weight, capitals, and names of document types."""
     value = 4 * math.log(max(block.size, 1.0) / max(body, 1.0))
     value += 0.4 * all(line.bold for line in block.lines) + 0.4 * block.text.isupper()
     return value + (2.0 if _names_type(block.text) else 0.0)
@@ -166,7 +166,7 @@ def _may_be_title(text: str) -> bool:
 def _is_stamp(text: str) -> bool:
     """Return whether a line is a date, a release line, a page number, a by-line or an address.
 
-    Many covers have them beside the title; they are never the title.
+    Many covers show such lines beside the title; they are never the title.
     """
     line = " ".join(text.split())
     if _STAMP.match(line):
@@ -176,14 +176,17 @@ def _is_stamp(text: str) -> bool:
 
 
 def _share_shown(title: str, text: str) -> float:
-    """Return the share of the title's pairs of adjacent words that are also adjacent in the text."""
+    """Return the share of the title's word pairs that also occur in the text, 0 to 1.
+
+    A pair is two adjacent words.
+    """
     words, title_words = ([fold(word) for word in _WORD.findall(words_of)] for words_of in (title, text))
     title_pairs, pairs = set(pairwise(title_words)), list(pairwise(words))
     return sum(pair in title_pairs for pair in pairs) / len(pairs) if pairs else float(set(words) <= set(title_words))
 
 
 def _body_size(pages: Sequence[ParsedPage]) -> float:
-    """Return the font size of most characters."""
+    """Return the font size in which most characters of the pages are set."""
     sizes: Counter[float] = Counter()
     for page in pages:
         for line in page.lines:

@@ -1,4 +1,4 @@
-"""Versions of the parsed documents that this pipeline makes, and lookup of stored versions."""
+"""Versions of parsed documents: which code, options and models produced them. Lookup of stored versions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _BUILD = f"tree-6+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
 
 
 def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
-    """Return the version of a file's bytes in a format, before OCR and models."""
+    """Return the version record for these bytes, parsed as a format with these chunk sizes, without OCR or models."""
     return ContentVersion(sha256, format.name, format.version, chunks.policy, _BUILD)
 
 
 def with_ocr(version: ContentVersion, ocr: Ocr, pages: int | None = None) -> ContentVersion:
-    """Return the version of a document after OCR has read ``pages`` of its scanned pages. None means all of them."""
+    """Return the version record after OCR has read ``pages`` scanned pages of the document, None for all."""
     return replace(version, ocr=ocr.tag, ocr_pages="" if pages is None else str(pages))
 
 
@@ -35,7 +35,7 @@ def card_of(file: Path, content: IndexedContent) -> Card:
 
 
 class StoredContents:
-    """Lookup of parsed documents in the catalog.
+    """Lookup of parsed documents that the catalog already stores.
 
     ``ocr`` returns the OCR engines when needed; ``chunks`` is the chunk size of this run.
     """
@@ -44,18 +44,22 @@ class StoredContents:
         self._catalog, self.ocr, self._chunks = catalog, ocr, chunks
 
     def target_version(self, file: Path, sha256: str) -> ContentVersion:
-        """Return the version that this run gives to a file's bytes, before models improve the document."""
+        """Return the version record that indexing this file now would store, before models improve the document.
+
+        The format is detected from the file.
+        """
         return self.of_format(sha256, format_of(file))
 
     def of_format(self, sha256: str, format: Format) -> ContentVersion:
-        """Return the version that this run gives to a file's bytes, if the format of the bytes is already known."""
+        """Return the version record that indexing these bytes as ``format`` now would store."""
         return version_of(sha256, format, self._chunks)
 
     def serves(self, stored: StoredVersion, target: ContentVersion, unread: bool | None = None) -> bool:
-        """Return whether a stored version is as good as the one that this run makes without models.
+        """Return whether a stored version can be used instead of parsing the file as ``target``.
 
-        Without OCR every version is. With OCR, a version is as good if all its pages are readable or were read in these
-        languages. ``unread`` is True if pages are unread, None if unknown.
+        It must come from the same bytes and code. If it has pages that need OCR, they must have been read by the
+        present engines and languages. Without OCR engines, such pages may stay unread. ``unread`` tells whether it has
+        unread pages; with None this is looked up.
         """
         version = stored.version
         if not version.made_as(target):
@@ -70,9 +74,10 @@ class StoredContents:
             return bool(snapshot.unread(content_id))
 
     def best(self, target: ContentVersion, tags: Mapping[Kind, str] = {}) -> StoredVersion | None:
-        """Return a stored version that can be used, preferably one that these models have improved.
+        """Return a stored version that can be used instead of parsing again, None if there is none.
 
-        If ``target`` has a refined tree, only versions with that tree can be used.
+        A version that the models in ``tags`` have improved is preferred. If ``target`` has a refined tree, only
+        versions with that tree can be used.
         """
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.versions(target.sha256)
@@ -88,14 +93,14 @@ class StoredContents:
         return read_card(file.name, json.loads(metadata), title, [page.text for page in pages])
 
     def encrypted(self, content_id: str) -> bool:
-        """Return whether a password was needed to read the stored document."""
+        """Return whether the file of a stored document could be read only with a password."""
         with self._catalog.snapshot() as snapshot:
             _, metadata = snapshot.title_and_metadata(content_id)
         return "encryption" in json.loads(metadata)
 
 
 def _most_made(stored: StoredVersion) -> tuple[bool, bool, bool, int, str]:
-    """Return a sort key that orders stored versions by how much work models have done on them, the least first."""
+    """Return a sort key for stored versions. Versions without work by models come first, those with most work last."""
     version = stored.version
     improved, refined = bool(version.llm or version.vlm), bool(version.outline)
     return improved, refined, bool(version.ocr), int(version.ocr_pages or 0), stored.content_id

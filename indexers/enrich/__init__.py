@@ -1,1 +1,1 @@
-"""Improve published documents with models: descriptions of pages from their images, trees, summaries."""
+"""Improve published documents with models: descriptions of pages from their images, section trees, summaries."""

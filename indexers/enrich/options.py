@@ -111,7 +111,7 @@ Sheet = Callable[[Sequence[int]], "Future[object]"]
 
 
 class Glance(BaseModel):
-    """The reply to the prompt ``pages-glance``."""
+    """The model's reply to the prompt ``pages-glance``. ``skip`` are the pages of a contact sheet to leave out."""
 
     skip: list[int] = []
 
@@ -121,7 +121,7 @@ def passed_over(
 ) -> frozenset[int]:
     """Return the pages that a model would skip, after it has seen contact sheets of small page images.
 
-    Each sheet has ``each`` pages. If a sheet cannot be drawn or the reply is unusable, none of its pages is skipped.
+    Each sheet shows ``each`` pages. If a sheet cannot be drawn or the reply is unusable, none of its pages is skipped.
     Replies are cached.
     """
     session, skipped = Session(model, scope), set[int]()
@@ -170,7 +170,7 @@ _VERSION = "1"  # version of the code that uses replies; with a new version all 
 class EnrichModels:
     """The models of a run. ``llm`` and ``vlm`` are None if they are not configured or do not work.
 
-    ``names`` holds the configured models; ``notes`` report models that do not work.
+    ``names`` are the names of all configured models; ``notes`` report models that do not work.
     """
 
     llm: ChatModel | None = None
@@ -181,10 +181,10 @@ class EnrichModels:
 
 @dataclass(frozen=True, slots=True)
 class EnrichOptions:
-    """Options of the improvement by models.
+    """Options for improving documents with models.
 
-    ``documents`` and ``pages`` are numbers processed at once. ``sheet`` is the number of pages on a contact sheet, 0
-    for none.
+    ``documents`` and ``pages`` are the numbers processed at the same time. ``sheet`` is the number of pages on a
+    contact sheet, 0 to use none.
     """
 
     vision: Vision = "auto"
@@ -195,7 +195,7 @@ class EnrichOptions:
     chunks: ChunkSize = field(default_factory=ChunkSize)
 
     def tags(self, names: Mapping[Kind, str]) -> dict[Kind, str]:
-        """Return a hash for each configured model, of its name and of all that affects its results."""
+        """Return for each configured model a hash of its name, prompts and options that affect its results."""
         pictures: list[object] = [
             self.vision,
             self.drawing.dpi,

@@ -30,10 +30,10 @@ _TITLE = 120  # characters
 
 
 class PagePlace(NamedTuple):
-    """The context of a page for a model, as lines.
+    """The context of a page that a model is told, as lines of text.
 
-    ``own`` is the document and the section path. ``neighbours`` are the beginnings of the pages beside it. They are not
-    part of the cache key, so the neighbours of a changed page are not described again.
+    ``own`` names the document and the section path. ``neighbours`` are the beginnings of the pages before and after it.
+    They are not part of the cache key, so the neighbours of a changed page are not described again.
     """
 
     own: str = ""
@@ -65,7 +65,7 @@ def place_of_page(title: str, pages: Sequence[Page], sections: Sequence[Section]
 
 
 def _begins(page: Page, sections: Sequence[Section]) -> str:
-    """Return the title of the section that begins on a page, otherwise the page's first line."""
+    """Return the title of the section that begins on a page, or the page's first line if none begins there."""
     titled = [section.title for section in sections if section.start_page == page.number and not section.synthetic]
     first = next((line for line in page.text.splitlines() if line.strip()), "")
     return _short_title(titled[0] if titled else first)
@@ -99,7 +99,7 @@ class Correction(BaseModel):
 
 
 class PageSaid(BaseModel):
-    """The reply to the prompt ``page-description``."""
+    """The model's reply to the prompt ``page-description``: the description of one page."""
 
     summary: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     key_terms: list[str] = []
@@ -111,10 +111,10 @@ class PageSaid(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PageDescriptions:
-    """All pages with their new descriptions. ``failed`` and ``refused`` give reasons by page number.
+    """All pages of a document, with new descriptions where the model gave one.
 
-    ``refused`` pages are not sent to this model again. ``read`` pages got their text from the image; ``corrected``
-    pages had OCR errors fixed.
+    The other fields are page numbers. ``failed`` and ``refused`` map them to reasons; ``refused`` pages are not sent to
+    this model again. ``read`` pages got their text from the image; ``corrected`` pages had OCR errors fixed.
     """
 
     pages: tuple[Page, ...]
@@ -129,7 +129,7 @@ class PageDescriptions:
 class ChosenPage:
     """A page (from 1) to describe, with its context.
 
-    The text of a ``scan`` came from its image, so a model may correct it.
+    ``scan`` is True if its text was read from its image, so that a model may correct it.
     """
 
     number: int
@@ -146,10 +146,10 @@ def describe_pages(
     at_once: Executor,
     on_page: Callable[[], None],
 ) -> PageDescriptions:
-    """Describe the ``chosen`` pages, as many at once as ``at_once`` has threads.
+    """Describe the ``chosen`` pages with a model, in the threads of ``at_once``.
 
-    ``drawn`` starts drawing a page and returns a future of the images, or of a DocumentError. Other errors (Cancelled)
-    are raised.
+    ``drawn`` starts drawing a page and returns a future of its images. A DocumentError from the future counts as a
+    failed page; other errors, such as Cancelled, are raised.
     """
     by_number = {page.number: page for page in pages}
     ahead = _Ahead(drawn, [page.number for page in chosen])
@@ -190,7 +190,7 @@ def describe_pages(
 
 
 def forget_refusals(cache: Cache) -> None:
-    """Forget which pages models refused, so that they are asked again when the documents are indexed again."""
+    """Delete the cached refusals of models, so that they are asked again at the next indexing of the pages."""
     cache.clear(f"part/{_REFUSAL_KIND}/")
 
 
@@ -237,7 +237,7 @@ def _textless(page: Page) -> bool:
 
 
 class _Common:
-    """The words that occur on most pages of a document, and so do not describe a single page."""
+    """A test of whether a term occurs on most pages of a document, and so does not describe a single page."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._texts = [page.text.casefold() for page in pages if page.text.strip()]
@@ -307,13 +307,13 @@ def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool
 
 
 def _one_sentence(text: str) -> bool:
-    """Return whether the text of a page is at most one sentence."""
+    """Return whether a text consists of at most one sentence."""
     sentence = " ".join(text.split())
     return 0 < len(sentence) <= _SENTENCE and first_sentence(sentence) == sentence
 
 
 def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[str]]:
-    """Return a text with corrections applied once each, and a line about each change.
+    """Return a text with each correction applied once, and a line of text about each change.
 
     Line breaks do not change.
     """

@@ -1,8 +1,8 @@
 """Section summaries made by a model, and the gaps that it finds.
 
 Long texts are summarised; short ones are their own summary. A parent section is summarised from its own text and the
-summaries of the leaves below. If they fit, leaves and their parents share one call, so a changed page costs one call at
-any depth.
+summaries of the childless sections (leaves) below it. If leaves and their parents fit into one call, they share it, so
+a changed page costs one call at any depth.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _ANNOUNCES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A section prepared for a model. ``at`` is its position. ``short`` is a summary without a model, "" for none.
+    """A section prepared for a model. ``at`` is its index in the list of sections.
 
-    ``needs_model`` is True if a call is needed. If ``short`` is set too, the call only looks for gaps.
+    ``short`` is a summary that needs no model, None if there is none. ``needs_model`` is True if a call is needed; with
+    ``short`` the call only looks for gaps.
     """
 
     at: int
@@ -53,7 +54,7 @@ class Material:
 
 
 def leaf_materials(pages: Sequence[Page], sections: Sequence[Section]) -> list[Material]:
-    """Return the prepared sections without children."""
+    """Return the sections without children, prepared for a model."""
     holders = {section.parent_id for section in sections}
     materials = []
     for at, (section, first, last) in enumerate(own_ranges(sections)):
@@ -72,9 +73,10 @@ def leaf_materials(pages: Sequence[Page], sections: Sequence[Section]) -> list[M
 def branch_materials(
     pages: Sequence[Page], sections: Sequence[Section], summaries: Sequence[str], open_: Collection[int] = ()
 ) -> list[Material]:
-    """Return the prepared sections with children. ``summaries`` are those of the leaves, by position.
+    """Return the sections with children, prepared for a model.
 
-    ``open_`` are leaves whose summaries will change, so that their parents may need a call.
+    ``summaries`` has the summary of each section by index. ``open_`` are the indexes of childless sections whose
+    summaries will change, so that their parents may need a call.
     """
     holders = {section.parent_id for section in sections}
     place = {section.node_id: at for at, section in enumerate(sections)}
@@ -111,9 +113,9 @@ def _section_text(section: Section, own: str, what: str, others: str) -> str:
 def _own(
     pages: Sequence[Page], section: Section, first: tuple[int, int], last: tuple[int, int | None], tokens: int
 ) -> tuple[str, str]:
-    """Return a section's text before its first subsection, and summaries of the pages whose text is not shown in full.
+    """Return a section's text before its first subsection, and the summaries of pages that it does not show in full.
 
-    The text is cut, and its title is left out.
+    The text is cut to ``tokens``, and leaves out the section's title.
     """
     fragments = []
     for number in range(first[0], last[0] + 1):
@@ -174,9 +176,10 @@ class _SectionReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SectionOutcome:
-    """The sections with new summaries and gaps.
+    """The sections, with new summaries and gaps from the model.
 
-    If ``failure`` stopped the calls, the other sections keep their old summaries; replies are cached for the next run.
+    If ``failure`` stopped the calls, the remaining sections keep their old summaries; replies are cached for the next
+    run.
     """
 
     sections: tuple[Section, ...]
@@ -210,7 +213,10 @@ def summarise_sections(
 
 
 class _Round:
-    """Requests for materials in concurrent batches. Cached replies are not requested again."""
+    """Model requests for prepared sections (materials), in concurrent batches.
+
+    Cached replies are not requested again.
+    """
 
     def __init__(self, session: Session, summaries: list[str]) -> None:
         self.summaries = summaries
@@ -220,7 +226,7 @@ class _Round:
         self._known: dict[str, _SectionReply] = {}
 
     def take(self, materials: Sequence[Material], replies: Mapping[int, _SectionReply]) -> list[Material]:
-        """Store the model's replies, new or cached, at the sections that they belong to.
+        """Store the model's replies, new or cached, for the sections to which they belong.
 
         Return the materials without a reply.
         """
@@ -243,7 +249,7 @@ class _Round:
         return lacking
 
     def lacks(self, material: Material) -> bool:
-        """Return whether a material needs a call and has no cached reply."""
+        """Return whether a prepared section needs a call and has no cached reply."""
         key = self._key(material)
         if material.needs_model and key not in self._known and (cached := self._session.get(key)) is not None:
             self._known[key] = _SectionReply.model_validate_json(cached)
@@ -253,7 +259,7 @@ class _Round:
         return self._session.key(_PROMPT, material.text)
 
     def ask(self, materials: Sequence[Material]) -> dict[int, _SectionReply]:
-        """Return the model's reply for each section, by position.
+        """Return the model's reply for each section, by the section's index.
 
         Missing replies are requested once more in smaller batches.
         """
@@ -288,16 +294,16 @@ class _Round:
 
 
 def _check_gaps(gaps: Sequence[str], shown: str) -> list[str]:
-    """Return distinct gaps whose words occur in the section."""
+    """Return the gaps that a model named, without duplicates and without those whose words are not in the section."""
     terms = set(tokens.tokenise(shown))
     unique = dict.fromkeys(" ".join(gap.split())[:_GAP] for gap in gaps)
     return [gap for gap in unique if terms.intersection(tokens.tokenise(gap))][:_GAPS]
 
 
 def _batches(materials: Sequence[Material], share: int = 1) -> list[list[Material]]:
-    """Return runs of materials below the limits divided by ``share``.
+    """Divide prepared sections into batches that keep the limits of sections and tokens, divided by ``share``.
 
-    A single material may exceed them.
+    A batch of a single section may exceed the token limit.
     """
     batches: list[list[Material]] = []
     size = 0
@@ -335,7 +341,10 @@ def _composed(section: Section, pages: Sequence[Page], described: Collection[int
 
 
 def _spread(sentences: Sequence[str]) -> str:
-    """Return as many sentences as fit, evenly spread; at least the first, cut if necessary."""
+    """Return as many of the sentences as fit, evenly spread over the list.
+
+    The result has at least the first sentence, cut if necessary.
+    """
     for count in range(len(sentences), 0, -1):
         chosen = [sentences[at * len(sentences) // count] for at in range(count)]
         line = " ".join(dict.fromkeys(chosen))
@@ -355,7 +364,7 @@ class Description(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DescriptionResult:
-    """A one-line description. ``line`` is the one made by rules if ``failure`` says that the model failed."""
+    """A document's one-line description. If the model failed (``failure``), the line is made by rules."""
 
     line: str
     notes: tuple[Note, ...] = ()
@@ -367,7 +376,7 @@ def describe_document(
 ) -> DescriptionResult:
     """Let a model describe a document in one line: kind, owner, date and subject.
 
-    It sees the beginning and the main sections.
+    The model sees the beginning of the document and its main sections.
     """
     session = Session(model, scope, language=language_of([page.text for page in pages]))
     beginning = "\n".join(page.visible or page.summary for page in pages[:3])

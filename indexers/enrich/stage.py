@@ -40,7 +40,10 @@ from indexers.formats.limits import plain_reason
 
 
 def within(sections: Sequence[Section], pages: Sequence[Page], before: Sequence[Page]) -> tuple[Section, ...]:
-    """Return the sections with their start positions adjusted to the new texts of the pages."""
+    """Return the sections with their start and end offsets adjusted to the new texts of the pages.
+
+    ``before`` are the pages with the old texts.
+    """
 
     def inside(page: int, anchor: int) -> int:
         text, old = pages[page - 1].text, before[page - 1].text
@@ -95,7 +98,7 @@ def rebuilt(
 
 
 def _terms(base: IndexedContent, pages: Sequence[Page]) -> bytes:
-    """Return the term counts. Counts of pages with unchanged text are reused."""
+    """Return the packed term counts of all pages. Counts of pages with unchanged text are reused."""
     term_counts = TermCounts.from_bytes(base.terms)
     terms = [
         PageTerms(hashes, counts.astype("uint32"), int(length))
@@ -115,13 +118,13 @@ T = TypeVar("T")
 Pages = tuple[Page, ...]
 Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
-"""A callback with the stage, and how many of how many pages are done. Both are 0 if the stage counts no pages."""
+"""A callback for progress: the stage, the pages done, and all pages. Both are 0 if the stage counts no pages."""
 _IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
 _REASONS = 3  # for pages that failed, that are named
 
 
 class Sight(Protocol):
-    """The images of a document's pages, drawn by worker processes, one page or several on an image.
+    """Access to images of a document's pages, drawn by worker processes. An image shows one page or several.
 
     All methods raise DocumentError.
     """
@@ -157,27 +160,27 @@ class _StepOutcome(Generic[T]):
 
 
 class _RunModel:
-    """A model for a whole run, shared by all of its documents."""
+    """A model with its failure counter and cached replies, shared by all documents of a run."""
 
     def __init__(self, model: ChatModel, replies: ReplyCache) -> None:
         self.model, self._breaker = model, Breaker(math.inf, _IN_A_ROW)
         self._replies = replies
 
     def scope(self, stopped: threading.Event) -> CallScope:
-        """Return the call scope of one document's step."""
+        """Return the limits and usage counter (call scope) for one step of a document."""
         return CallScope(patient=True, breaker=self._breaker, stopped=stopped, replies=self._replies)
 
     @property
     def down(self) -> str:
-        """Return why the model is no longer called in this run, "" if it still is."""
+        """Return the reason why the model is no longer called in this run, "" if it can still be called."""
         refused = self._breaker.refuses(self.model.name)
         return "" if refused is None else refused[0].message
 
 
 class Enricher:
-    """Improvement of the documents of a run, several at once.
+    """Improves the documents of a run with models, several documents at the same time.
 
-    ``page_threads`` limits the pages that are described at once over all documents.
+    ``page_threads`` limits the pages that are described at the same time over all documents.
     """
 
     def __init__(
@@ -205,7 +208,7 @@ class Enricher:
         return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[Note]:
-        """Return the models that are no longer called in this run, with reasons."""
+        """Return a note with the reason for each model that is no longer called in this run."""
         return [
             Note("model.given-up", model=guarded.model.name, reason=guarded.down)
             for guarded in self._models.values()
@@ -290,7 +293,7 @@ class Enricher:
 
 
 class _Work:
-    """The steps that improve one document."""
+    """The steps by which models improve one document, and their results so far."""
 
     def __init__(self, models: Mapping[Kind, _RunModel], stopped: threading.Event) -> None:
         self._models, self._stopped = models, stopped
@@ -369,7 +372,7 @@ def _undescribed(failed: Mapping[int, str], *, for_good: bool = False) -> Note:
 
 
 def _record(steps: Sequence[StepDone]) -> dict[str, Any]:
-    """Return the record of the steps that is stored with the version."""
+    """Return a JSON record of the steps, which is stored with the version of the document."""
     return {"steps": {step.step: {"done": step.done, "failed": step.failed, **asdict(step.usage)} for step in steps}}
 
 

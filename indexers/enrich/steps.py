@@ -13,7 +13,7 @@ StepName = Literal["pages", "tree", "sections", "description"]
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """Work of a model in one step of a document: pages or sections done and failed, and usage."""
+    """The work of a model in one step on a document: pages or sections done and failed, usage, and seconds."""
 
     step: StepName
     done: int = 0

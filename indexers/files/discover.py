@@ -24,10 +24,11 @@ _KINDS = 6  # kinds that are named
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Files found. ``files`` are absolute and unique, in the given order; ``problems`` are (path, reason).
+    """The result of a search for files. ``files`` are absolute and unique, in the given order.
 
-    ``roots`` are the named files and folders that exist, below which ``--prune`` may remove documents. ``skipped``
-    counts unsupported files by suffix ("" for none); ``notes`` mention them for folders that also contain documents.
+    ``problems`` are (path, reason). ``roots`` are the named files and folders that exist, below which ``--prune`` may
+    remove documents. ``skipped`` counts unsupported files by suffix ("" for none). ``notes`` mention these for folders
+    that also contain documents.
     """
 
     files: tuple[Path, ...]
@@ -38,9 +39,10 @@ class Discovery:
 
 
 def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Discovery:
-    """Find the files that paths name, including subfolders but not hidden files.
+    """Find the files that paths name, including files in subfolders but not hidden files.
 
-    Files of a home are left out. A folder without documents is a problem unless ``empty_folders``.
+    Files in the engine's data folder (home) are left out. A folder without documents is a problem unless
+    ``empty_folders``.
     """
     files: dict[Path, None] = {}
     problems: list[tuple[str, str]] = []
@@ -87,7 +89,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
 
 
 def advice() -> Note:
-    """Return advice about files that no parser reads."""
+    """Return a note that lists the supported formats, for files that no parser reads."""
     return Note("index.formats", formats=formats_read())
 
 
@@ -118,7 +120,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def source_of(named: str | Path) -> tuple[str, SourceKind | None]:
-    """Return an absolute path and its kind of source; the kind is None if it does not exist."""
+    """Return a path in absolute form, and whether it is a folder, a file or a glob; None if nothing exists there."""
     path = os.path.abspath(os.path.expanduser(str(named)))  # noqa: PTH100, PTH111 - as in discover
     try:
         path.encode()
@@ -130,7 +132,7 @@ def source_of(named: str | Path) -> tuple[str, SourceKind | None]:
 
 
 def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
-    """Return the files in supported formats, and the suffixes of the others by their paths."""
+    """Return the files below a folder in supported formats, and the suffixes of all other files by path."""
     files: list[Path] = []
     others: dict[str, str] = {}
     read = {suffix for format in formats() for suffix in format.suffixes}

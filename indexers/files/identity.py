@@ -28,7 +28,10 @@ def document_at(catalog: Catalog, library: str, file: Path) -> Document | None:
 
 
 def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine: str = "") -> list[Document]:
-    """Return the documents with these bytes whose files are missing, except those of other machines."""
+    """Return the documents with these bytes whose files are missing. They may be the old places of a moved file.
+
+    Documents from sources of other machines are left out.
+    """
     with catalog.snapshot() as snapshot:
         documents = snapshot.documents_of_bytes(library, sha256, format)
     gone = [document for document in documents if not is_there(document.path)]
@@ -37,12 +40,15 @@ def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine
 
 
 def usual_id(library: str, path: str) -> str:
-    """Return the default id of a path's document, which a moved document may already have."""
+    """Return the default document id for a path. A document that has moved elsewhere may already use it."""
     return uuid.uuid5(_NAMESPACE, f"{library}\n{path}").hex[:12]
 
 
 def new_id(catalog: Catalog, library: str, file: Path) -> str:
-    """Return a stable id for a path in a library; a different one if a moved document already uses it."""
+    """Return a stable document id for a path in a library.
+
+    It differs from the default id if a document that has moved elsewhere uses that one.
+    """
     number = 0
     while True:
         doc_id = usual_id(library, f"{file}\n{number}" if number else str(file))
@@ -54,14 +60,14 @@ def new_id(catalog: Catalog, library: str, file: Path) -> str:
 
 
 def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Remove a library's documents below ``roots`` whose files are missing. Return their paths."""
+    """Remove a library's documents below ``roots`` whose files are missing. Return the removed documents' paths."""
     missing = gone(catalog, library, roots)
     catalog.remove(list(missing))
     return tuple(missing.values())
 
 
 def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> dict[str, str]:
-    """Return the documents of a library whose files below ``roots`` no longer exist, as paths by doc_id."""
+    """Return the documents of a library whose files below ``roots`` no longer exist, as ``{doc_id: path}``."""
     with catalog.snapshot() as snapshot:
         paths = snapshot.paths(library)
     return {
@@ -77,7 +83,7 @@ def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> dict[str, str
 
 
 class UnchangedFiles:
-    """The state of a library's files when they were last read."""
+    """A test of which files of a library are unchanged, from their stored sizes and times."""
 
     def __init__(self, catalog: Catalog, library: str, stored: StoredContents) -> None:
         self._catalog, self._library, self._stored = catalog, library, stored
@@ -104,7 +110,10 @@ class UnchangedFiles:
 
 
 class NewStamps:
-    """Stamps of unchanged files that were read, written in batches. Safe for several threads."""
+    """Sizes and times (stamps) of files that were read and found unchanged. They are stored in batches.
+
+    Safe for several threads.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

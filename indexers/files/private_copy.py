@@ -1,4 +1,4 @@
-"""A private copy of a file, so that the hashed bytes are the parsed bytes."""
+"""Private copies of files, which ensure that the hashed bytes and the parsed bytes are the same."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) 
     """Return a file's stamp (size and times) and the SHA-256 of its bytes. The bytes may be ``at`` another path.
 
     The hash also covers pictures in the same folder that the file shows. The stamp of such a file does not prove that
-    it is unchanged. Later readers compare the hash, so only this function checks ``reach``. Raise DocumentError if the
-    file cannot be read or is out of reach, ChangedError if it keeps changing.
+    it is unchanged. ``reach`` are the folders that the server may read; it is checked only here, since later readers
+    compare the hash. Raise DocumentError if the file cannot be read or is outside of them, ChangedError if it keeps
+    changing.
     """
     began = time.time()
     reach = reach if at in (None, file) else None  # otherwise its bytes are stored in the home
@@ -42,10 +43,10 @@ def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) 
 
 
 def copy_small(file: Path, target: Path, max_bytes: int, reach: Reach | None = None) -> tuple[FileStamp, str] | None:
-    """Copy a file's bytes to ``target`` while hashing them, and return its stamp and hash.
+    """Copy a file's bytes to ``target`` while hashing them, and return its stamp (size and times) and hash.
 
-    Return None if the file has grown, or links to pictures in its folder. Raise the same errors as ``fingerprint``, and
-    OSError if the copy cannot be written.
+    Return None if the file is larger than ``max_bytes`` or links to pictures in its folder. Raise the same errors as
+    ``fingerprint``, and OSError if the copy cannot be written.
     """
     began = time.time()
     with target.open("xb") as stream:
@@ -59,9 +60,9 @@ def copy_small(file: Path, target: Path, max_bytes: int, reach: Reach | None = N
 class PrivateCopy:
     """A private copy of a file, with the hash ``sha256`` of its bytes.
 
-    Reading in place is not safe: several processes open the file again and again for minutes, and it may be replaced
-    meanwhile, even back again. Size, times and inode are too coarse to detect this. The copy is made in the pass that
-    hashes the file.
+    Reading in place is not safe: several processes open the file many times during minutes. Meanwhile it may be
+    replaced, and even restored. Size, times and inode are too coarse to detect this. The copy is made while the file is
+    hashed.
     """
 
     path: Path
@@ -71,7 +72,7 @@ class PrivateCopy:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lend(self, task: Future[object]) -> None:
-        """Keep the copy until a task has ended, even if the code that created the copy ends before."""
+        """Keep the copy until a task has ended, even if its creator releases it earlier."""
         with self._lock:
             self._uses += 1
         task.add_done_callback(lambda _: self.release())
@@ -85,9 +86,9 @@ class PrivateCopy:
 
 @contextmanager
 def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[PrivateCopy]:
-    """Copy a file and the pictures that it shows to ``folder`` while they are read.
+    """Copy a file and the pictures that it shows to ``folder`` while hashing them, and yield the copy.
 
-    Errors about the copy name the file. ``at`` is the location of the bytes, if not the file's own path. Raise
+    Errors about the copy name the original file. ``at`` is the location of the bytes, if not the file's own path. Raise
     DocumentError if it cannot be read or copied, ChangedError if it keeps changing.
     """
     place = folder / uuid.uuid4().hex
@@ -140,7 +141,7 @@ def changed(file: Path) -> ChangedError:
 
 
 def system_stat(file: Path) -> os.stat_result | None:
-    """Return a file's status; None if there is none."""
+    """Return a file's status from the operating system, None if it is not available."""
     try:
         return file.stat()
     except OSError:
@@ -191,7 +192,7 @@ def _identity(stat: os.stat_result) -> tuple[int, ...]:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a file, and do not block if it has been replaced by a pipe."""
+    """Open a file and return its descriptor. Do not wait if the file has been replaced by a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

@@ -26,7 +26,7 @@ _REMOTE = frozenset(
 
 
 def mounts_of(folders: Iterable[Path]) -> dict[str, str]:
-    """Return the mount points above folders, each with an identity of its file system."""
+    """Return the mount points above folders, each with a text that identifies its file system."""
     points: dict[Path, Path] = {}
     for folder in folders:
         with suppress(OSError):
@@ -40,7 +40,7 @@ def mount_above(path: str, mounts: Mapping[str, str]) -> str:
 
 
 def file_system(point: str) -> str:
-    """Return an identity of the file system at a mount point; "" if unavailable."""
+    """Return a text that identifies the file system at a mount point; "" if unavailable."""
     try:
         if not hasattr(os, "statvfs"):  # Windows tells drives by a number
             return f"{Path(point).stat().st_dev:x}"
@@ -50,9 +50,9 @@ def file_system(point: str) -> str:
 
 
 def remote(folder: Path) -> bool:
-    """Return whether a folder is on a file system that does not report changes by other machines.
+    """Return whether a folder is on a network file system, which does not report changes made by other machines.
 
-    This is known only on Linux.
+    This can be detected only on Linux.
     """
     try:
         lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
@@ -72,16 +72,16 @@ def _point(folder: Path, points: dict[Path, Path]) -> Path:
 
 @lru_cache(maxsize=256)
 def _unescaped(point: str) -> str:
-    """Return a path without escapes. The kernel writes spaces and similar characters as ``\\040``."""
+    """Return a mount path with its escapes decoded. The kernel writes spaces and similar characters as ``\\040``."""
     raw = point.encode("utf-8", "surrogateescape")
     return raw.decode("unicode_escape").encode("latin-1").decode("utf-8", "replace") if b"\\" in raw else point
 
 
 @dataclass(frozen=True, slots=True)
 class GoneFiles:
-    """Documents with missing files, paths by doc_id.
+    """Documents whose files are missing, as ``{doc_id: path}``.
 
-    ``sure`` were deleted; ``doubtful`` may be on an unreachable disk.
+    Files in ``sure`` were deleted; those in ``doubtful`` may be on an unreachable disk.
     """
 
     sure: Mapping[str, str] = field(default_factory=dict)
@@ -89,10 +89,11 @@ class GoneFiles:
 
 
 def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, mounts: Mapping[str, str]) -> GoneFiles:
-    """Return the missing documents below ``root``, from paths by doc_id. Return None if the folder is missing.
+    """Return which of these documents (``{doc_id: path}``) below ``root`` have missing files.
 
-    ``seen`` are paths of existing files. At least one file of the library must exist, unless ``mounts`` confirm that
-    the file system is the same as before.
+    ``seen`` are the paths of existing files. All documents are doubtful if ``root`` itself is missing. A file counts as
+    deleted only if its file system is reachable. This is the case if it has a file in ``seen``, or the identity that
+    ``mounts`` states.
     """
     if missing(root):
         return GoneFiles({}, dict(documents))
@@ -113,7 +114,7 @@ def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, 
 
 
 def missing(path: Path) -> bool:
-    """Return whether the system confirms that a path does not exist. False also means that a server does not answer."""
+    """Return True if the system confirms that a path does not exist, False if it exists or a server does not answer."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -125,11 +126,10 @@ def missing(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SourceScan:
-    """The result of scanning sources. ``files`` are the existing files. ``documents`` are the library's documents of
-    these sources.
+    """The result of scanning sources: their existing ``files``, and the library's ``documents`` that come from them.
 
-    ``gone`` are those whose files were deleted, ``doubtful`` those that are unreachable: paths by doc_id. Other fields
-    are as in ``Discovery``.
+    Documents are ``{doc_id: path}``. ``gone`` are the documents whose files were deleted, ``doubtful`` those whose
+    files are unreachable. ``problems`` are (path, reason); ``skipped`` counts unsupported files by suffix.
     """
 
     files: tuple[Path, ...]
@@ -144,8 +144,8 @@ class SourceScan:
 def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach | None = None) -> SourceScan:
     """Scan the sources of one library, and compare their files with its documents.
 
-    Documents that users removed, and files below ``home``, are left out. A file out of ``reach`` is a problem; its
-    document does not change.
+    Documents that users removed, and files below ``home``, are left out. A file outside ``reach``, the folders that the
+    server may read, is a problem; its document does not change.
     """
     library = sources[0].library
     refused: list[str] = []
@@ -186,7 +186,7 @@ def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach |
 
 
 class _Within:
-    """A test of whether files are inside the permitted folders of their sources. The folders are resolved once."""
+    """A test of whether files are inside the permitted folders of their sources. Each folder is resolved only once."""
 
     def __init__(self, reach: Reach, sources: Sequence[Source]) -> None:
         self._reach = reach
@@ -206,7 +206,7 @@ class _Within:
 
 
 def out_of_reach(paths: Collection[str]) -> Iterator[Note]:
-    """Yield a note about documents whose files may or may not exist."""
+    """Yield a note about documents whose files may still exist on an unreachable file system."""
     if paths:
         folders = sorted({str(Path(path).parent) for path in paths})
         if len(folders) > 1:

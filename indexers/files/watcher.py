@@ -1,7 +1,7 @@
 """Watch sources, each in its own thread, for new, changed and deleted files.
 
-Files are reported when they have stopped changing. System events only trigger a scan of a folder. Without events,
-folders are scanned at intervals.
+Files are reported when they have stopped changing. Change events from the system only trigger a scan of a folder.
+Without events, folders are scanned at intervals.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from indexers.files.scan import missing, mounts_of, out_of_reach, remote, scan
 
 
 class FileSign(NamedTuple):
-    """The state of a file: size in bytes, time in nanoseconds, and identity."""
+    """The state of a file: size in bytes, modification time in nanoseconds, and inode number."""
 
     size: int
     mtime: int
@@ -39,7 +39,7 @@ class FileSign(NamedTuple):
 
 
 class Stillness:
-    """A detector of files that have not changed for some seconds. It does not depend on the system clock."""
+    """A detector of files that have not changed for some seconds. The caller passes the time."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -51,7 +51,10 @@ class Stillness:
         return tuple(self._since)
 
     def look(self, seen: Mapping[Path, FileSign], now: float) -> list[Path]:
-        """Return the files that have been stable long enough. They and vanished files are forgotten."""
+        """Return the files that have been unchanged long enough.
+
+        They are then forgotten, as are files that no longer exist.
+        """
         before, self._since = self._since, {}
         ready = []
         for path, sign in seen.items():
@@ -68,10 +71,10 @@ _SHARE = 5  # pause between scans, as a multiple of the time of a scan
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Times in seconds. ``still`` is how long a file must be unchanged.
+    """Times for watching a folder, in seconds. ``still`` is how long a file must be unchanged before it is reported.
 
     ``grace`` is how long a file must be missing before its document is removed. ``poll`` is the interval of scans
-    without events; ``rescan`` that with events, which may be lost.
+    without change events. ``rescan`` is the interval with events, since events may be lost.
     """
 
     still: float = 2.0
@@ -84,7 +87,7 @@ class WatchTimes:
 class Findings:
     """Changes in a watched folder. ``files`` are new or changed.
 
-    ``gone`` are documents of deleted files, paths by doc_id. ``notes`` report each problem once.
+    ``gone`` are documents whose files were deleted, as ``{doc_id: path}``. ``notes`` report each problem once.
     """
 
     files: tuple[Path, ...] = ()
@@ -96,7 +99,7 @@ class Findings:
 
 
 class FolderWatch:
-    """Comparison of a source with its library's documents, made when the caller asks."""
+    """A watch of one source, which compares its files with the library's documents when ``look`` is called."""
 
     def __init__(
         self, source: Source, catalog: Catalog, home: Path, times: WatchTimes, reach: Reach | None = None
@@ -114,7 +117,7 @@ class FolderWatch:
         self._told: frozenset[str] = frozenset()
 
     def look(self, now: float, *, hinted: bool = False) -> Findings:
-        """Return the changes to process now. ``hinted`` means that something may have changed.
+        """Return the changes to process now. ``hinted`` means that the system reported a change.
 
         ``now`` is in seconds of a monotonic clock.
         """
@@ -163,9 +166,9 @@ class FolderWatch:
         return tuple(sorted(ready))
 
     def _remember_mounts(self, present: Iterable[str]) -> None:
-        """Remember mounts with documents.
+        """Store the mount points of files that have documents, each with the identity of its disk.
 
-        A different disk at the same mount point does not replace the known one.
+        A different disk at the same mount point has no such files, so its identity is not stored.
         """
         mounts = self._mounts | mounts_of({Path(path).parent for path in present})
         if mounts != self._mounts:
@@ -173,7 +176,7 @@ class FolderWatch:
             self._mounts = mounts
 
     def _new(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return those notes that the previous scan did not report."""
+        """Return the notes that the previous scan did not report."""
         before, self._told = self._told, frozenset(notes)
         return tuple(note for note in notes if note not in before)
 
@@ -182,10 +185,10 @@ _TICK = 0.25  # seconds
 
 
 def hints(folder: Path, home: Path, *, events: bool, stop: threading.Event) -> Iterator[bool]:
-    """Yield True after a change below ``folder``, and False every quarter of a second; end with ``stop``.
+    """Yield True after a change below ``folder``, and False every quarter of a second. End when ``stop`` is set.
 
-    Changes of hidden files and below ``home`` are ignored. Raise OSError immediately if the system has no events for
-    the folder.
+    Changes of hidden files and below ``home`` are ignored. Raise OSError immediately if the system offers no change
+    events for the folder.
     """
     if not events:
         while not stop.wait(_TICK):
@@ -227,9 +230,9 @@ def watch(
     times: WatchTimes = WatchTimes(),
     reach: Reach | None = None,
 ) -> None:
-    """Watch the sources of a library, or of all, until ``stop``.
+    """Watch the sources of one library, or of all, until ``stop`` is set. Pass their changes to ``act``.
 
-    Sources may be added meanwhile.
+    Sources that are added or removed meanwhile are respected.
     """
     running: dict[tuple[str, ...], tuple[threading.Event, threading.Thread]] = {}
     try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def listing(path: Path, entries: Iterable[tuple[str, int | None]]) -> Flow:
-    """Return a page that lists an archive. ``entries`` are names and sizes in bytes, None if unknown."""
+    """Return a page that lists the files of an archive. ``entries`` are (name, size in bytes or None if unknown)."""
     blocks: list[Block] = [Heading(1, path.name, place="entry 0")]
     blocks += [
         Item(clean_name(name) + ("" if size is None else f" ({size:,} bytes)"), place=f"entry {at}")
@@ -47,7 +47,7 @@ _HIGH = re.compile("[^\x00-\x7f]")
 
 
 def read_zip(path: Path, limits: ParseLimits) -> Flow:
-    """Return a page that lists the archive.
+    """Return a page that lists the files of a ZIP archive.
 
     Raise the errors of ``Package``, and PasswordError if all entries are encrypted.
     """
@@ -103,10 +103,8 @@ def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
 def decode_names(names: list[str]) -> list[str]:
     """Decode names without a declared encoding that were read as code page 437.
 
-    All names together determine the encoding.
-
-    In other alphabets and in Chinese, Japanese and Korean, non-ASCII letters form runs; accents of Western names do
-    not.
+    The encoding is detected from all names together. It is guessed only if non-ASCII letters stand next to each other,
+    as in Greek or Chinese. Single accented letters of Western names are no sign of another code page.
     """
     if not names:
         return names
@@ -126,12 +124,18 @@ _PACKED = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.op
 
 
 def read_tar(path: Path, limits: ParseLimits) -> Flow:
-    """Return a page that lists the archive. Raise DocumentError if it is damaged, LimitError if it is too large."""
+    """Return a page that lists the files of a TAR archive.
+
+    Raise DocumentError if it is damaged, LimitError if it is too large.
+    """
     return listing(path, [(name, size) for name, size, _ in _tar_entries(path, limits)])
 
 
 def tar_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """Yield the members in order. Read each one before the next. Raise the same errors as ``read_tar``."""
+    """Yield the files of a TAR archive in order. Each must be read before the next one is requested.
+
+    Raise the same errors as ``read_tar``.
+    """
     for name, _, file in _tar_entries(path, limits):
         yield Member(name, partial(_read_pieces, file))
 
@@ -188,9 +192,9 @@ def _is_tar(block: bytes) -> bool:
 
 
 def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | None, IO[bytes]]]:
-    """Yield (name, size, content) of regular files, not of links and devices.
+    """Yield (name, size or None, content) of the regular files in a TAR archive, which is read as a stream.
 
-    The archive is read as a stream, without seeking.
+    A file that is only compressed, without an archive inside, gives one entry.
     """
     with path.open("rb") as raw:
         head = raw.read(8)

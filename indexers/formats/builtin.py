@@ -31,12 +31,15 @@ def _imported(function: str) -> Any:
 
 
 def _late(function: str) -> Callable[..., Any]:
-    """Return a function that imports the named one ("module:function") when it is called."""
+    """Return a function that imports the one named "module:function" only when it is called."""
     return lambda *arguments: _imported(function)(*arguments)
 
 
 def _late_on_pdf(function: str) -> Callable[..., Any]:
-    """Return a function like that of ``_late``, but for a picture: the picture is passed on as a PDF."""
+    """Return a function for pictures that converts the picture to a PDF and passes it to a PDF function.
+
+    ``function`` names the PDF function ("module:function"). It is imported when it is called.
+    """
 
     def call(path: Path, _: str | None, *arguments: Any) -> Any:
         with _imported("raster:as_pdf")(path, arguments[-1]) as pdf:
@@ -48,7 +51,8 @@ def _late_on_pdf(function: str) -> Callable[..., Any]:
 def _embeds(path: Path) -> bool:
     """Return whether a PDF may have embedded files.
 
-    The dictionary of an embedded file is never compressed, but its type is optional.
+    The bytes are searched for the names of such entries, which are never compressed. There are three names, because the
+    type of an embedded file may be omitted.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

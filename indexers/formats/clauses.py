@@ -44,7 +44,7 @@ _CONTENTS = 4  # this many consecutive numbered lines without text are a list of
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause. ``kind`` is a kind of outline.numbering; ``line`` is the number given to ``find_clauses``."""
+    """A clause. ``kind`` is a numbering scheme of outline.numbering; ``line`` is the line's index in the document."""
 
     line: int
     kind: str
@@ -60,8 +60,8 @@ def looks_like_clause(text: str) -> bool:
 def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: Sequence[str]) -> list[Clause]:
     """Return the clauses of a document, in order.
 
-    ``lines`` are the lines that may begin one (no headings, lists, tables or code), by their index in ``text``, which
-    has all lines of the document. ``breaks`` are the indexes of its headings.
+    ``text`` has all lines of the document. ``lines`` are the (index, line) that may begin a clause: no headings, lists,
+    tables or code. ``breaks`` are the indexes of the document's headings.
     """
     candidates = [clause for at, line in lines if (clause := _read_clause(at, line) or _section(at, line, text))]
     candidates = _without_contents(candidates, breaks, text)
@@ -76,7 +76,10 @@ def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: 
 
 
 def clause_levels(clauses: Sequence[Clause]) -> list[int]:
-    """Return the levels, from 1, of clauses under one heading. A new kind among others is one level below them."""
+    """Return the levels, from 1, of clauses under one heading.
+
+    A clause with a numbering scheme that is new under this heading is one level below the clause before it.
+    """
     open_kinds: list[str] = []
     levels = []
     for clause in clauses:

@@ -1,4 +1,5 @@
-"""Decoding of text files: by byte order mark, as UTF-8, by label, else by a detector. Every guess adds a warning.
+"""Decoding of text files: by byte order mark, as UTF-8, by declared label, or by a detector. Every guess adds a
+warning.
 
 Labels are those of the WHATWG Encoding Standard (https://encoding.spec.whatwg.org), as in browsers. Guesses come from
 ``chardet`` 7: of 145 unlabelled texts in 29 languages it reads 139 correctly, ``chardetng`` 123, ``charset-normalizer``
@@ -78,7 +79,10 @@ _C1 = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
 
 
 class Guess(NamedTuple):
-    """A guessed encoding. ``confidence`` is the detector's, 0 to 1; long plain texts seldom exceed 0.5."""
+    """A guessed encoding.
+
+    ``confidence`` comes from the detector, 0 to 1. For long plain texts it seldom exceeds 0.5.
+    """
 
     codec: str
     confidence: float
@@ -213,7 +217,10 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
 
 
 def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
-    """Decode with the codec of a label, unless the bytes contradict it."""
+    """Return bytes decoded with the codec of their declared label, and warnings.
+
+    If the bytes contradict the label, they are decoded as UTF-8 or with a guessed codec.
+    """
     high = sum(map(len, _HIGH.findall(data)))
     several = codec.startswith(("gb", "big5", "cp932", "cp949", "euc", "iso2022", "johab"))
     label = label.strip()[:40]
@@ -237,8 +244,9 @@ def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
 
 
 def _fits(text: str, data: bytes, codec: str) -> bool:
-    """Return whether a text looks right in its declared encoding: no Chinese letters in Latin words, no long runs of
-    accents.
+    """Return whether a text looks right in its declared encoding.
+
+    Signs of a wrong encoding are Chinese letters in Latin words, and long runs of accented letters.
     """
     if codec in ("cp1252", "iso8859-15", "cp1254"):
         return mean_run(data) < _TOGETHER[1]
@@ -275,9 +283,10 @@ def _replaced(data: bytes, codec: str, warnings: list[str]) -> tuple[str, list[s
 
 
 def _plausible(text: str, run: float) -> bool:
-    """Return whether a guess yields plausible words: one alphabet, no capitals inside words, few unusual signs.
+    """Return whether a text decoded with a guessed encoding has plausible words.
 
-    ``run`` is the mean length of runs of non-ASCII bytes.
+    They use one alphabet, have no capitals inside, and few unusual signs. ``run`` is the mean length of runs of
+    non-ASCII bytes in the data.
     """
     others = [at for at, character in enumerate(text) if not character.isascii()]
     if not others:
@@ -301,7 +310,10 @@ def _plausible(text: str, run: float) -> bool:
 
 
 def _is_stray(text: str, at: int) -> bool:
-    """Return whether an unusual sign is inside a word, that is, not a letter, accent, dash or apostrophe."""
+    """Return whether the character at an index is an unusual sign inside a word.
+
+    Letters, accents, dashes and apostrophes are usual there.
+    """
     sign = text[at]
     if not (text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha()) or sign in "\u2019\u2026\u00b7\u30fb":
         return False
@@ -317,8 +329,8 @@ def mean_run(data: bytes) -> float:
 def _wide(data: bytes, sure: bool) -> str:
     """Return the UTF-16 or UTF-32 codec of bytes without a byte order mark, "" for other text.
 
-    The letters must be of one script. With ``sure`` the bytes must include some that occur in no other encoding.
-    Otherwise only kana distinguish UTF-16 from older Chinese encodings.
+    The letters must be of one script. ``sure`` means that the bytes include some that occur in no other encoding. If
+    not, text without zero bytes is recognised only by Japanese kana, as it may be in an older Chinese encoding.
     """
     if len(data) < _MIN_WIDE or (not sure and (len(data) % 2 or data.isascii())):
         return ""
@@ -338,7 +350,10 @@ def _wide(data: bytes, sure: bool) -> str:
 
 
 def _by_zeros(data: bytes) -> str:
-    """Return the UTF-16 or UTF-32 codec for mostly Latin letters, from the regular positions of zero bytes; else ""."""
+    """Return the UTF-16 or UTF-32 codec of mostly Latin text, recognised by the positions of its zero bytes.
+
+    Return "" for other bytes.
+    """
     zeros = [data[at::4].count(0) / max(1, len(data) // 4) for at in range(4)]
     for codec, high, low in (("utf-32-le", (2, 3), 0), ("utf-32-be", (0, 1), 3)):
         if min(zeros[at] for at in high) > _ZEROS and zeros[low] < 1 - _ZEROS and _decodes(data, codec, 4):
@@ -362,7 +377,7 @@ def _decodes(data: bytes, codec: str, unit: int) -> bool:
 
 
 def _one_script(text: str) -> float:
-    """Return the share of characters that are ASCII, spaces, or letters of the most frequent other script."""
+    """Return the share of characters that are ASCII, spaces, or letters of the most frequent script besides Latin."""
     if not text or any(unicodedata.category(c) in ("Cc", "Cn", "Co") and c not in "\t\n\r\f\x1b" for c in text):
         return 0.0
     scripts = Counter(_script(character) for character in text)

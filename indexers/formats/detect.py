@@ -148,7 +148,10 @@ def _ole(path: Path) -> str:
 
 
 def _encryption(file: Any) -> str:
-    """Return "encrypted" for an office package with a password, or the kind of encryption that the package names."""
+    """Return the kind of encryption of an encrypted office package.
+
+    It is "encrypted" if a password opens the package.
+    """
     if any("DRMEncrypted" in part for name in file.listdir() for part in name):
         return "protected by rights"
     if file.exists("EncryptionInfo"):
@@ -194,7 +197,7 @@ def _package(path: Path) -> str:
 
 
 def _entries(path: Path) -> int:
-    """Return the number of files in a package from its last record."""
+    """Return the number of files in a ZIP package, read from the record at its end; 0 if there is none."""
     with path.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - _TAIL))
@@ -229,7 +232,10 @@ def _detect_text(head: bytes, named: str) -> str:
 
 
 def _marked(text: str, is_xml: bool, named: str) -> str:
-    """Return the format of a text from its first words, "" or ``named`` if they do not identify one."""
+    """Return the format of a text, identified by its first words.
+
+    If they do not identify one, return ``named``, the format of the file's suffix, or "".
+    """
     if is_xml:
         return "xmldoc" if named or text.lstrip().startswith(("<?xml", "<!DOCTYPE")) or _FEED.match(text) else ""
     if kind := next((kind for mark, kind in _MARKS if mark.match(text)), ""):
@@ -240,7 +246,10 @@ def _marked(text: str, is_xml: bool, named: str) -> str:
 
 
 def _is_plain(head: bytes) -> bool:
-    """Return whether bytes are lines of text: a line break, and no control characters other than white space."""
+    """Return whether bytes look like lines of text.
+
+    They must have a line break, and no control characters except white space.
+    """
     return b"\n" in head and not head.translate(None, bytes(range(32, 256)) + b"\t\n\r\f") and b"\x7f" not in head
 
 

@@ -35,7 +35,7 @@ Bounds = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PageLook:
-    """The pictures and shapes on a page. Boxes are in points, clipped to the page of ``width`` and ``height``.
+    """The pictures and shapes on a page, without its text. Boxes are in points, clipped to the page.
 
     ``pictures`` pairs each box with a key that is equal for equal pictures on several pages. ``labelled`` are coloured
     bars around words, in a chart or in rows of a table.
@@ -56,10 +56,10 @@ _LEAST_DPI = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Options for images of a page for a model.
+    """Options for images of a page that a model is shown.
 
     ``side`` is the maximum of pixels on an image's longer side. A page that is larger at ``dpi`` is divided into at
-    most ``tiles`` images; if these do not suffice, the resolution is reduced. With 1 there is always one image.
+    most ``tiles`` images; if these do not suffice, the resolution is reduced. With ``tiles`` 1 a page is never divided.
     """
 
     dpi: int = 150
@@ -70,11 +70,11 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """Options for an image of pages for a person.
+    """Options for an image of one page, or of several, that a person views.
 
     ``side`` is the maximum number of pixels on the longer side, ``most_bytes`` the maximum file size (JPEG only); 0
     means no limit. ``clip`` is the part of a single page to draw, None for all of it. ``title`` is written in a strip
-    above it, and ``titles`` above the pages of a contact sheet in place of their numbers.
+    above it. ``titles`` are written above the pages of a contact sheet in place of their numbers.
     """
 
     dpi: int = 150
@@ -127,7 +127,7 @@ contains too much.
 
 
 def clean_name(name: str) -> str:
-    """Return a member's name as part of an address.
+    """Return a member's name in a form that can be part of an address.
 
     Parent folders, unusual separators and control characters are removed.
     """
@@ -138,9 +138,9 @@ def clean_name(name: str) -> str:
 
 
 def own_name(name: str) -> str:
-    """Clean a name like ``clean_name``. Append a hash of the original name if it was changed.
+    """Clean a name like ``clean_name``, and append a hash of the original name if this changed it.
 
-    So different names stay different: "a/../b.md" is not "b.md", and two shortened names differ.
+    The hash keeps different names different: "a/../b.md" does not become "b.md".
     """
     cleaned = clean_name(name)
     if not cleaned or cleaned == name:
@@ -151,7 +151,7 @@ def own_name(name: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a folder scan would skip such a file: a hidden file, or one that macOS adds to archives."""
+    """Return whether a file is hidden, or one that macOS adds to archives. Scans of folders skip such files."""
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
@@ -170,7 +170,7 @@ class OpenFile(Protocol):
     def info(self) -> FileInfo: ...
 
     def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
-        """Yield pages in the requested order. An unreadable page is yielded as an error.
+        """Yield pages in the requested order. For an unreadable page, yield its error.
 
         ``on_page`` is called with each page number after the page is read.
         """
@@ -202,12 +202,15 @@ class IllustratedFile(Protocol):
     """An open file without page layout, but with pictures to show with its text."""
 
     def images(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the stored pictures of a page (1-based), each with the line (from 0) before which it is."""
+        """Yield the stored pictures of a page (1-based), each with the line (from 0) before which it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageNote:
-    """A note to write into a copy of a file, on a page (1-based) or on words at ``boxes`` of its image."""
+    """A note to write into a copy of a file.
+
+    It is on a page (1-based), or on the words at ``boxes`` of the page's image.
+    """
 
     page: int
     boxes: tuple[Box, ...]
@@ -226,7 +229,7 @@ Show = Callable[[Path, str | None, Sequence[int], PictureOptions, ParseLimits], 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format.
+    """A file format: its names, its limits, and the functions that read its files.
 
     ``name`` is stored with documents, ``title`` is used in messages. ``suffixes`` are lower-case with the dot;
     ``sniff`` recognises a file by its first 1,024 bytes. Files are indexed again when ``version`` increases. ``open``
@@ -234,13 +237,13 @@ class Format:
     that the whole file must be parsed for any page. ``limits`` are the ParseLimits that its reader checks itself.
     ``place`` is the word for a numbered position: page, slide, sheet, lines, …. ``members`` lists embedded files, which
     become separate documents; None if there are none. ``embeds`` is a fast test for embedded files; None if there is no
-    such test. ``may_have_pictures`` means that its pages may show pictures beside their text, ``reads_siblings`` that a
-    file shows other files of its folder, ``office_prints`` that LibreOffice can print its pages, and ``bytes_are_text``
-    that a small file has little text.
+    such test. ``may_have_pictures`` means that its pages may show pictures beside their text. ``reads_siblings`` means
+    that a file shows other files of its folder. ``office_prints`` means that LibreOffice can print its pages,
+    ``bytes_are_text`` that a small file has little text.
 
-    The rest is None for formats without page images. ``look`` describes the drawings on pages, ``draw`` returns images
-    of a page for a model, ``show`` one image of one or several pages, ``layout`` the positions of words. ``regions``
-    runs a layout model on a page. ``annotate`` writes a copy with notes to a new path.
+    The remaining functions are None for formats without page images. ``look`` describes the drawings on pages, and
+    ``layout`` the positions of words. ``draw`` returns images of a page for a model, ``show`` one image of one or
+    several pages. ``regions`` runs a layout model on a page. ``annotate`` writes a copy with notes to a new path.
     """
 
     name: str
@@ -266,7 +269,7 @@ class Format:
     embeds: Callable[[Path], bool] | None = None
 
     def may_hold(self, path: Path) -> bool:
-        """Return whether a file of this format may have embedded files."""
+        """Return whether a file of this format may have embedded files, by a fast test."""
         return self.members is not None and (self.embeds is None or self.embeds(path))
 
     @property

@@ -55,9 +55,9 @@ class ParseLimits:
         self.check("max_expanded_bytes", size, f"it has {size:,} bytes", file=path)
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
-        """Return a page, or the LimitError that refuses it.
+        """Return a page, or the LimitError with which it is refused.
 
-        Its reader has already checked the limits in ``checked``.
+        ``checked`` are the names of limits that the page's reader has already checked.
         """
         try:
             if "max_page_lines" not in checked:
@@ -85,9 +85,9 @@ _log = logging.getLogger(__name__)
 
 
 def plain_reason(error: BaseException, what: str = "") -> str:
-    """Return a plain message for an error. Log an error that the message does not explain, with its place in the code.
+    """Return a plain message for an error.
 
-    ``what`` names the file in the log.
+    If the message does not explain the error, log it with its place in the code. ``what`` names the file in the log.
     """
     if isinstance(error, OSError) and error.strerror:
         return f"the system says: {error.strerror}"

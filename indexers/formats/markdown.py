@@ -1,7 +1,7 @@
 """Markdown files as pages of lines, including front matter, embedded HTML headings and tables, and pictures.
 
-A page's lines are the file's lines: line ``i`` of a page is line "first of the page + i" of the file. A page that
-continues a table begins with the column headings of the table.
+A page's lines are lines of the file: line ``i`` of a page is line "first of the page + i" of the file. A page that
+begins inside a table repeats the column headings of the table.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def _table_end(lines: Sequence[str], start: int) -> int:
-    """Return the line after the end of the table that begins at a line; the next line if it has no end."""
+    """Return the index of the line after a table that begins at ``start``. A table without an end has one line."""
     deep = 0
     for at in range(start, min(len(lines), start + _MOST_TABLE_LINES)):
         for tag in _TABLE.finditer(lines[at]):
@@ -98,7 +98,7 @@ def _table_end(lines: Sequence[str], start: int) -> int:
 
 
 def _table_lines(source: str) -> list[str] | None:
-    """Return the Markdown lines of a table, None if words or pictures would be lost."""
+    """Return an HTML table as Markdown lines, None if this would lose words or pictures."""
     if _PICTURE.search(source) or "</table" not in source.lower():
         return None
     lines = written_lines(parse_html(source, whole=True).blocks)
@@ -107,7 +107,10 @@ def _table_lines(source: str) -> list[str] | None:
 
 
 def _heading(source: str) -> list[str] | None:
-    """Return the line of a heading, with lines for the text before and after it; None if there is no heading."""
+    """Return an HTML heading as a Markdown line, with lines for the text before and after it.
+
+    Return None if there is no heading.
+    """
     tag = _HEADING.search(source)
     title = " ".join(_TAG.sub("", tag[2]).split()) if tag is not None else ""
     if tag is None or not title or _PICTURE.search(tag[2]):
@@ -155,7 +158,7 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
 
 
 def _value_text(value: Any) -> str:
-    """Return a plain value, or a list of plain values, as text; "" for nested values."""
+    """Return a front matter value as text: a plain value, or a list of plain values. Return "" for nested values."""
     if isinstance(value, list):
         return ", ".join(filter(None, (_value_text(item) for item in value[:100] if not isinstance(item, list))))
     if isinstance(value, datetime.datetime | datetime.date):
@@ -211,7 +214,10 @@ class MarkdownFile(MarkedFile):
 
 
 def _line_places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str]:
-    """Return for each line of a page its line in the file, if the page's lines differ from the file's; otherwise ""."""
+    """Return a place such as "line 12" for each line of the pages whose lines are not consecutive lines of the file.
+
+    The lines of other pages have the place "".
+    """
     places: list[str] = []
     for page in pages:
         numbers = origins[page.first : page.end]
@@ -223,7 +229,7 @@ def _line_places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str
 def _pictures(
     source: Sequence[str], roles: Sequence[LineRole], pages: Sequence[PageLines], nearby: NearbyPictures
 ) -> PagePictures:
-    """Return the linked pictures, each with the first line that shows it."""
+    """Return the linked pictures by page number, each with the first line that shows it."""
     defined = definitions(source)
     pictures: dict[int, list[tuple[int, str]]] = {}
     seen: set[str] = set()
@@ -249,7 +255,10 @@ def _cleaned(line: str, role: LineRole) -> str:
 
 
 def _starts(blocks: Blocks, lines: Sequence[str]) -> list[int]:
-    """Return the lines of paragraphs that may begin a clause: the first, and those after the end of a sentence."""
+    """Return the indexes of lines in paragraphs that may begin a clause.
+
+    These are the first lines of paragraphs, and the lines after the end of a sentence.
+    """
     return [
         at
         for at in blocks.paragraphs

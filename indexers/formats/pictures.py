@@ -1,4 +1,7 @@
-"""Pictures in files of flowing text: in links, in packages, and in files of the same folder. None is downloaded."""
+"""Pictures in files of flowing text: contained in links, in packages, or in files of the same folder.
+
+No picture is downloaded.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def picture_of_kind(kind: str, size: int) -> bool:
 
 
 def picture_in_link(link: str) -> str:
-    """Return a link that contains a picture itself (``data:``), "" for any other."""
+    """Return the link itself if it contains a picture (``data:``), "" for any other link."""
     return link if len(link) >= _LEAST_BYTES and _DATA.match(link) else ""
 
 
@@ -117,14 +120,17 @@ def name_beside(folder: Path, link: str) -> str:
 
 
 class NearbyPictures:
-    """The pictures in the folder of a file, by the links in the file. ``data:`` links contain the picture itself."""
+    """The pictures in a file's folder that the file links to, and the pictures inside its ``data:`` links."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path.parent
         self._names: dict[str, str] = {}
 
     def name(self, link: str) -> str:
-        """Return the name for ``read``, "" if the link does not refer to a picture that may show words."""
+        """Return the name under which ``read`` returns a link's picture.
+
+        Return "" if the link does not refer to a picture that may show words.
+        """
         if link[:5].lower() == "data:":
             return picture_in_link(link)
         if link not in self._names:
@@ -153,7 +159,7 @@ _PACKED = re.compile(r"(data:image/[\w.+-]{1,40}(?:;[\w=-]{1,40})*,)[A-Za-z0-9+/
 
 
 def definitions(lines: Sequence[str]) -> dict[str, str]:
-    """Return link definitions ("[image1]: data:…") by their lower-case label."""
+    """Return the link definitions of Markdown lines ("[image1]: data:…") as ``{lower-case label: link}``."""
     links: dict[str, str] = {}
     for line in lines:
         if "]:" in line and (match := _DEFINED.match(line)):
@@ -162,7 +168,7 @@ def definitions(lines: Sequence[str]) -> dict[str, str]:
 
 
 def image_links(text: str, defined: Mapping[str, str] = {}) -> Iterator[str]:
-    """Yield the links of the pictures in a Markdown text, in order."""
+    """Yield the links of the pictures in a Markdown text, in order. ``defined`` are its link definitions."""
     for match in _IMAGE.finditer(text) if "![" in text or "<" in text else ():
         link = match["wide"] or match["link"] or match["quoted"] or match["single"]
         named = match["label"] or match["alt"] or ""

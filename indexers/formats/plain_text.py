@@ -39,7 +39,7 @@ def _page_parts(text: str) -> Iterator[Part]:
 
 
 def _line_blocks(text: str, before: int) -> Iterator[Block]:
-    """Yield consecutive non-blank lines as one block, so that text wrapped for a screen stays readable."""
+    """Yield each run of non-blank lines as one block. Its line breaks stay, since the text was wrapped for a screen."""
     block: list[str] = []
     first = 0
     for at, line in enumerate([*text.split("\n"), ""], before + 1):
@@ -80,13 +80,16 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
 
 
 class _Pictures:
-    """The pictures in a notebook, as Base64 text, by their number."""
+    """The pictures in a notebook, as Base64 text. Their names are numbers."""
 
     def __init__(self) -> None:
         self._held: list[str] = []
 
     def shown(self, bundle: Any, place: str) -> Iterator[Picture]:
-        """Yield the picture among the representations of an output, which are by media type."""
+        """Yield the first picture in a cell output that may show words.
+
+        ``bundle`` has the forms of the output by media type.
+        """
         for kind, content in bundle.items() if isinstance(bundle, dict) else ():
             data = _join_source(content)
             if picture_of_kind(str(kind), len(data) * 3 // 4):
@@ -95,7 +98,10 @@ class _Pictures:
                 return
 
     def linked(self, text: str, attachments: Any, place: str) -> Iterator[Picture]:
-        """Yield the pictures in a cell's Markdown: attachments of the cell, or contained in the link."""
+        """Yield the pictures in the Markdown text of a cell.
+
+        They are attachments of the cell, or contained in their link.
+        """
         for link in image_links(text):
             if link.startswith("attachment:") and isinstance(attachments, dict):
                 yield from self.shown(attachments.get(link.removeprefix("attachment:")), place)
@@ -133,7 +139,10 @@ def _cells(cells: list[Any], language: str, pictures: _Pictures) -> Iterator[Blo
 
 
 def _printed(output: dict[str, Any], place: str) -> Iterator[Block]:
-    """Yield the output of a cell: its text, else its HTML; for an error its message and traceback."""
+    """Yield an output of a notebook cell: its text, or another form if it has no text.
+
+    For an error it is the message and the traceback.
+    """
     shown = output.get("data")
     data: dict[str, Any] = shown if isinstance(shown, dict) else {}
     text = _join_source(output.get("text") or data.get("text/plain") or "")
@@ -153,7 +162,7 @@ _FORMS = ("text/markdown", "text/html", "text/latex", "image/svg+xml", "applicat
 
 
 def _other_forms(data: dict[str, Any], place: str) -> Iterator[Block]:
-    """Yield the output of a notebook cell in its first form that contains words, if it has no plain text."""
+    """Yield an output of a notebook cell without plain text, in its first form that contains words."""
     for kind in _FORMS:
         value = data.get(kind)
         if not value:

@@ -1,4 +1,4 @@
-"""Pictures (PNG, JPEG, TIFF, WebP, BMP): as files with a page per frame, and as parts of other files."""
+"""Picture files (PNG, JPEG, TIFF, WebP, BMP) with a page per frame, and pictures inside other files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RasterFile:
         return b"P5\n%d %d\n255\n" % frame.size + frame.tobytes()
 
     def looks(self, start: int, stop: int) -> list[PageLook]:
-        """Return the descriptions of frames for choosing pages: each frame consists of one picture."""
+        """Return a description (PageLook) for each of these frames: the frame is one picture."""
         looks = []
         for number in range(start, min(stop, self.pages + 1)):
             width, height = self._size(number)
@@ -154,7 +154,10 @@ def look_at_raster(path: Path, _: str | None, start: int, stop: int, limits: Par
 
 
 def grey_picture(data: bytes, limits: ParseLimits) -> bytes | None:
-    """Return a picture as a greyscale PGM image, None if it is too small to show words, too large, or damaged."""
+    """Return a picture as a greyscale PGM image.
+
+    Return None if it is too small to show words, too large, or damaged.
+    """
     shown = _opened(data, "L", limits)
     if shown is None or shown.width < _LEAST_WIDTH or shown.height < _LEAST_HEIGHT:
         return None

@@ -46,14 +46,15 @@ def of_suffix(suffix: str) -> Format | None:
 
 
 def format_of(path: Path) -> Format:
-    """Return a file's format by its content, else by its suffix, else the first built-in format."""
+    """Return a file's format: by its content, or by its suffix, or the first built-in format if both are unknown."""
     return _detected(path) or of_suffix(path.suffix) or _sniffed(_head(path)) or FORMATS[0]
 
 
 def format_unchanged(path: Path, before: str) -> Format:
-    """Return the format of a file that is unchanged since it was indexed as ``before``, without reading it.
+    """Return the format of a file that has not changed since it was indexed as format ``before``.
 
-    The file is read if the package of this format is missing, or another one now provides a format for the suffix.
+    The file is read only in two cases: the package of that format is missing, or another package now provides a format
+    for the suffix.
     """
     format, named_now = named(before), of_suffix(path.suffix)
     if format is None or (named_now is not None and named_now not in (*FORMATS, format)):
@@ -95,9 +96,9 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
 
 
 def _detect_format(path: Path) -> str:
-    """Return the name of a file's format as ``detect`` recognises it.
+    """Return the name of a file's format, detected by the built-in rules (``detect``).
 
-    Return "" if the suffix belongs to a format of another package, which then recognises its files itself.
+    Return "" if the suffix belongs to a format of another package, which has its own detection.
     """
     named = of_suffix(path.suffix)
     if named is not None and named not in FORMATS:

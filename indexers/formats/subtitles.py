@@ -1,4 +1,4 @@
-"""Subtitles (WebVTT, SRT, SubStation Alpha, SBV) as sentences with the time at which each begins."""
+"""Subtitles (WebVTT, SRT, SubStation Alpha, SBV) as sentences, each with the time at which it begins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_subtitles(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _sentences(cues: Iterator[_Cue]) -> Iterator[Block]:
-    """Join cues into sentences, or into everything that one speaker says in a row."""
+    """Join cues into sentences. A paragraph ends after a sentence, when it is long, or when the speaker changes."""
     sentence, begun, speaker = "", "", ""
     for time, name, cue in _new_words(cues):
         voice = _VOICE.search(cue)
@@ -54,7 +54,7 @@ def _sentences(cues: Iterator[_Cue]) -> Iterator[Block]:
 
 
 def _new_words(cues: Iterator[_Cue]) -> Iterator[tuple[str, str, str]]:
-    """Yield the new words of each cue, since rolling captions repeat the lines of the previous cue."""
+    """Yield (time, speaker, words) of each cue with new words. Rolling captions repeat lines of the previous cue."""
     before: list[str] = []
     for time, name, lines in cues:
         plain = list(map(_strip_tags, lines))

@@ -85,7 +85,10 @@ def _image_boxes(pdf: bytes) -> Iterator[Box]:
 
 
 def _boxes(words: Sequence[str], places: Sequence[tuple[int, Box]]) -> Iterator[WordBox]:
-    """Yield the boxes of words. A word that continues on another line has a box on each."""
+    """Yield the boxes of words. ``places`` are (word index, box).
+
+    A word that continues on another line has a box on each line; the text of later boxes is "".
+    """
     for number, together in groupby(sorted(places, key=lambda place: place[0]), key=lambda place: place[0]):
         text = words[number]
         for _, line in groupby((box for _, box in together), key=lambda box: box[1]):
@@ -103,7 +106,7 @@ def _tables(page: _Html, places: Sequence[tuple[int, Box]]) -> Iterator[TableBox
 
 @dataclass(slots=True)
 class _Table:
-    """A table with the numbers of its words, from ``first`` to ``end`` (excluded)."""
+    """A table on a drawn page. ``first`` to ``end`` (excluded) are the indexes of its words."""
 
     first: int
     end: int
@@ -113,7 +116,7 @@ class _Table:
 
 
 class _Html:
-    """A Markdown text as HTML in which every word has an id, its index in ``words``.
+    """A Markdown text as HTML. Every word has an id: its index in ``words``.
 
     ``columns`` is the number of columns of the widest table.
     """
@@ -149,7 +152,7 @@ class _Html:
         yield from self._shown(len(lines))
 
     def _shown(self, line: int) -> Iterator[str]:
-        """Yield the pictures before a line, at 96 dots per inch or smaller."""
+        """Yield the HTML of the pictures that come before a line, at 96 dots per inch or smaller."""
         while self._pictures and self._pictures[0][1].line <= line:
             number, picture = self._pictures.pop(0)
             points = min(0.75, (_WIDTH - 2 * _MARGIN) / picture.width, _PICTURE_HEIGHT / picture.height)
@@ -191,7 +194,10 @@ def page_layout(
     limits: ParseLimits,
     pictures: Sequence[Illustration] = (),
 ) -> PageLayout:
-    """Return the layout of a page image: of the original file's, or of the one that is drawn from the page's text."""
+    """Return the positions of words, figures and tables in the image of a page.
+
+    If the format has no page images, it is the image drawn from the page's text.
+    """
     format = None if path is None else format_of(path)
     if path is not None and format is not None and format.layout is not None:
         return format.layout(path, password, number, lines, limits)
@@ -204,7 +210,7 @@ _MOST = 30  # maximum pictures per page; more are not drawn
 def illustrations(
     path: Path, password: str | None, pages: Sequence[tuple[int, str]], limits: ParseLimits
 ) -> tuple[tuple[Illustration, ...], ...]:
-    """Return the illustrations of pages, each specified by its number (from 1) and its stored text."""
+    """Return the pictures to draw on pages. Each page is given as its number (from 1) and its stored text."""
     file = open_file(path, password, limits)
     try:
         if not isinstance(file, IllustratedFile):
@@ -227,7 +233,10 @@ def _of_page(
 
 
 def _ends(lines: Sequence[str], text_lines: Sequence[str]) -> list[int]:
-    """Return 0 and, for each drawn line, the index after it in the stored text, which also contains lines from OCR."""
+    """Return for each of these lines the index after it in the stored text, and 0 before the first.
+
+    The stored text also contains lines from OCR, so the indexes differ.
+    """
     ends, at = [0], 0
     for line in lines:
         match = next((number for number in range(at, len(text_lines)) if text_lines[number] == line), None)

@@ -1,6 +1,6 @@
-"""Division of formats without pages into pages of about one printed page, at pauses in the text.
+"""Division of text without pages into pages about as long as a printed page, at pauses in the text.
 
-Pages are divided from the beginning, and each end depends only on the lines around it, so a change leaves the pages
+Pages are divided from the beginning, and each end depends only on the lines around it. So a change leaves the pages
 before it unchanged.
 """
 
@@ -41,7 +41,8 @@ _FULL = {CLAUSE: 0.5 * (_LEAST + _MOST), HEADING: _LEAST}  # content from which 
 def cut_pages(lines: Sequence[str], borders: Sequence[int]) -> list[tuple[int, int]]:
     """Return (first line, line after the last) of each page, from 0. Together the pages have all lines.
 
-    ``borders`` has the rank of the border before each line. Blank lines end a page, and never begin one.
+    ``borders`` ranks how suitable the border before each line is as a page end. A page may end with blank lines, and
+    never begins with one.
     """
     weights = [len(line) + 1 + _WIDE_WORTH * (0 if line.isascii() else len(_WIDE.findall(line))) for line in lines]
     pages: list[tuple[int, int]] = []
@@ -73,9 +74,9 @@ def repeat_heads(
 ) -> tuple[list[tuple[int, int]], Callable[[int], int]]:
     """Repeat a table's column headings on each page that begins inside it.
 
-    ``columns`` are lists with an entry per line, including the lines themselves. ``tables`` are the first line of each
-    table, the line after its last, and its number of heading lines. Return the pages with their new lines, and a
-    function from old to new line numbers.
+    ``columns`` are lists with an entry per line, such as the lines themselves; they are changed in place. ``tables``
+    are (first line, line after the last, number of heading lines), ``spans`` the pages. Return the pages with their new
+    lines, and a function from old to new line numbers.
     """
     begins = [start for start, _, _ in tables]
     places: list[tuple[int, int, int]] = []  # a line, and the range of the headings to repeat before it
@@ -121,7 +122,8 @@ class TitledLine:
 class Blocks:
     """The structure of Markdown lines.
 
-    ``borders`` are the ranks defined above; ``paragraphs`` are the lines of top-level paragraphs.
+    ``borders`` ranks how suitable the border before each line is as a page end. ``paragraphs`` are the lines of
+    top-level paragraphs.
     """
 
     roles: list[LineRole]
@@ -217,7 +219,7 @@ HeadingLine = tuple[int, int, str, HeadingSource]  # line, level, title, source
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """A page as a range of lines of the file: ``first`` to ``end`` (excluded), from 0."""
+    """A page as a range of the file's lines (from 0): ``first`` to ``end`` (excluded)."""
 
     first: int
     end: int
@@ -226,7 +228,10 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """Lines with their roles, pages and headings. ``places`` has the place of each line in the file, or is empty."""
+    """The lines of a file with their roles, pages and headings.
+
+    ``places`` locates each line in the file, or is empty.
+    """
 
     lines: Sequence[str]
     roles: Sequence[LineRole]
@@ -236,10 +241,10 @@ class MarkedText:
 
 
 class MarkedFile:
-    """An open file of lines.
+    """An open file whose pages are ranges of lines.
 
-    ``pictures`` are the names of pictures by page number, each with the line of the page (from 0) before which it is.
-    ``images`` returns their bytes.
+    ``pictures`` has, by page number, (line of the page from 0, name) of the pictures. Each is shown before its line.
+    ``images`` returns a picture's bytes by its name.
     """
 
     def __init__(
@@ -277,7 +282,7 @@ class MarkedFile:
         return FileInfo(self.pages, (), self._metadata, tuple(warnings), tuple(marked))
 
     def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
-        """Yield pages by their 1-based numbers. A page over a limit is yielded as an error."""
+        """Yield pages by their 1-based numbers. For a page over a limit, yield its error."""
         for number in numbers:
             try:
                 yield self._page(number)
@@ -286,7 +291,7 @@ class MarkedFile:
             on_page(number)
 
     def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield greyscale pictures of a page that may show words, as ``PicturedFile`` describes.
+        """Yield the pictures of a page that may show words, as greyscale PGM images with their lines (from 0).
 
         Raise DocumentError if one cannot be extracted.
         """
@@ -295,9 +300,9 @@ class MarkedFile:
                 yield line, image
 
     def images(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the stored pictures of a page (1-based), each with its line, as ``IllustratedFile`` describes.
+        """Yield the stored pictures of a page (1-based), each with the line (from 0) before which it is shown.
 
-        Raise the same errors as ``page_pictures``.
+        Raise DocumentError if one cannot be extracted.
         """
         for line, name in self._pictures.get(number, ()):
             if self._images is not None:
@@ -326,7 +331,7 @@ class MarkedFile:
 
 
 def _begun(places: Sequence[str]) -> Places:
-    """Return the lines at which a new place (such as a slide or a paragraph) begins."""
+    """Return (line, place) for each line at which a new place begins, such as a slide or a paragraph."""
     places_begun: list[tuple[int, str]] = []
     for line, place in enumerate(places):
         if place and (not places_begun or place != places_begun[-1][1]):
@@ -337,9 +342,10 @@ def _begun(places: Sequence[str]) -> Places:
 def page_borders(
     borders: Sequence[int], lines: Sequence[str], roles: Sequence[LineRole], paragraphs: Sequence[int], start: int = 0
 ) -> list[int]:
-    """Return the rank of the border before each line from ``start``. A page never ends with a heading.
+    """Return for each line from ``start`` how suitable the border before it is as a page end, as a rank.
 
-    ``borders`` are the ranks from markup; ``paragraphs`` are the lines, in order, that may begin a clause.
+    A border after a heading has the lowest rank, so that no page ends with a heading. ``borders`` are the ranks from
+    markup; ``paragraphs`` are the lines, in order, that may begin a clause.
     """
     ranked = list(borders[start:])
     for at in paragraphs[bisect_left(paragraphs, start) :]:
@@ -355,9 +361,9 @@ def page_borders(
 
 
 def with_clauses(headings: Sequence[TitledLine], lines: Sequence[str], starts: Sequence[int]) -> list[HeadingLine]:
-    """Return the headings by markup and the clauses below them, in order.
+    """Return the headings from markup and the numbered clauses below them, in order.
 
-    ``starts`` are lines that may begin a clause.
+    ``starts`` are the lines that may begin a clause.
     """
     at_lines = [heading.line for heading in headings]
     clauses = find_clauses([(at, lines[at]) for at in starts], at_lines, lines)

@@ -74,7 +74,7 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
 
 
 def _single(name: str, names: Counter[str]) -> str:
-    """Return a name, with a number if it was used before: "report.pdf", "report (2).pdf"."""
+    """Return a name that is unique in ``names``. A repeated name gets a number: "report (2).pdf"."""
     names[name] += 1
     if names[name] == 1:
         return name
@@ -83,7 +83,10 @@ def _single(name: str, names: Counter[str]) -> str:
 
 
 def _write_member(member: Member, file: Path, limit: int) -> tuple[str, int]:
-    """Write a member to a file. Return the hash and size of the written bytes, which end soon after ``limit``."""
+    """Write a member to a file. Return the hash and size of the written bytes.
+
+    Writing stops soon after ``limit`` bytes.
+    """
     digest, size = hashlib.sha256(), 0
     with file.open("wb") as stream:
         for piece in member.read():

@@ -23,10 +23,10 @@ def around(boxes: Sequence[Box]) -> Box:
 
 
 def line_words(line: PlacedLine, glyphs: Sequence[Box]) -> list[WordBox]:
-    """Return the words of a line with boxes.
+    """Return the words of a line with their boxes.
 
-    ``glyphs`` are the boxes of the line's characters without spaces, in reading order. If they are unknown, the line's
-    box is divided evenly.
+    ``glyphs`` are the boxes of the line's characters without spaces, in reading order. If it is empty, the line's box
+    is divided evenly.
     """
     text, box = line
     words = list(WORD.finditer(text))
@@ -52,7 +52,7 @@ def _along(box: Box, start: float, end: float) -> Box:
 
 
 def holder(lines: Sequence[PlacedLine], box: Box) -> int | None:
-    """Return the number of the smallest line that contains the middle of a piece of text."""
+    """Return the index of the smallest line that contains the middle of a box, None if no line does."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     best = min(_holding(lines, x, y), default=None)
     return None if best is None else best[1]
@@ -107,8 +107,9 @@ def tables(lines: Sequence[PlacedLine], words: Sequence[Sequence[WordBox]]) -> I
 
 
 def _table_ranges(texts: Sequence[str], rows: Mapping[int, TableRow]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last row of each table. Rows below the same headings form a table, with group names between
-    them.
+    """Yield the first and last row of each table.
+
+    Rows below the same column headings form one table, even if names of groups are between them.
     """
     first = last = -1
     for at in sorted(rows):
@@ -148,7 +149,7 @@ def _has_name(cells: Sequence[_Cell]) -> bool:
 
 
 def _columns(rows: Sequence[Sequence[_Cell]]) -> list[tuple[float, float]]:
-    """Return the start and end of each column. Cells above each other form a column."""
+    """Return the start and end (x) of each column. Cells that are above each other form a column."""
     columns: list[tuple[float, float]] = []
     for cell in sorted((cell for row in rows for cell in row), key=lambda cell: cell.x0):
         if columns and cell.x0 < columns[-1][1] - 0.5:
@@ -167,14 +168,20 @@ def _row_cells(cells: Sequence[_Cell], columns: Sequence[tuple[float, float]]) -
 
 
 def _column(cell: _Cell, columns: Sequence[tuple[float, float]]) -> int:
-    """Return the column (from 1) with the largest overlap, else the one left of it; 0 for row names."""
+    """Return the column (from 1) that overlaps most with a cell, 0 for the names of rows.
+
+    Without an overlap it is the nearest column to the left.
+    """
     shares = [min(cell.x1, x1) - max(cell.x0, x0) for x0, x1 in columns]
     best = max(range(len(columns)), key=shares.__getitem__)
     return best + 1 if shares[best] > 0 else bisect_right([x0 for x0, _ in columns], (cell.x0 + cell.x1) / 2)
 
 
 def _head(lines: Sequence[Sequence[_Cell]], columns: Sequence[tuple[float, float]]) -> list[str]:
-    """Return each column's headings from top to bottom. A heading above several columns belongs to each."""
+    """Return the headings of each column, from top to bottom as one text.
+
+    A heading above several columns is repeated for each of them.
+    """
     head = [""] * (len(columns) + 1)
     for cells in lines:
         above: list[list[_Cell]] = [[] for _ in head]
@@ -196,7 +203,7 @@ def _head(lines: Sequence[Sequence[_Cell]], columns: Sequence[tuple[float, float
 
 
 def _join_names(rows: Sequence[list[str]]) -> Iterator[list[str]]:
-    """Yield rows, with names that continue on the next line joined."""
+    """Yield the rows of a table. If the name of a row continues on the next line, both lines are joined."""
     name = ""
     for at, row in enumerate(rows):
         after = rows[at + 1][0] if at + 1 < len(rows) else "X"

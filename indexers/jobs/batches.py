@@ -39,9 +39,9 @@ _LOOK = 0.1  # seconds between two checks for files to stop
 
 
 def batch_key(turn: Turn) -> str | None:
-    """Return a key from the options of a file's job. Files with the same key can share a batch.
+    """Return a key made from the options of a file's job. Files with equal keys can share a batch.
 
-    Return None for a file to process alone. A file with a previous attempt is processed alone: if it crashes the
+    Return None for a file to process alone. A file that was attempted before is processed alone: if it crashes the
     process, no other file is affected.
     """
     job = turn.job
@@ -68,8 +68,8 @@ class _File:
 class SmallFiles:
     """Indexing of small files in batches.
 
-    ``ending`` returns the next state of a job for its result. ``reaches`` returns, for a library, a function that
-    returns which files the server may read for a given file.
+    ``ending`` returns the next state of a job for its result. ``reaches`` takes a library. It returns a function from a
+    file to the folders that the server may read for it.
     """
 
     def __init__(
@@ -88,9 +88,10 @@ class SmallFiles:
         self._ending, self._reaches = ending, reaches
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
-        """Index these files. Call ``end`` for each published file, and ``alone`` for each file to process alone.
+        """Index small files in one batch.
 
-        Raise StoreError if the catalog cannot be written.
+        Call ``end`` for each published file, and ``alone`` for each file that must be processed alone. Raise StoreError
+        if the catalog cannot be written.
         """
         with self._publisher.parser.work() as work, ExitStack() as locks:
             files = self._new_contents(self._copies(turns, work, alone), locks, alone)
@@ -99,7 +100,7 @@ class SmallFiles:
                 self._publish(files, end, alone)
 
     def _copies(self, turns: Sequence[Turn], work: Path, alone: Callable[[Turn], None]) -> list[_File]:
-        """Copy the files. Files that cannot be copied, or are not small plain files, are processed alone."""
+        """Copy the files of a batch. Call ``alone`` for those that cannot be copied, or are not small plain files."""
         reaches = {library: self._reaches(library) for library in {turn.library for turn in turns}}
         files: list[_File] = []
         for number, turn in enumerate(turns):
@@ -119,7 +120,10 @@ class SmallFiles:
         return files
 
     def _new_contents(self, files: Sequence[_File], locks: ExitStack, alone: Callable[[Turn], None]) -> list[_File]:
-        """Return the files whose bytes are not in the catalog yet, with their document ids, and lock their bytes."""
+        """Return the files whose bytes are not in the catalog yet, with their document ids. Lock their bytes.
+
+        Call ``alone`` for the other files.
+        """
         hashes = {file.sha256 for file in files}
         paths: dict[str, list[str]] = defaultdict(list)
         for file in files:
@@ -143,9 +147,9 @@ class SmallFiles:
         return new
 
     def _build(self, files: Sequence[_File], alone: Callable[[Turn], None]) -> list[_File]:
-        """Build the documents of all files in one worker. Return the files that succeeded.
+        """Build the documents of all files in one worker process. Return the files that succeeded.
 
-        Files with a request to stop are ended at once.
+        Files whose job was asked to stop are passed to ``alone``.
         """
         if not files:
             return []
@@ -216,7 +220,7 @@ class SmallFiles:
 
 
 def _going_on(files: Iterable[_File], alone: Callable[[Turn], None]) -> list[_File]:
-    """Return the files that nobody asked to stop. End the others at once."""
+    """Return the files whose jobs continue. Call ``alone`` for those whose job was asked to stop."""
     left = []
     for file in files:
         if file.turn.stop.asked.is_set():

@@ -1,4 +1,4 @@
-"""Comparison of stored documents with their files, which are parsed again for this."""
+"""Comparison of stored documents with their files, which are parsed again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ State = Literal["same", "other", "gone", "changed", "older", "unread"]
 class Comparison:
     """The result of comparing one stored document with its file.
 
-    ``state`` "other" means that the pages differ. The other states say why nothing was compared. The file is "gone" or
-    "changed", or cannot be opened ("unread"), or an "older" version of the code parsed the document. ``detail`` lists
-    the pages or states the reason.
+    ``state`` "other" means that the pages differ. With other states nothing was compared: the file is "gone" or
+    "changed", or cannot be opened ("unread"). "older" means that an older version of the code parsed the document.
+    ``detail`` lists the pages or states the reason.
     """
 
     content_id: str
@@ -45,9 +45,9 @@ def compare(
     on_progress: Callable[[int, int], None],
     cancelled: threading.Event,
 ) -> list[Comparison]:
-    """Compare every stored document with its file. ``on_progress`` receives the number done and the total.
+    """Compare every stored document with its file, which is parsed again.
 
-    Text from OCR is not compared. Raise Cancelled.
+    ``on_progress`` receives the number done and the total. Text from OCR is not compared. Raise Cancelled.
     """
     by_content: dict[str, list[Document]] = {}
     for document in documents:

@@ -37,9 +37,9 @@ class EmbedProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """The result of an embedding run. ``reused`` vectors existed already for the same texts.
+    """The result of an embedding run. ``reused`` counts vectors that were already stored for the same texts.
 
-    ``serving`` says whether searches use this embedder now.
+    ``serving`` is True if searches now use this embedder.
     """
 
     embedder: str
@@ -125,11 +125,11 @@ def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> 
 
 _LOOK = 0.5  # seconds between two checks of other processes
 NEED = "embedder:"
-"""The prefix of the ability to embed, followed by a form of embedders."""
+"""The prefix of a worker's ability to embed. The kind of the embedder follows it."""
 
 
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:
-    """Return the requests for jobs that embed the pages of a library and, if ``chunks`` is set, its chunks.
+    """Return the job requests for embedding the pages of a library and, with ``chunks``, its chunks.
 
     The job for chunks has a low priority. Each job also embeds documents that are published after its request.
     """
@@ -142,9 +142,10 @@ def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list
 
 
 def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callable[[EmbedProgress], None]) -> Lane:
-    """Return the lane (the threads and stages) for embedding jobs. ``load`` returns the embedder of a spec.
+    """Return the lane (threads and stages) for embedding jobs.
 
-    It processes one library at a time, since a model uses all cores.
+    ``load`` returns the embedder of a spec such as "kind:model". One library is processed at a time, since a model uses
+    all cores.
     """
 
     def work(turn: Turn) -> JobUpdate:
@@ -170,7 +171,7 @@ def embed(
     leaving: threading.Event,
     job_limits: JobLimits = JobLimits(),
 ) -> EmbedReport:
-    """Enqueue embedding jobs and wait for all of them. Return one report.
+    """Enqueue embedding jobs, wait for all of them, and return one report.
 
     Raise the errors of the embedder, and Cancelled; vectors computed until then stay. An interrupted job is cancelled,
     unless another caller waits for it or ``leaving`` is set.

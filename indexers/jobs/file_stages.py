@@ -68,8 +68,9 @@ class FileStages:
             )
 
     def lanes(self) -> list[Lane]:
-        """Return the lanes (groups of threads) that run the stages. A few files are read at a time, while models
-        improve others.
+        """Return the lanes (groups of threads) that run the stages of files.
+
+        Few files are read at a time, while models improve other files.
         """
         models = self._options.models
         improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
@@ -80,7 +81,7 @@ class FileStages:
         return batch_key(turn)
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
-        """Index small files in a batch; see ``Batching``."""
+        """Index small files in one batch; see ``Batching``."""
         self._small.run(turns, end, alone)
 
     def work(self, turn: Turn) -> JobUpdate:
@@ -114,7 +115,7 @@ class FileStages:
         return self._ending(turn, result)
 
     def ocr(self, turn: Turn) -> JobUpdate:
-        """Continue OCR of a file's scans, for twice as long as in the previous turn."""
+        """Continue OCR of a file's scanned pages, for twice as long as in the previous turn of its job."""
         before = turn.before or FileResult(str(turn.file), "indexed")
         doc_id = before.doc_id or ""
 
@@ -131,7 +132,7 @@ class FileStages:
         return self._ending(turn, result)
 
     def refine(self, turn: Turn) -> JobUpdate:
-        """Run the layout model on a published document, and rebuild its tree from the result."""
+        """Run the layout model on a published document, and rebuild its section tree from the result."""
         return self._ending(turn, self._refiner.refined(turn, turn.before or self._as_published(turn)))
 
     def enrich(self, turn: Turn) -> JobUpdate:
@@ -155,12 +156,15 @@ class FileStages:
         return JobUpdate("done", result=kept_result)
 
     def _as_published(self, turn: Turn) -> FileResult:
-        """Return the result for a published file whose text is unchanged."""
+        """Return the result "unchanged" for a file, with the data of its published document."""
         document = document_at(self._catalog, turn.library, turn.file)
         return FileResult(str(turn.file), "unchanged") if document is None else unchanged(turn.file, document)
 
     def _reported(self, turn: Turn, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
-        """Return the result of ``work`` on a file, and record a failure. ``doc_id`` is "" for a new document."""
+        """Run ``work`` on a file and return its result. If it fails, record the failure and return a failed result.
+
+        ``doc_id`` is "" for a new document.
+        """
         try:
             result = _held_still(work, turn)
             return result if turn.written else turn.timed(result)
@@ -217,14 +221,14 @@ class FileStages:
         return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
 
     def _reach(self, turn: Turn) -> Reach | None:
-        """Return which files the server may read, limited to the folders of the file's sources.
+        """Return the folders that the server may read for a file, None without restrictions.
 
-        The file may have become a link meanwhile.
+        They are limited to the folders of the file's sources, since the file may have become a link meanwhile.
         """
         return self._reach_in(turn.library)(turn.file)
 
     def _reach_in(self, library: str) -> Callable[[Path], Reach | None]:
-        """Return a function that tells for a file of a library which paths may be read for it.
+        """Return a function from a file of the library to the folders that may be read for it.
 
         The sources of the library are read only once.
         """
@@ -242,7 +246,10 @@ class FileStages:
         return reach_of
 
     def _is_rough(self, document: Document) -> bool:
-        """Return whether the section tree of a published document should be refined by the layout model."""
+        """Return whether a published document's section tree needs the layout model.
+
+        This depends on the option ``outline`` and on the estimated quality of the tree.
+        """
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
         return stored is not None and unrefined(document, stored.version, self._options)
@@ -256,7 +263,10 @@ class FileStages:
 
 
 def reading_lanes(at_once: int, work: Callable[[Turn], JobUpdate], batching: Batching | None = None) -> list[Lane]:
-    """Return the lanes that read files. OCR runs if no file waits for parsing, refinement if neither does."""
+    """Return the lanes that parse files, run OCR, and refine section trees.
+
+    OCR starts jobs only if no file waits for parsing, refinement only if no file waits for parsing or OCR.
+    """
     return [
         Lane(frozenset({"parse"}), at_once, work, batching=batching),
         Lane(frozenset({"ocr"}), at_once, work, behind=True),

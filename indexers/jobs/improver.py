@@ -1,4 +1,4 @@
-"""Improvement of published documents by models, as a new version of the same bytes."""
+"""Improvement of published documents by models. The result is a new version of the document of the same file."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _SHEET_DPI, _SHEET_SIDE = 72, 1568  # of a contact sheet: models scale down what
 
 
 class WorkerSight:
-    """A file's ``Sight`` through worker processes.
+    """The access to images of a file's pages (``Sight``) through worker processes.
 
-    All its tasks share the time limit of a file, in addition to parsing.
+    All its tasks together have the time limit of a file, separate from the time for parsing.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ _LOOK = 0.2  # seconds between two looks whether the work was stopped
 
 
 class Improver:
-    """Improvement of published documents by models. The test calls of ``options.models`` may still be running."""
+    """Improves published documents with models. The test calls of ``options.models`` may still be running."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Improver:
         self._replies.flush()
 
     def _tell(self) -> None:
-        """Report the result of the models' test calls once, as soon as it is known."""
+        """Wait for the models' test calls in a thread, so that their result is reported as soon as it is known."""
         with suppress(PageIndexError):  # raised again for whoever needs the models
             self._enricher(self._closed)
 
@@ -133,8 +133,9 @@ class Improver:
             return self._made
 
     def improved(self, turn: Turn, before: FileResult) -> FileResult:
-        """Return the result after improvement, or ``before`` itself if there is nothing to do or no model can be
-        used.
+        """Improve a document with models and return the new result.
+
+        Return ``before`` itself if there is nothing to do or no model can be used.
         """
         enricher = self._enricher(turn.stop.asked)
         try:
@@ -204,7 +205,10 @@ class Improver:
             return self._publisher.switch(turn, stamp, new, enriched.content, card_of(file, enriched.content), result)
 
     def _base(self, turn: Turn, document: Document, published: ContentVersion) -> tuple[ContentVersion, IndexedContent]:
-        """Return a file's parsed document as it is without models, from the catalog if possible, else built again."""
+        """Return a file's parsed document without the work of models, and its version.
+
+        It is taken from the catalog if possible. If not, it is built again.
+        """
         if published.unimproved == published:
             with self._catalog.snapshot() as snapshot:
                 content = snapshot.content(document.content_id)
@@ -222,7 +226,7 @@ class Improver:
         )
 
     def _document(self, doc_id: str | None) -> tuple[Document, ContentVersion] | None:
-        """Return a document and its published version, None if it has none."""
+        """Return a document and the version that is published for it, None if it has none."""
         with self._catalog.snapshot() as snapshot:
             document = snapshot.document(doc_id or "")
             stored = None if document is None else snapshot.version(document.content_id)
@@ -230,7 +234,7 @@ class Improver:
 
 
 def settled(stored: StoredVersion, tags: Mapping[Kind, str], replies: ReplyCache) -> bool:
-    """Return whether these models have completed their work on a document, or had nothing to add."""
+    """Return whether the models in ``tags`` have completed their work on a document, or had nothing to add."""
     return stored.version.improved_by(tags) or replies.get(_unchanged(stored.content_id, tags)) is not None
 
 

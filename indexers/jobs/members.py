@@ -1,4 +1,7 @@
-"""Members of archives and mails: workers extract them, the home stores them, and separate jobs index them."""
+"""Files inside archives and mails (members).
+
+Workers extract them, the home (data folder) stores them, and separate jobs index them.
+"""
 
 from __future__ import annotations
 
@@ -29,22 +32,25 @@ from indexers.workers.protocol import UnpackTask
 
 
 def holds_members(catalog: Catalog, library: str, path: str, format: Format | None) -> bool:
-    """Return whether the members of a file have to be extracted. Nested members come with the outermost container."""
+    """Return whether the files inside this file have to be extracted.
+
+    This is False for a file inside a container, as nested files are extracted together with the outermost container.
+    """
     return format is not None and format.members is not None and not catalog.is_member(library, path)
 
 
 def members_of(catalog: Catalog, library: str, document: Document) -> list[Path]:
-    """Return the addresses of all members extracted at the last read of a document's file."""
+    """Return the addresses of all files that were extracted from a document's file when it was last read."""
     may_hold = holds_members(catalog, library, document.path, named(document.format))
     return [Path(path) for path in catalog.members(library, document.path)] if may_hold else []
 
 
 @dataclass(slots=True)
 class Members:
-    """The members of a container, at any depth. ``paths`` are the addresses of the stored ones.
+    """The files inside a container, at any depth. ``paths`` are the addresses of those that were stored.
 
     ``damaged`` are addresses that could not be extracted, with the reasons. ``skipped`` counts files without a parser,
-    by extension.
+    by suffix.
     """
 
     paths: list[str] = field(default_factory=list)
@@ -57,10 +63,10 @@ class MemberKeeper:
         self._catalog, self._pool, self._parser, self._limits = catalog, pool, parser, limits
 
     def keep(self, library: str, file: Path, sha256: str, source: Path) -> Members:
-        """Extract and store the members of a file. Members that are no longer in it are removed.
+        """Extract and store the files inside a container. Stored files that it no longer contains are removed.
 
-        Raise DocumentError if the file cannot be opened, LimitError if it contains too much; previously stored members
-        then stay.
+        Raise DocumentError if the container cannot be opened, LimitError if it contains too much. The files stored
+        before then stay.
         """
         with self._parser.copy(file, sha256, source) as copy, self._parser.work() as work:
             run = _Opening(self._pool, self._limits)
@@ -70,7 +76,7 @@ class MemberKeeper:
 
 
 class _Opening:
-    """The extraction of an outermost archive or mail, whose limits apply to all files inside it together."""
+    """The extraction of an archive or mail. Its limits apply to all files inside it together, at any depth."""
 
     def __init__(self, pool: WorkerPool, limits: ParseLimits) -> None:
         self._pool, self._limits, self._allowance = pool, limits, pool.allowance()
@@ -124,8 +130,8 @@ class MemberJobs:
     def follow(self, turn: Turn, sha256: str, *, keep: bool) -> None:
         """Enqueue jobs for the files inside an archive or mail. With ``keep``, extract them again first.
 
-        Notes on unreadable files are added to ``turn``. This happens before the archive is published, so that after an
-        interruption they are extracted again.
+        Notes on unreadable files are added to ``turn``. Call this before the archive is published, so that the files
+        are extracted again after an interruption.
         """
         job = turn.job
         if keep:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlan:
-    """The models that improve documents: their ``names``, and ``tried``, whose first call tests them.
+    """The models that improve documents: their ``names`` and ``options``.
 
-    ``estimate`` counts calls without making them.
+    The first call of ``tried`` tests the models. With ``estimate`` calls are only counted, not made.
     """
 
     names: Mapping[Kind, str]
@@ -37,10 +37,10 @@ class ModelPlan:
 class IndexOptions:
     """Options of an indexing run and of its worker processes.
 
-    ``workers`` 0 means one per core. ``range_pages`` is the number of pages that one task parses. ``parse`` limits what
-    is read of a file; the seconds and memory limits are those of indexers.workers.pool.WorkerLimits. ``ocr`` is called
-    when a page needs OCR. After ``ocr_seconds`` a file is published with the pages read so far. The rest follows after
-    other files have had their turn. Each turn has more time than the one before.
+    ``workers`` 0 means one per core. ``range_pages`` is the number of pages that one task parses. ``parse`` limits how
+    much of a file is read; the seconds and memory limits are those of indexers.workers.pool.WorkerLimits. ``ocr`` is
+    called when a page needs OCR. After ``ocr_seconds`` a file is published with the pages read so far. The rest follows
+    after other files have had their turn. Each turn has more time than the one before.
 
     ``outline`` decides whether a layout model refines the section trees after publication. ``auto`` refines those with
     a low quality estimate, reading at most ``outline_pages`` pages for ``outline_seconds``. ``machine`` is the machine
@@ -48,8 +48,8 @@ class IndexOptions:
 
     ``needs`` are the abilities that a worker needs to read these files, ``enrich_needs`` those to improve them; if
     these are empty, there is no improvement. ``job_limits`` apply to all processes together. ``models`` are the models
-    of this process. ``notes`` are added to the notes of the run. ``reach`` is the reach of the requesting server, None
-    without restrictions.
+    of this process. ``notes`` are added to the notes of the run. ``reach`` are the folders that the requesting server
+    may read, None without restrictions.
     """
 
     workers: int = 0

@@ -50,7 +50,7 @@ _ALL = 1_000_000  # jobs
 
 
 class Batch:
-    """The jobs that one call waits for. ``after`` is the newest event before they were queued.
+    """The jobs that one call waits for. ``after`` is the number of the newest event before they were queued.
 
     ``waiter`` is the id of this process as a worker; ``at_work`` returns the jobs that run in this process.
     """
@@ -75,7 +75,7 @@ class Batch:
         self.results: dict[Path, FileResult] = {}
 
     def has_ended(self) -> bool:
-        """Return whether every job has ended. Checks jobs of other processes every half second."""
+        """Return whether every job has ended. Jobs of other processes are checked every half second."""
         now = time.monotonic()
         self.settle()
         if not self._left:
@@ -94,14 +94,14 @@ class Batch:
         return list(self._left)
 
     def ended(self, turn: Turn, advance: JobUpdate) -> None:
-        """Record the end of a file's stage in this process. The stage has already reported its progress."""
+        """Record that a stage of a file's job has ended in this process. Its progress has already been reported."""
         if turn.job.id not in self._known:
             self._add(turn.job)
         if turn.job.id in self._left and advance.status in _ENDS:
             self._unsettled[turn.job.id] = turn, advance
 
     def settle(self) -> None:
-        """Close the jobs that have ended in this process, except those that were requested again while they ran."""
+        """Close the jobs that have ended in this process. A job that was requested again while it ran stays open."""
         ended, self._unsettled = self._unsettled, {}
         again = {job.id for job in self._reader.jobs(ended) if not job.ended} if ended else set()
         for number, (turn, advance) in ended.items():
@@ -110,7 +110,7 @@ class Batch:
                 self._close(number, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
 
     def _find_more(self) -> None:
-        """Add the jobs that jobs of this batch have started, such as those for members of archives and mails."""
+        """Add the jobs that were started by jobs of this batch, such as those for files inside archives and mails."""
         if self._reader.awaited(self._waiter) <= len(self._known):
             return
         for job in self._reader.listed(waiter=self._waiter, limit=_ALL):
@@ -185,7 +185,7 @@ class Batch:
 
 
 def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: str) -> FileResult:
-    """Return the result of a file from the stored result of its job."""
+    """Return the result of a file from the result that is stored with its job."""
     if not stored:
         return FileResult(str(file), "failed", cause or Note("job.no-result"))
     result = FileResult.from_json(stored)
@@ -199,7 +199,7 @@ def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: st
 
 @dataclass(frozen=True, slots=True)
 class IndexRun:
-    """A call that indexes files into a library and waits for them.
+    """The parameters of a call that indexes files into a library and waits for them.
 
     ``cache`` stores OCR results and model replies; ``scratch`` is a folder for working files. ``job_options`` are
     stored with the jobs for workers of other processes. ``detach`` queues the jobs without waiting for them; ``works``

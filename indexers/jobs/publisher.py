@@ -27,7 +27,7 @@ from indexers.outline.quality import is_low
 
 @dataclass(frozen=True, slots=True)
 class MadeVersion:
-    """A parsed document with the version that produced it. ``scans`` says how many scanned pages were read."""
+    """A newly parsed document, the version record of its origin, and the outcome of OCR on its scanned pages."""
 
     version: ContentVersion
     content: IndexedContent
@@ -35,9 +35,9 @@ class MadeVersion:
 
 
 class Publisher:
-    """Publisher of documents.
+    """Builds and publishes documents.
 
-    ``ending`` returns the next state of a job for its result, which is written in the same transaction.
+    ``ending`` returns the next state of a job for its result. It is written in the same transaction as the document.
     """
 
     def __init__(
@@ -57,8 +57,9 @@ class Publisher:
     def publish(
         self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
     ) -> FileResult:
-        """Publish a file as a document, from a stored parsed form of the same bytes or a new one. Return the result of
-        the file.
+        """Publish a file as a document, and return the result of the file.
+
+        A stored parsed document of the same bytes is used if possible. If not, the file is parsed.
         """
         with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
             if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
@@ -111,7 +112,7 @@ class Publisher:
         card: Card,
         result: FileResult,
     ) -> FileResult:
-        """Publish a version as the result's document, together with the job's next state. Return the final result.
+        """Make a version the published one of a document, together with the job's next state. Return the final result.
 
         ``content`` is None if the catalog has it already. Raise LeaseLostError if another process has taken over the
         job.
@@ -129,7 +130,7 @@ class Publisher:
         return result
 
     def content_lock(self, content: str) -> threading.Lock:
-        """Return the lock that keeps two threads from parsing the same bytes at the same time."""
+        """Return the lock for a hash of bytes, so that two threads do not parse the same bytes at the same time."""
         with self._lock:
             return self._content_locks.setdefault(content, threading.Lock())
 

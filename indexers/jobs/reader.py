@@ -34,7 +34,10 @@ from indexers.workers.protocol import BuildTask, ParsedRange, ParseTask, ScanTas
 
 @dataclass(frozen=True, slots=True)
 class ParsedRanges:
-    """The spool files of the parsed pages in order, the pages that need OCR, and the number of page ranges."""
+    """The parsed pages of a file, as the paths of the files (spools) that store them.
+
+    ``unread`` are the pages that need OCR, ``stretches`` is the number of page ranges.
+    """
 
     spools: tuple[Path, ...]
     unread: list[int]
@@ -42,9 +45,9 @@ class ParsedRanges:
 
 
 class Parser:
-    """Parser of files in worker processes.
+    """Parses files in worker processes.
 
-    ``folder`` is for working files. ``at_once`` is the number of tasks of a file that the pool gets in advance.
+    ``folder`` is for working files. ``at_once`` is the number of a file's tasks that wait in the pool at the same time.
     """
 
     def __init__(
@@ -115,9 +118,10 @@ class Parser:
         return ParsedRanges(tuple(work / f"{start}.pages" for start in starts), unread, stretches)
 
     def _in_turn(self, begin: Callable[[int], Future[object]], starts: Sequence[int]) -> Iterator[Future[object]]:
-        """Yield tasks in order, with only a few submitted ahead, so that other files get workers too.
+        """Yield the futures of tasks in order.
 
-        Unfinished tasks are cancelled at the end.
+        Only a few tasks are submitted in advance, so that other files get workers too. Unfinished tasks are cancelled
+        at the end.
         """
         running: deque[Future[object]] = deque()
         try:
@@ -137,7 +141,7 @@ _MAX_FAILED_PAGES = 5  # maximum number of pages with failed OCR that a note nam
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """The options of OCR for a file. ``ocr`` is called when a page needs it."""
+    """The options of OCR for a file. ``ocr`` returns the engines; it is called when a page needs them."""
 
     password: str | None
     limits: ParseLimits
@@ -146,9 +150,10 @@ class ScanOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadScans:
-    """OCR results of a file in page order, packed. ``tried`` counts attempted pages, ``left`` the pages still to read.
+    """The OCR results of a file in page order, packed.
 
-    ``stopped`` means that the time of the file is used up. ``notes`` are for the user.
+    ``tried`` counts the pages that OCR attempted, ``left`` those still to read. ``stopped`` means that the time of the
+    file is used up. ``notes`` are for the user.
     """
 
     pages: tuple[bytes, ...] = ()
@@ -185,8 +190,8 @@ class ScanReader:
     ) -> ReadScans:
         """Run OCR on the pages ``numbers`` (1-based), for at most ``seconds``.
 
-        Each page is a task with its own limits. Together they have the time limit of a file, in addition to parsing.
-        Earlier results come from the cache; results of other machines are requested once.
+        Each page is a task with its own limits. All pages together have the time limit of a file, separate from the
+        time for parsing. Earlier results come from the cache; results of other machines are requested once.
         """
         if not numbers:
             return ReadScans()
@@ -220,9 +225,9 @@ class ScanReader:
             self._files.pop(job, None)
 
     def _show(self, turn: Turn, of_file: _File, read: int, pages: int) -> None:
-        """Report the progress of a file since the last call.
+        """Report the progress of OCR on a file since the last report.
 
-        Later stages read the same pages from the cache, so only the stages parse and ocr report it.
+        Only the stages parse and ocr report it, as later stages read the same pages from the cache.
         """
         if turn.job.stage not in ("parse", "ocr"):
             return
@@ -233,7 +238,10 @@ class ScanReader:
     def _new(
         self, copy: PrivateCopy, ocr: Ocr, numbers: Sequence[int], of_file: _File, seconds: float
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield pages as OCR finishes them, with only a few submitted ahead, so that other files get workers too."""
+        """Yield (page, packed result) as OCR finishes pages.
+
+        Only a few pages are submitted in advance, so that other files get workers too.
+        """
         until, running, stop = monotonic() + seconds, of_file.running, of_file.allowance.stop
         waiting = deque(number for number in numbers if number not in running)
         try:
@@ -285,8 +293,9 @@ def _scan_notes(of_file: _File, left: int) -> tuple[Note, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A parsed document, and how its scans were read. ``scanned`` is True if it has pages that need OCR; ``scans`` are
-    the results so far.
+    """A parsed document, and the outcome of OCR so far (``scans``).
+
+    ``scanned`` is True if it has pages that need OCR.
     """
 
     content: IndexedContent

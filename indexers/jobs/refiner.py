@@ -43,12 +43,12 @@ _TRIES = 3  # first pages of a document; where none of them can be read, no othe
 
 
 def layout_model() -> str:
-    """Return the name and version of the model and its rules. Refined documents are marked with it."""
+    """Return a text that identifies the layout model, its version and its rules. Refined documents store it."""
     return f"{_RULES}+pymupdf-{version('pymupdf')}"
 
 
 def missing() -> Note:
-    """Return why trees cannot be refined in this process, ``NONE`` if they can. Nothing is loaded."""
+    """Return the reason why this process cannot refine trees, ``NONE`` if it can. No model is loaded."""
     if find_spec("onnxruntime") is None:
         return Note("refine.no-package")
     package = find_spec("pymupdf")
@@ -59,7 +59,10 @@ def missing() -> Note:
 
 
 def load_layout_model(max_memory: int) -> Note:
-    """Let a worker process read an empty page with the layout model. Return why it cannot, ``NONE`` if it can."""
+    """Let a worker process read an empty page with the layout model, as a test.
+
+    Return the reason why it cannot, ``NONE`` if it can.
+    """
     with TemporaryDirectory() as folder:
         page = Path(folder) / "page.pdf"
         page.write_bytes(_EMPTY_PAGE)
@@ -74,15 +77,15 @@ def load_layout_model(max_memory: int) -> Note:
 
 
 def refinable(file: Path) -> bool:
-    """Return whether a layout model can read the pages of a file."""
+    """Return whether the layout model can read the pages of a file in this format."""
     return format_of(file).regions is not None
 
 
 def mark(document: Document, options: IndexOptions) -> str:
-    """Return the mark of documents that are refined with these options.
+    """Return the text that marks a document as refined with these options.
 
-    It is the model, with a suffix such as "/300" if only that many pages are read. Fewer pages are read if the time of
-    the document is over.
+    It names the layout model, with a suffix such as "/300" if it reads only that many pages. It may read fewer if the
+    document's time limit is reached.
     """
     whole = options.outline != "auto" or document.pages <= options.outline_pages
     return layout_model() if whole else f"{layout_model()}/{options.outline_pages}"
@@ -91,8 +94,8 @@ def mark(document: Document, options: IndexOptions) -> str:
 def unrefined(document: Document, version: ContentVersion, options: IndexOptions) -> bool:
     """Return whether a published document should be refined with the layout model.
 
-    A document that models improved is refined only if there are models to improve it again. With ``auto`` a tree is
-    refined only if its quality estimate is low.
+    If models have improved it, it is refined only if models can improve it again afterwards. With the option
+    ``outline`` "auto" it is refined only if the quality estimate of its tree is low.
     """
     entry = named(version.format)
     if options.outline == "fast" or entry is None or entry.regions is None:
@@ -107,7 +110,7 @@ def unrefined(document: Document, version: ContentVersion, options: IndexOptions
 
 
 class Refiner:
-    """Refinement of section trees. ``at_once`` is the number of pages that the pool gets in advance."""
+    """Refines section trees with the layout model. ``at_once`` pages of a file are in the pool at the same time."""
 
     def __init__(
         self,
@@ -125,9 +128,10 @@ class Refiner:
         self._absent = ""  # why the model could not be loaded
 
     def refined(self, turn: Turn, before: FileResult) -> FileResult:
-        """Return the result after refinement, or ``before`` itself if there is nothing to do.
+        """Refine the section tree of a document and return the new result, or ``before`` if there is nothing to do.
 
-        With ``auto`` a tree that cannot be refined stays without a note, since no user has requested refinement.
+        A failure adds a note to the result. With the option ``outline`` "auto" it adds none, since no user has
+        requested refinement.
         """
         try:
             result = self._refined(turn, before)
@@ -172,9 +176,9 @@ class Refiner:
             return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
 
     def refine_content(self, turn: Turn, document: Document, marked: str) -> tuple[ContentVersion, IndexedContent]:
-        """Build a published document again with a refined section tree, and record ``marked`` as its origin.
+        """Build a published document again with a refined section tree. Return its version record and content.
 
-        Improvements by language models are lost.
+        The record states ``marked`` as the origin of the tree. Improvements by language models are lost.
         """
         with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
             limit = int(marked.partition("/")[2] or document.pages)
@@ -199,7 +203,7 @@ class Refiner:
     def _regions(
         self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
     ) -> tuple[RegionsByPage, list[Note], bool]:
-        """Return the regions of the first pages, messages on failed pages, and whether all pages were read in time."""
+        """Return the regions of the first pages, notes on failed pages, and whether all pages were read in time."""
         lines = self._lines_read(document)
         model = layout_model()
         numbers = range(1, min(limit, document.pages) + 1)
@@ -235,10 +239,10 @@ class Refiner:
     def _read(
         self, turn: Turn, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
     ) -> Iterator[tuple[int, tuple[Region, ...] | DocumentError]]:
-        """Yield results of pages in order, with only a few pages submitted ahead. Raise Cancelled.
+        """Yield (page, regions or error) in order. Only a few pages are submitted in advance. Raise Cancelled.
 
-        Each page has its own time limit. With ``auto`` all pages share the time of a document, and pages after it are
-        skipped.
+        Each page has its own time limit. With the option ``outline`` "auto" all pages share the time of a document, and
+        the remaining pages are skipped when it is used up.
         """
         shared = self._options.outline == "auto"
         allowance = self._pool.allowance(turn.stop, self._options.outline_seconds if shared else None)

@@ -14,7 +14,7 @@ from indexers.enrich.steps import Stage, StepDone
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The result of one file. ``note`` has further information for the user (moved, pages without text).
+    """The result of indexing one file. ``note`` has information for the user, such as that it moved or lacks text.
 
     ``seconds`` is the time until it was searchable, ``ocr_seconds`` and ``model_seconds`` the time after it. ``steps``
     and ``usage`` describe the model calls. ``unread`` counts pages that OCR reads next. ``reason`` is the error code of
@@ -53,8 +53,8 @@ class FileResult:
 class IndexReport:
     """The report of an indexing run.
 
-    ``notes`` concern the whole run, such as models that were not available. ``skipped`` counts files in folders without
-    a parser, by extension ("" for none), the most frequent first.
+    ``notes`` concern the whole run, such as models that were not available. ``skipped`` counts files that no parser
+    reads in the indexed folders, by suffix ("" for none), the most frequent first.
     """
 
     files: tuple[FileResult, ...]
@@ -64,7 +64,7 @@ class IndexReport:
 
     @property
     def usage(self) -> Usage:
-        """Return the usage of all calls of models."""
+        """Return the total usage of all model calls."""
         return sum((file.usage for file in self.files), Usage())
 
 
@@ -72,9 +72,9 @@ class IndexReport:
 class IndexProgress:
     """The progress of an indexing run, sent whenever it changes.
 
-    Bytes measure the work, since the number of pages is unknown before a file is opened. ``file`` is the path of the
-    file that changed, ``stage`` its stage, with ``stage_done`` of ``stage_pages`` pages (0 of 0 if unknown or not by
-    page). ``notes`` are the run's. ``over`` is the path of a file with no work left, neither OCR nor models.
+    Work is measured in bytes, since the number of pages is unknown before a file is opened. ``file`` is the path of the
+    file that changed, ``stage`` its stage. ``stage_done`` of ``stage_pages`` pages are done; both are 0 if unknown.
+    ``notes`` are those of the run. ``over`` is the path of a file for which no work is left, neither OCR nor models.
     """
 
     files: int
@@ -95,7 +95,7 @@ class IndexProgress:
 
 @dataclass(frozen=True, slots=True)
 class FileStage:
-    """The stage of one file, and its progress in pages."""
+    """The stage of one file that is being indexed, and its progress in pages."""
 
     file: str = ""
     stage: Stage = "parse"
@@ -105,7 +105,7 @@ class FileStage:
 
 @dataclass
 class Tally:
-    """The progress of one run, counted by several threads."""
+    """The progress of one indexing run, to which several threads add."""
 
     report: Callable[[IndexProgress], None]
     files: int
@@ -130,10 +130,10 @@ class Tally:
         at: FileStage = FileStage(),
         settled: str = "",
     ) -> None:
-        """Add progress and report it.
+        """Add progress of a file and report it.
 
-        ``scans`` counts pages that OCR has read, ``unread`` pages that need it. ``again``: the finished file was
-        counted before. ``settled``: no work is left for this file.
+        ``scans`` counts pages that OCR has read, ``unread`` pages that need it. ``again`` means that the finished file
+        was counted before. ``settled`` is the path of a file for which no work is left.
         """
         with self.lock:
             self.pages_done += pages

@@ -1,6 +1,6 @@
-"""This process as a worker of the queue: its folders, its leases, and the runner of its jobs.
+"""The process as a worker of the job queue: its folders, its leases, and the runner of its jobs.
 
-A separate thread renews the leases and checks for requests to stop, so that long work does not delay them.
+A separate thread renews the leases and checks for requests to stop, so that long work does not delay either.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ _PATIENCE = 3.0  # seconds after which the parsers of a job to stop are killed
 
 
 class Leases:
-    """The leases of the stages that run in this process, which a thread renews. ``bury`` handles processes that have
-    died.
+    """The leases of the jobs that run in this process. A thread renews them.
+
+    ``bury`` releases the jobs of processes that have died.
     """
 
     def __init__(
@@ -71,7 +72,10 @@ class Leases:
                 by_job.pop(turn.job.id, None)
 
     def at_work(self) -> Set[int]:
-        """Return the jobs on which a thread of this process is still working, even if their end is already stored."""
+        """Return the ids of the jobs on which a thread of this process is still working.
+
+        This includes jobs whose end is already stored.
+        """
         with self._lock:
             return set(self._turns)
 
@@ -128,7 +132,10 @@ class Leases:
                 self._pool.end(turn.stop)
 
     def _give_back(self, unknown: Set[Fence], now: float) -> None:
-        """Return jobs to the queue whose end could not be recorded and that no thread of this process runs any more."""
+        """Return jobs to the queue that this process holds a lease for, but no longer runs.
+
+        Their end could not be recorded.
+        """
         self._unknown = {fence: self._unknown.get(fence, now) for fence in unknown}
         for fence in [fence for fence, since in self._unknown.items() if now >= since + _RENEW]:
             self._queue.release(fence)
@@ -136,7 +143,10 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The resources of a worker. ``folder`` is for working files; ``parsers`` is the number of parser processes."""
+    """The resources of a worker process.
+
+    ``folder`` is for working files; ``parsers`` is the number of parser processes.
+    """
 
     worker: Worker
     folder: Path
@@ -208,11 +218,11 @@ _AGAIN = 5.0  # seconds before the next check after a failure
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Stages that share ``at_once`` threads.
+    """A group of at most ``at_once`` threads, and the stages of jobs that they run.
 
-    ``work`` runs a turn and returns the job's next state, or raises Cancelled. With ``behind`` the lane claims no job
+    ``work`` runs a stage and returns the job's next state, or raises Cancelled. With ``behind`` the lane claims no job
     while the lane before it is full. With ``last`` it claims no job while an earlier lane works, and returns its jobs
-    when one begins. ``batching`` runs small turns together, several on one thread.
+    when one begins. ``batching`` runs small files together, several on one thread.
     """
 
     stages: frozenset[JobStage]
@@ -224,20 +234,23 @@ class Lane:
 
 
 class Batching(Protocol):
-    """Batch processing of small files in a lane."""
+    """The processing of small files in batches in a lane."""
 
     def key(self, turn: Turn) -> str | None:
         """Return the key that files of one batch share, None for a file to process alone."""
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
-        """Process files with the same key. Call ``end`` for each, or ``alone`` if it must be processed alone."""
+        """Process files with the same key in one batch.
+
+        Call ``end`` for each processed file, and ``alone`` for each that must be processed alone.
+        """
 
 
 class Runner:
-    """The loop that claims and runs jobs in lanes.
+    """The loop that claims and runs jobs in lanes (groups of threads).
 
     With ``only_awaited`` it claims only jobs that this process waits for. With ``for_caller`` errors are raised in
-    ``run`` instead of being recorded with the job. ``on_end`` is called for every turn that ended in this process.
+    ``run`` instead of being recorded with the job. ``on_end`` is called for every stage that ended in this process.
     """
 
     def __init__(
@@ -258,14 +271,12 @@ class Runner:
         self._brief: set[Lane] = set()  # lanes whose last turn was brief
         self._batch_size: dict[Lane, int] = {}  # number of jobs to claim per free thread
         self.idle = False
-        """Whether there was nothing to take when it looked last."""
+        """Whether there was no job to claim at the last check."""
 
     def run(self, done: Callable[[], bool], stopped: threading.Event) -> None:
-        """Run jobs until ``done`` returns True or ``stopped`` is set.
+        """Run jobs until ``done`` returns True or ``stopped`` is set. Raise StoreError.
 
-        Running jobs then return to the queue in ``close``.
-
-        Raise StoreError.
+        Jobs that still run then return to the queue in ``close``.
         """
         while not done() and not stopped.is_set():
             try:
@@ -317,16 +328,16 @@ class Runner:
             busy = busy or self._running_in(lane) > 0
 
     def _yield(self, lane: Lane) -> None:
-        """Return the running jobs of a lane to the queue."""
+        """Ask the running jobs of a lane to stop, so that they return to the queue."""
         for turn, of in self._running.values():
             if of is lane:
                 turn.stop.ask("yielding")
 
     def _start(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn], free: int) -> None:
-        """Start as many jobs as ``free`` threads allow: small files in batches, others alone. Return the rest to the
-        queue.
+        """Start as many jobs as ``free`` threads allow: small files in batches, others alone.
 
-        More jobs than threads are claimed only as long as all of them are small files.
+        Return the remaining jobs to the queue. The next claim is larger if all jobs were small files, and smaller if
+        not.
         """
         size = self._batch_size.get(lane, 1)
         units = _units(lane, turns, free)
@@ -397,7 +408,7 @@ class Runner:
 
 
 def _log_outcome(turn: Turn, advance: JobUpdate) -> None:
-    """Log how a stage of a job ended. Its interface shows failures too, so they are no warnings."""
+    """Log how a stage of a job ended. Failures are no warnings, since the user interface shows them too."""
     extra = {"seconds": round(turn.seconds, 3)}
     if advance.status == "failed":
         _log.info("Job %d failed: %s", turn.job.id, Note.of(advance.cause), extra=extra)
@@ -414,7 +425,7 @@ def _done(lane: Lane, turn: Turn) -> JobUpdate:
 
 
 def _about(job: Job) -> AbstractContextManager[None]:
-    """Return the context of the log lines of a job."""
+    """Return a context in which log lines name a job, its library, document and stage."""
     document = job.subject if job.kind == "index" else ""
     return about(
         request_id=job.request_id, job=job.id, library=job.library, document=document, kind=job.kind, stage=job.stage
@@ -422,7 +433,7 @@ def _about(job: Job) -> AbstractContextManager[None]:
 
 
 class _Batch:
-    """Small files that are processed together on one thread of a lane. Each has its own future."""
+    """Small files that are processed together on one thread of a lane. Each file has its own future."""
 
     def __init__(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn]) -> None:
         self._lane, self._threads = lane, threads
@@ -452,7 +463,7 @@ class _Batch:
         self.futures[turn].set_result(advance)
 
     def _run_alone(self, turn: Turn) -> None:
-        """Process a file alone, on its own thread, unless it has to stop."""
+        """Process a file of the batch alone, on its own thread. If its job was asked to stop, cancel it."""
         self._left.discard(turn)
         if turn.stop.asked.is_set():
             self.futures[turn].set_exception(Cancelled("Indexing was stopped."))
@@ -464,7 +475,7 @@ class _Batch:
             self.futures[turn].cancel()
 
     def _drop(self, run: Future[None]) -> None:
-        """Complete the futures of files that remain after a failure of the whole batch, or the end of the threads."""
+        """Complete the futures of the remaining files after the whole batch failed or was cancelled."""
         for turn in self._left:
             if run.cancelled():
                 self.futures[turn].cancel()
@@ -475,7 +486,7 @@ class _Batch:
 
 
 def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:
-    """Copy the outcome of one future to another one."""
+    """Copy the outcome of ``source`` to the future ``target``."""
     if source.cancelled():
         target.cancel()
     elif (error := source.exception()) is not None:

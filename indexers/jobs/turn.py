@@ -1,4 +1,4 @@
-"""A turn: one stage of one file's job, while this process has its lease."""
+"""A turn: one run of a stage of a file's job, while this process has the job's lease."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.workers.pool import Stop
 
 ANEW = "anew"
-"""The option of a job to process a file again, whatever the catalog has stored of it."""
+"""The option of a job to process a file again, even if the catalog stores its document already."""
 
 
 class Turn:
-    """A stage of a job. ``source`` is the path of the bytes. ``before`` is the result of earlier stages, if any.
+    """A run of one stage of a file's job. ``source`` is the path of the file's bytes.
 
-    ``notes`` are notes on the file, besides those of its parser.
+    ``before`` is the result of earlier stages, if any. ``notes`` are notes on the file, besides those of its parser.
     """
 
     def __init__(self, job: Job, source: Path, tally: Tally) -> None:
@@ -31,17 +31,17 @@ class Turn:
         self.anew = bool(job.options.get(ANEW))
         self.stop = Stop()
         self.slot = object()
-        """The place that it takes in its lane; turns of one batch share one."""
+        """An object that stands for the thread of its lane that it occupies. Turns of one batch share the object."""
         self.written = False
-        """Whether its end is in the catalog already, with what it published."""
+        """Whether the catalog already stores the end of this turn, together with the document that it published."""
         self.rough = True
-        """Whether the tree that it published is not known to be good, so that a layout model may help."""
+        """Whether the published section tree may be improved by a layout model: its quality is low or unknown."""
         self.done, self.pages = 0, 0
         self._size, self._shown = size(source), 0.0
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """Start the measurement of time."""
+        """Start the measurement of this turn's time."""
         self._began = time.monotonic()
 
     @property
@@ -54,18 +54,18 @@ class Turn:
         return FileStage(str(self.file), stage, pages, done)
 
     def page(self, pages: int) -> None:
-        """Count one more parsed page of ``pages``. Every page counts for an equal share of the file's bytes."""
+        """Count one more parsed page of ``pages`` in all. Each page counts as an equal share of the file's bytes."""
         share = max(0.0, self._size - self._shown) / max(1, pages - self.done)
         self._shown += share
         self.tally.add(pages=1, size=share, at=self.at("parse", self.done + 1, pages))
 
     @property
     def unshown(self) -> float:
-        """Return the number of bytes of the file that the progress does not include yet."""
+        """Return the number of bytes of the file that the reported progress does not include yet."""
         return self._size - self._shown
 
     def timed(self, result: FileResult) -> FileResult:
-        """Return a result with the time that this stage took so far."""
+        """Return a result with the time added that this stage has taken so far."""
         taken, before = self.seconds, self.before
         if self.job.stage == "ocr" and before:
             return replace(result, seconds=before.seconds, ocr_seconds=round(before.ocr_seconds + taken, 3))

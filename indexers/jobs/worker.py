@@ -31,11 +31,11 @@ _SOON = 0.3  # the same, if the worker runs only one job
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """Options of a worker.
+    """Options of a worker process.
 
     ``options`` returns the index options of a job, ``usual`` are those of the process. ``embedding_of`` returns the
-    jobs that embed a library after its files. ``others`` are lanes besides those of files. ``only`` restricts the work
-    to one job. If ``reads`` is False, no files are indexed.
+    jobs that embed a library after its files were indexed. ``others`` are lanes for jobs other than those of files.
+    ``only`` restricts the work to one job. If ``reads`` is False, no files are indexed.
     """
 
     abilities: frozenset[str]
@@ -57,9 +57,9 @@ def work(
     stopped: threading.Event,
     enough: Callable[[], bool],
 ) -> None:
-    """Process queued jobs until ``stopped``, or until there was no work for 2 s and ``enough`` returns True.
+    """Process queued jobs until ``stopped`` is set.
 
-    Running jobs then return to the queue.
+    Also end if there was no work for 2 s and ``enough`` returns True. Jobs that still run return to the queue.
     """
     usual, only = worker.usual, worker.only
     leaving = threading.Event()
@@ -122,7 +122,7 @@ def work(
 
 
 class _Files:
-    """The stages of files, one instance for all jobs with the same options."""
+    """The stages of files: one FileStages object for all jobs that have the same options."""
 
     def __init__(
         self,

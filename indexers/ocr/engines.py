@@ -68,7 +68,7 @@ _UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """The OCR engine Tesseract, with the requested languages in its own form ("eng+deu"), and all installed ones.
+    """The OCR engine Tesseract, with the requested languages in its own form ("eng+deu") and all installed ones.
 
     ``turns`` is True if its data for detecting the orientation of a page is installed.
     """
@@ -80,14 +80,17 @@ class Tesseract:
     folder: str = ""  # where its data is
 
     def read(self, image: bytes, dpi: int) -> list[ReadLine]:
-        """Read a picture, as Engine describes."""
+        """Return the lines of text in a picture, as described in Engine."""
         lines = self._ask(image, dpi, "3")
         if self.turns and lines and sureness(lines) < _UPSIDE_DOWN:
             lines = max(lines, self._ask(image, dpi, "1"), key=sureness)
         return lines
 
     def _ask(self, image: bytes, dpi: int, layout: str) -> list[ReadLine]:
-        """Run the program on an image. ``layout`` 1 detects the orientation of the page, 3 does not."""
+        """Run the program on an image and return its lines.
+
+        ``layout`` "1" detects the orientation of the page, "3" does not.
+        """
         done = subprocess.run(
             [
                 self.program, "stdin", "stdout", "-l", self.languages, "--dpi", str(dpi), "--psm", layout,
@@ -111,9 +114,10 @@ class Tesseract:
 def find_tesseract(
     languages: str, environment: Mapping[str, str] | None = None
 ) -> tuple[Tesseract, tuple[str, ...]] | str:
-    """Find the program on the path and its installed languages.
+    """Find the Tesseract program on the search path, and its installed languages.
 
-    Return it with the missing languages, or advice on installing it. ``TESSDATA_PREFIX`` is the folder of its data.
+    Return (engine, requested languages that are missing), or advice on installing it. ``TESSDATA_PREFIX`` in
+    ``environment`` is the folder of its data.
     """
     environment = os.environ if environment is None else environment
     program = shutil.which("tesseract", path=environment.get("PATH"))
@@ -134,9 +138,9 @@ def find_tesseract(
 
 
 def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
-    """Return the error for a language without data.
+    """Return the error for a requested language whose data is not installed.
 
-    ``otherwise`` says what else can read it.
+    ``otherwise`` is additional advice, on another engine that can read the language.
     """
     package = f"tesseract-ocr-{name.replace('_', '-')}"
     return DocumentError(
@@ -147,9 +151,9 @@ def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
 
 
 def _hocr_lines(hocr: ElementTree.Element) -> Iterator[ReadLine]:
-    """Yield the lines of an hOCR document.
+    """Yield the lines of an hOCR document, the output format of Tesseract.
 
-    Places, sizes and confidences are in the title attributes: http://kba.github.io/hocr-spec/1.2.
+    Positions, sizes and confidences are in the title attributes: http://kba.github.io/hocr-spec/1.2.
     """
     for element in hocr.iter():
         if element.get("class") in _LINES:
@@ -185,7 +189,7 @@ _PARTS = ("rapidocr", "cv2", "onnxruntime")
 
 @dataclass(frozen=True, slots=True)
 class Ocr:
-    """The available OCR engines. ``languages`` are requested in Tesseract's form ("eng+deu").
+    """The available OCR engines. ``languages`` are those requested, in Tesseract's form ("eng+deu").
 
     ``tesseract`` has the installed ones of these languages; it is None if none is installed.
     """
@@ -196,9 +200,9 @@ class Ocr:
 
     @property
     def first(self) -> EngineName:
-        """Return the first engine: Tesseract, except for Chinese and Japanese.
+        """Return the engine to use first: Tesseract, except for Chinese and Japanese.
 
-        Tesseract is five times faster, but makes five times more errors in these languages.
+        Tesseract is five times faster than RapidOCR, but makes five times more errors in these languages.
         """
         if self.tesseract is None:
             return "RapidOCR"
@@ -223,7 +227,7 @@ class Ocr:
 
     @property
     def shown(self) -> str:
-        """Return a description of the engines."""
+        """Return a text for the user that describes the engines."""
         parts = []
         if self.tesseract is not None:
             installed = ", ".join(self.tesseract.languages_installed)
@@ -238,7 +242,7 @@ class Ocr:
 
 @dataclass(frozen=True, slots=True)
 class NoOcr:
-    """The result of looking for an OCR engine if none can be used: the reason, with advice."""
+    """The reason why no OCR engine can be used, with advice."""
 
     reason: Note
 
@@ -254,8 +258,8 @@ OFF = NoOcr(Note("ocr.off"))
 def find_ocr(wish: str, languages: str) -> Ocr | NoOcr:
     """Return the installed engines, or the reason why none can be used.
 
-    The setting ``ocr`` "never" is such a reason. Raise DocumentError if there are engines, but none for a requested
-    language.
+    ``wish`` is the setting ``ocr``; "never" is such a reason. Raise DocumentError if there are engines, but none for a
+    requested language.
     """
     if wish == "never":
         return OFF

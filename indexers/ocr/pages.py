@@ -1,7 +1,8 @@
 """OCR of pages: reading order, cached results, and when to use the second engine.
 
-Engines that look for blocks mistake table columns for text columns; engines that only find lines mix text columns. Both
-are converted to rows here. The thresholds come from synthetic pages in five languages (benchmarks/ocr.py).
+Engines that look for blocks mistake table columns for text columns; engines that only find lines mix text columns. The
+lines of both kinds are joined into rows here. The thresholds come from synthetic pages in five languages
+(benchmarks/ocr.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from indexers.ocr.engines import Engine, EngineName, ReadLine, Word, sureness
 
 @dataclass(frozen=True, slots=True)
 class PictureWords:
-    """The lines of a picture. On its page they are inserted before ``line`` (from 0)."""
+    """The lines of text read in a picture. They are inserted into the page's lines before ``line`` (from 0)."""
 
     line: int
     words: tuple[str, ...]
@@ -36,8 +37,8 @@ class PictureWords:
 class Reading:
     """The text recognised on a page. ``sure`` is the mean confidence in the words, 0 to 100.
 
-    ``lines`` are those of the whole page if it was drawn. ``pictures`` are the texts of pictures on a page that has its
-    own text or no page image.
+    ``lines`` are the lines of the whole page, None if OCR read only pictures on it or found nothing new. ``pictures``
+    are the texts of these pictures. They are read on a page that has text of its own or no page image.
     """
 
     number: int
@@ -52,7 +53,7 @@ class Reading:
         return "\n".join((*lines, *(word for picture in self.pictures for word in picture.words)))
 
     def onto(self, page: ParsedPage) -> ParsedPage:
-        """Return the parsed page with the recognised text."""
+        """Return the parsed page with the recognised text inserted."""
         read = replace(page, needs_ocr=False, ocr=True, pictures=0, engine=self.engine, sure=self.sure)
         if self.lines is not None:
             return replace(read, lines=self.lines, images=0)
@@ -65,7 +66,7 @@ class Reading:
         return replace(read, lines=tuple(lines), places=places)
 
     def moved(self, line: int) -> int:
-        """Return the index of a line of the page (from 0) after the insertion of the text."""
+        """Return the new index (from 0) of a line of the page, after the recognised text has been inserted."""
         return line + sum(len(picture.words) for picture in self.pictures if picture.line <= line)
 
 
@@ -88,7 +89,7 @@ def unpack(data: bytes) -> Reading:
 
 
 def cache_key(sha256: str, tag: str, number: int) -> str:
-    """Return the cache key of a page's reading. ``tag`` is the tag of the engines."""
+    """Return the cache key of the recognised text of a page. ``tag`` identifies the engines and languages."""
     return f"ocr/{sha256}/{tag}/{number}"
 
 
@@ -99,7 +100,7 @@ _SAME_ROW = 0.5  # of a line's height: maximum vertical difference of pieces in 
 
 
 def in_reading_order(pieces: Sequence[Piece]) -> list[Line]:
-    """Return the lines of a page in reading order."""
+    """Return pieces of text as the lines of a page in reading order."""
     return arrange(_sort_by_row(pieces) if _torn(pieces) else pieces)
 
 
@@ -207,13 +208,16 @@ def _resolution(page: ParsedPage) -> int:
 
 
 def _covers(line: Line, other: Line) -> bool:
-    """Return whether ``other`` lies over ``line``: the middle of its box is inside the line's box."""
+    """Return whether the middle of the box of ``other`` is inside the box of ``line``."""
     x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
     return line.x0 - 1 <= x <= line.x1 + 1 and line.y0 - 1 <= y <= line.y1 + 1
 
 
 def _line_pieces(line: ReadLine, scale: float) -> Iterator[Piece]:
-    """Yield a line in points, split into cells at wide gaps; nothing if it is doubtful."""
+    """Yield the pieces of a line, split into cells at wide gaps, with positions in points.
+
+    Yield nothing if the words of the line are doubtful.
+    """
     words = [word for word in line.words if word.sure >= _DOUBTFUL_WORD]
     if not words or fmean(word.sure for word in words) < _DOUBTFUL_LINE:
         return
@@ -268,7 +272,7 @@ def doubtful(text: str, sure: float, languages: str) -> bool:
 
 
 def language_of(text: str) -> str:
-    """Return Tesseract's code of the language by common short words; "" if unknown."""
+    """Return Tesseract's code of a text's language, recognised by common short words; "" if unknown."""
     counts = Counter(word.casefold() for word in _WORD.findall(text))
     scores = {language: sum(counts[word] for word in words) for language, words in _WORDS.items()}
     best = max(scores, key=lambda language: scores[language])
@@ -276,8 +280,8 @@ def language_of(text: str) -> str:
 
 
 def better(second: str, sure: float, first: str) -> bool:
-    """Return whether the second of two texts is better.
+    """Return whether the text of the second engine is better than that of the first.
 
-    It was read with a mean confidence of ``sure`` (0 to 100).
+    ``sure`` is the mean confidence of the second engine, 0 to 100.
     """
     return bool(second) and (sure >= _SURE or not first)

@@ -1,4 +1,4 @@
-"""RapidOCR: the models of PaddleOCR in the package, run by onnxruntime in this process.
+"""RapidOCR: an OCR engine with the models of PaddleOCR, run by onnxruntime in this process.
 
 One model reads Chinese, Japanese and some 45 languages in Latin script, which need not be named. A page takes about 5 s
 of one core and a gigabyte of memory.
@@ -33,7 +33,7 @@ _Quad = npt.NDArray[np.float64]
 
 
 class RapidOcr:
-    """The RapidOCR engine. Raise PageIndexError if the extra is not installed."""
+    """The RapidOCR engine. Raise PageIndexError if its packages (the extra "ocr") are not installed."""
 
     def __init__(self) -> None:
         self._models = _models()
@@ -55,7 +55,10 @@ class RapidOcr:
         return max(filter(None, turned if sideways else [lines, *turned]), key=sureness, default=lines)
 
     def _ask(self, image: npt.NDArray[np.uint8], back: Callable[[_Quad], _Quad]) -> list[ReadLine]:
-        """Return the lines of an image. ``back`` converts positions to those before the rotation."""
+        """Return the lines of text in an image, which may have been rotated.
+
+        ``back`` converts positions to those before the rotation.
+        """
         try:
             output = self._models(np.ascontiguousarray(np.stack((image,) * 3, axis=-1)))
         except Exception as error:
@@ -76,7 +79,7 @@ class RapidOcr:
 
 @cache
 def _models() -> Callable[..., Any]:
-    """Return the models, loaded once per process, which use one thread."""
+    """Return the models of RapidOCR. They are loaded once per process, and use one thread."""
     require("cv2", "ocr").setNumThreads(1)
     engine: Callable[..., Any] = require("rapidocr", "ocr").RapidOCR(
         params={
@@ -91,7 +94,7 @@ def _models() -> Callable[..., Any]:
 
 
 def _reading_order(quads: Sequence[_Quad]) -> list[int]:
-    """Return the order of boxes from top to bottom and left to right, also on a skewed page."""
+    """Return the indexes of boxes from top to bottom and left to right, also for a skewed page."""
     if not quads:
         return []
     slopes = [(q[1][1] - q[0][1]) / (q[1][0] - q[0][0]) for q in quads if q[1][0] - q[0][0] > 40]
@@ -118,9 +121,9 @@ def _make_line(
 def _box_words(
     quad: _Quad, text: str, sure: float, split: Sequence[tuple[str, float, Any]], back: Callable[[_Quad], _Quad]
 ) -> Iterator[Word]:
-    """Yield words with the boxes of the model.
+    """Yield the words of a line with the boxes that the model gives.
 
-    If the model divides the line differently, boxes are computed by the share of letters.
+    If the model divides the line into other words, boxes are computed from the share of letters.
     """
     words = list(_WORD.finditer(text))
     consistent = len(split) == len(words) and all(

@@ -1,1 +1,1 @@
-"""The outline of a document from bookmarks, printed contents and layout."""
+"""The outline of a document: its headings, found by bookmarks, printed contents and layout."""

@@ -21,9 +21,9 @@ WEAK = 0.2  # prominent, but long or ends like a sentence: a heading only if the
 
 @dataclass(frozen=True, slots=True)
 class Prominence:
-    """The prominence of a line: ``score`` from 0 (body text) to 1.
+    """The prominence of a line, that is, how clearly it stands out: ``score`` from 0 (body text) to 1.
 
-    ``plain`` means that only its numbering, font or position differs from body text.
+    ``plain`` is True if only its numbering, font or position differs from body text.
     """
 
     score: float
@@ -37,7 +37,7 @@ _SMALL_CAPITALS = 0.62  # of the body size: the size of small capitals in body t
 
 
 def look(unit: Unit) -> Style:
-    """Return the style of a line without its use of capitals. Lines with the same look are grouped."""
+    """Return the look of a line: (font size, bold and italic, font name). Capitals do not count."""
     font = unit.font.split("+")[-1].replace(",", "-")
     return round(unit.size * 2) / 2, 4 * unit.bold + unit.italic, font
 
@@ -57,10 +57,10 @@ def prominence(
     below: float,
     width: float,
 ) -> Prominence:
-    """Return how clearly the lines of a possible heading stand out.
+    """Return how clearly a possible heading, the consecutive lines ``run``, stands out from body text.
 
-    All lengths are in points. ``gap`` is the usual distance between the tops of body lines, ``above`` and ``below`` are
-    the white space around the run, and ``width`` is that of the page.
+    All lengths are in points. ``gap`` is the usual distance between the tops of body lines. ``above`` and ``below`` are
+    the white space around the run, and ``width`` is the width of the page.
     """
     first = run[0]
     ratio = first.size / body.size if body.size else 1.0
@@ -101,9 +101,9 @@ def _numbered_plainly(
     space_below: bool,
     width: float,
 ) -> bool:
-    """Return whether a line in body style may be a heading.
+    """Return whether consecutive lines in the style of body text may be a heading.
 
-    It must be numbered or in another font, set apart, and not a sentence.
+    They must be numbered or in another font, set apart, and not a sentence.
     """
     if not space_below or not (number or other_font):
         return False
@@ -159,7 +159,7 @@ _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[�
 
 @dataclass(frozen=True, slots=True)
 class PossibleHeading:
-    """A line, or several, that may be a heading: units ``unit`` to ``last`` of the page."""
+    """A line, or several, that may be a heading: the lines with the indexes ``unit`` to ``last`` of the page."""
 
     title: str
     page: int
@@ -184,7 +184,7 @@ class PossibleHeading:
 
     @property
     def counted(self) -> bool:
-        """Return whether the heading begins with a single number."""
+        """Return whether the heading begins with a plain integer, such as "3"."""
         return self.number is not None and self.number.kind.startswith("integer")
 
     @property
@@ -201,14 +201,14 @@ class PossibleHeading:
 
     @property
     def look(self) -> Style:
-        """Return the style without capitals."""
+        """Return the style without the use of capitals."""
         return self.style[0], self.style[1] & 5, self.style[2]
 
 
 def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[PossibleHeading]:
     """Return the lines that may be headings, in reading order.
 
-    On pages of printed contents (``skip``), only their titles may be.
+    On pages of printed contents (``skip``), only the titles of these contents may be.
     """
     if doc.body is None:
         return []
@@ -224,7 +224,7 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Po
 
 
 def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
-    """Yield titles in printed contents that have their page on the same line, after another such row."""
+    """Yield titles from printed contents: from rows with a page number that follow another such row."""
     for page in doc.pages:
         if page.page.number in contents:
             rows = [_ROW.fullmatch(unit.text) for unit in page.units]
@@ -232,9 +232,9 @@ def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
 
 
 def names_above(doc: DocumentView) -> frozenset[str]:
-    """Return names, such as that of a company, above different titles in the same style on several pages.
+    """Return names, such as that of a company, that are above different titles on several pages in the same style.
 
-    A name that is a running head is still a line on the first page that has it.
+    Running heads in the upper part of several pages are included: the first page may have them as a normal line.
     """
     below: defaultdict[str, set[str]] = defaultdict(set)
     heads: Counter[str] = Counter()
@@ -250,7 +250,7 @@ def names_above(doc: DocumentView) -> frozenset[str]:
 
 
 def _named(page: PageView, at: int, names: frozenset[str]) -> bool:
-    """Return whether a line is directly below a name that repeats on pages, or below a running head in its style."""
+    """Return whether a line is directly below a repeated name or a running head in the same style."""
     unit = page.units[at]
     if at > _UPPER or unit.y0 > _UPPER_PART * (page.page.height or 1.0):
         return False
@@ -321,7 +321,10 @@ def _on_page(
 
 
 def possible_heading(page: PageView, first: int, last: int, body: Line) -> PossibleHeading | None:
-    """Return lines as a possible heading that was not found by typography. Return None if they cannot be a title."""
+    """Return the lines ``first`` to ``last`` as a possible heading, None if they cannot be a title.
+
+    It is for headings that were found by other means than typography.
+    """
     run = page.units[first : last + 1]
     title = _join_title(run)
     number = numbering(title) or _letter(run[0].text)
@@ -339,7 +342,7 @@ def _rise(ratio: float) -> float:
 
 
 def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> None:
-    """Add a candidate. Words below a bare number such as "Article VI" become its title."""
+    """Add a candidate to the list. Below a bare number such as "Article VI", its words become the number's title."""
     last = possible[-1] if possible else None
     if last is not None and last.last == c.unit - 1:
         alone = last.number is not None and last.number.kind in STRONG and last.number.end >= len(last.title)
@@ -351,9 +354,9 @@ def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> N
 
 
 def run_in(text: str) -> str:
-    """Return the heading at the start of a numbered paragraph ("4.2 Late Payment.
+    """Return the heading at the start of a numbered paragraph, "" if there is none.
 
-    The buyer …"), "" if there is none.
+    The heading of "4.2 Late Payment. The buyer …" is "4.2 Late Payment".
     """
     if len(text) > 24 and (match := _RUN_IN_HAN.match(text)):
         return match.group()
@@ -365,16 +368,16 @@ def run_in(text: str) -> str:
 
 
 def _stands_alone(unit: Unit, below: float, body: Line, gap: float) -> bool:
-    """Return whether a line in another style than body text is separated from the text below.
+    """Return whether a line in another style than body text is separated from the text below by white space.
 
-    Then the whole line is a title, without the beginning of a paragraph.
+    In this case the whole line is a title. If not, it may contain the beginning of a paragraph.
     """
     other = (unit.bold and not body.bold) or (unit.italic and not body.italic) or unit.size > 1.08 * body.size
     return other and below > max(1.3 * (gap - body.size), 0.35 * body.size)
 
 
 def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
-    """Return the end of the following lines in the same style: a wrapped title, or a paragraph."""
+    """Return the index after the lines from ``start`` in one style: a wrapped title, or a paragraph."""
     end = start + 1
     while end < len(units):
         last, unit = units[end - 1], units[end]
@@ -393,7 +396,7 @@ def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
 
 
 def _letter(text: str) -> Numbering | None:
-    """Return the letter of an appendix if white space separates it from the title."""
+    """Return the letter of an appendix as its numbering, None if no white space separates it from the title."""
     match = _SET_APART.match(text)
     return Numbering("letter-upper", (ord(match[1]) - 64,), 2) if match else None
 
@@ -407,7 +410,10 @@ def _join_title(run: tuple[Unit, ...]) -> str:
 
 
 def _plausible(title: str, number: Numbering | None) -> bool:
-    """Return whether a text can be a title: it has words, a suitable length, and is no caption, leader or date."""
+    """Return whether a text can be a title.
+
+    It must have words and a suitable length, and must not be a caption, a row of dots or a date.
+    """
     if not 2 <= len(title) <= _MOST_LETTERS or _LEADER.search(title) or _CAPTION.match(title) or _DATE.fullmatch(title):
         return False
     rest = _BRACKETS.sub("", title[number.end :]) if number else title

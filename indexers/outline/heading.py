@@ -44,7 +44,10 @@ _HAN_TWICE = 4  # minimum letters of a repeated title without spaces
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading with its position. ``unit`` is its index on the page, -1 if only the page is known."""
+    """A heading with its position.
+
+    ``unit`` is the index of its first line on the page, -1 if only the page is known.
+    """
 
     title: str
     page: int
@@ -56,7 +59,7 @@ class Heading:
 
 
 def clean_title(text: str) -> str:
-    """Return a cleaned title: without letter spacing, repetition, leaders, page number, bullet and broken words."""
+    """Return a title without letter spacing, repetition, dot leaders, page number, bullet and broken words."""
     title = _UNSEEN.sub("", text)
     title = _LEADERS.sub("", _BULLET.sub("", closed_up(title)))
     number = numbering(" ".join(title.split()))
@@ -71,9 +74,9 @@ def clean_title(text: str) -> str:
 
 
 def _once(title: str) -> str:
-    """Return a title that is drawn several times over itself in its readable form.
+    """Return a title without repetitions, which arise when it is drawn several times over itself.
 
-    It may be repeated as a whole, by words or by letters.
+    The whole title, its words or its letters may be repeated.
     """
     words, letters = title.split(), "".join(title.split())
     if len(set(letters)) >= _DISTINCT and all(word[::2] == word[1::2] for word in words):
@@ -94,7 +97,7 @@ def _once(title: str) -> str:
 
 
 def continues(title: str) -> str:
-    """Return the title without "(continued)" at its end; "" if the title does not end like that."""
+    """Return the title without "(continued)" at its end, "" if it has no such end."""
     mark = _CONTINUED.search(title)
     return title[: mark.start()].rstrip() if mark and mark.start() else ""
 
@@ -125,10 +128,10 @@ def find_title(
     min_score: float = 0.0,
     skip: frozenset[int] = frozenset(),
 ) -> tuple[int, int] | None:
-    """Return the (page, unit) of a title on a page or within ``slack`` pages of it; None if not found.
+    """Return (page, index of the first line) of a title, None if it is not found.
 
-    ``min_score`` is the minimum match, 1 for a line that is only the title. ``skip`` are pages that are not searched
-    (printed contents).
+    It is searched on ``page`` and within ``slack`` pages of it. ``min_score`` is the minimum match, 1 for a line that
+    is only the title. ``skip`` are pages that are not searched, such as printed contents.
     """
     whole, short = compact(title), bare(title)
     for number in (page, *(page + sign * d for d in range(1, slack + 1) for sign in (1, -1))):
@@ -140,10 +143,10 @@ def find_title(
 
 
 def find_on_page(whole: str, short: str, page: PageView, y: float | None = None, min_score: float = 0.0) -> int | None:
-    """Return the unit at which a title begins. Of several equally good ones, take the nearest to height ``y``, or the
-    largest without ``y``.
+    """Return the index of the line at which a title begins, None if it is not on the page.
 
-    ``whole`` and ``short`` are the title's letters and digits with and without its numbering.
+    Of several equally good lines, take the nearest to height ``y`` or, without ``y``, the largest. ``whole`` and
+    ``short`` are the title's letters and digits with and without its numbering.
     """
     if not short:
         return None
@@ -159,9 +162,9 @@ def find_on_page(whole: str, short: str, page: PageView, y: float | None = None,
 
 
 def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) -> float:
-    """Score how well a line matches a title: 1.0 for only the title, less if more words follow, 0 for another text.
+    """Return how well line ``i`` matches a title.
 
-    ``near`` allows misprints.
+    A line with only the title scores 1.0, with further words less, another text 0. ``near`` allows misprints.
     """
     full = page.compact[i]
     for form, worth in ((whole, 1.0), (short, 0.95)):
@@ -196,13 +199,13 @@ def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) ->
 
 
 def _numbers(text: str, letters: int) -> bool:
-    """Return whether numbering is exactly the first ``letters`` letters and digits of a text."""
+    """Return whether the first ``letters`` letters and digits of a text are exactly its numbering."""
     number = numbering(text)
     return number is not None and len(compact(text[: number.end])) == letters
 
 
 class LinePrefixIndex:
-    """An index of the first letters of each line, to find lines that begin a title."""
+    """An index of lines by their first letters, to find the lines at which a title may begin."""
 
     def __init__(self, doc: DocumentView, skip: frozenset[int]) -> None:
         self._doc = doc
@@ -219,8 +222,9 @@ class LinePrefixIndex:
                         self._at[rest].append((number, i))
 
     def places(self, title: str, limit: int = 60) -> list[tuple[int, int]]:
-        """Return (page, unit) of lines that begin a title, in page order and one per page. Return none if too many
-        lines match.
+        """Return (page, index of the line) of lines at which a title begins, in page order and one per page.
+
+        Return none if too many lines match.
         """
         whole, short = compact(title), bare(title)
         near = {*self._at.get(whole[:5], ()), *self._at.get(short[:5], ())}
@@ -243,9 +247,9 @@ _LEAST_IN_RANGE, _LEAST_FOUND = 0.6, 0.4
 
 
 def from_bookmarks(bookmarks: Sequence[Bookmark], doc: DocumentView) -> list[Heading]:
-    """Return headings from bookmarks.
+    """Return the headings that bookmarks name.
 
-    None are returned if too few have ascending targets on pages with their titles.
+    Return none if too few bookmarks have ascending pages that show their titles.
     """
     named = [b for b in bookmarks if compact(b.title) and not _JUNK.fullmatch(b.title.strip())]
     inside = [b for b in named if 1 <= b.page <= len(doc.pages)]
@@ -268,14 +272,14 @@ def from_bookmarks(bookmarks: Sequence[Bookmark], doc: DocumentView) -> list[Hea
 
 
 def _mentioned(title: str, page: PageView) -> bool:
-    """Return whether a page contains most words of a title, but not the title itself."""
+    """Return whether a page contains most words of a title, anywhere on the page."""
     words = _WORD.findall(fold(title))
     text = "".join(page.compact)
     return bool(words) and sum(word in text for word in words) >= 0.6 * len(words)
 
 
 def _ascending(bookmarks: list[Bookmark]) -> list[Bookmark]:
-    """Return the longest run of bookmarks with ascending pages. Others have wrong targets."""
+    """Return the longest series of bookmarks with ascending pages. The others are assumed to have wrong targets."""
     tails: list[int] = []
     tail_at: list[int] = []
     before: list[int] = []

@@ -1,8 +1,8 @@
 """The learned model of headings: features of each possible heading, and boosted trees over them.
 
-The features are the line's look, position, words, numbering and neighbours, the verdict of the rules, and means over
-its style and numbering. ``headings.json`` beside this file holds the trees that ``eval fit-headings`` learned from
-authors' outlines.
+The features are the line's look, position, words, numbering and neighbours, and the verdict of the rules. Further
+features are means over lines of the same style and numbering. ``headings.json`` beside this file contains the trees.
+``eval fit-headings`` learned them from authors' outlines.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
 class Possible:
     """A possible heading, from printed contents, bookmarks or layout.
 
-    ``look`` is None if no line of its page looks like a heading. ``entry`` is True if contents or bookmarks list it,
+    ``look`` is None if no line of its page looks like this heading. ``entry`` is True if contents or bookmarks list it,
     ``likely`` if the rules accept it, and ``title`` if it is the document's title.
     """
 
@@ -78,7 +78,7 @@ class Possible:
 
     @property
     def last(self) -> int:
-        """Return the index of the last unit (line) of the possible heading."""
+        """Return the index of the last line (unit) of the possible heading."""
         c, first = self.look, self.heading.unit
         return c.last if c is not None and c.unit <= first <= c.last else first
 
@@ -90,7 +90,7 @@ class Possible:
 def evidence(items: Sequence[Possible], rules: Settled, doc: DocumentView, located: float) -> Floats:
     """Return the features of each possible heading, in reading order: float64 (items, features).
 
-    located: the share of the entries of printed contents whose title was found.
+    ``located`` is the share of the entries of printed contents whose title was found on a page.
     """
     own = _Rows(items, rules, doc).values()
     pages = len(doc.pages)
@@ -110,15 +110,15 @@ def evidence(items: Sequence[Possible], rules: Settled, doc: DocumentView, locat
 
 
 def _decimals_listed(items: Sequence[Possible]) -> float:
-    """Return the share of headings numbered 1.2 or deeper that are listed; -1 if there are none."""
+    """Return the share of headings numbered like 1.2 that contents or bookmarks list; -1 without such headings."""
     listed = [item.entry for item in items if item.number and item.number.kind.startswith("decimal")]
     return sum(listed) / len(listed) if listed else -1.0
 
 
 def style_numbers(items: Sequence[Possible]) -> npt.NDArray[np.int64]:
-    """Return a number for each item, the same for all items of one style.
+    """Return an integer for each possible heading that identifies its style.
 
-    A style is the look and kind of numbering, or the level in bookmarks or contents.
+    A style is the look and kind of numbering or, without a look, the level in bookmarks or contents.
     """
     numbers: dict[Hashable, int] = {}
     keys = ((item.look.look, _scheme(item)) if item.look else item.heading.level for item in items)
@@ -136,8 +136,9 @@ def _is_cjk(doc: DocumentView) -> bool:
 
 
 def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64], pages: int) -> Floats:
-    """Return for each row the mean over all rows with the same key, and the number of these rows. A key None gives
-    zeros.
+    """Return for each row of features the means over all rows with the same key, and the size of this group.
+
+    A row with the key None gets zeros.
     """
     numbers: dict[Hashable, int] = {}
     group = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
@@ -153,7 +154,7 @@ def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64],
 
 
 class _Rows:
-    """The features of single lines."""
+    """The features of single possible headings, one row for each."""
 
     def __init__(self, items: Sequence[Possible], rules: Settled, doc: DocumentView) -> None:
         self._items, self._looks, self._doc = items, rules.looks, doc
@@ -199,7 +200,7 @@ class _Rows:
         )  # fmt: skip
 
     def _space(self, page: PageView, unit: int) -> tuple[float, float]:
-        """Return white space above and below a line that is no candidate."""
+        """Return the white space above and below a line that has not been measured as a candidate, in points."""
         number = page.page.number
         if number not in self._spaces:
             self._spaces[number] = spacing(page.units)
@@ -252,7 +253,7 @@ class _Rows:
 Floats = npt.NDArray[np.float64]
 SHIPPED = Path(__file__).with_name("headings.json")
 PRIOR = 1.5
-"""The log odds of a heading that the rules accept; its negative for one that they reject. The trees add to it."""
+"""The log odds of a heading that the rules accept, to which the trees add. For a rejected one they are negative."""
 _TOGETHER = 0.5  # weight of the other lines of a style in the score of a line
 _BOLD = 0.8  # factor on the best threshold for F1, since for readers a missing heading is worse than a wrong one
 
@@ -261,9 +262,9 @@ _BOLD = 0.8  # factor on the best threshold for F1, since for readers a missing 
 class BoostedTrees:
     """Boosted decision trees of equal depth.
 
-    ``columns`` and ``bounds`` (trees, depth) are the questions: a row goes right if its value is above the bound.
-    ``leaves`` (trees, 2 ** depth) are the values that a tree adds; the first question is the lowest bit of the leaf's
-    number.
+    ``columns`` and ``bounds`` (trees, depth) are the tests: a row goes right if its value in the column is above the
+    bound. ``leaves`` (trees, 2 ** depth) are the values that a tree adds. The result of the first test is the lowest
+    bit of the leaf's index.
     """
 
     columns: npt.NDArray[np.int64]
@@ -283,8 +284,8 @@ def likelihoods(
 ) -> Floats:
     """Return the probability that each row is a heading, float64 (rows,).
 
-    likely: bool (rows,), whether the rules make it one. styles: int64 (rows,), the number of its style. The lines of a
-    style decide together: the log odds are halfway between a line's own and the mean of its style.
+    likely: bool (rows,), whether the rules make it a heading. styles: int64 (rows,), the number of its style. Lines of
+    one style influence each other: the log odds are halfway between a line's own and the mean of its style.
     """
     odds = trees.scores(values) + np.where(likely, PRIOR, -PRIOR)
     means = np.bincount(styles, odds) / np.maximum(1, np.bincount(styles))
@@ -292,9 +293,10 @@ def likelihoods(
 
 
 def choose(chances: Floats) -> npt.NDArray[np.bool_]:
-    """Return which rows are headings: those above the threshold that maximises the expected F1.
+    """Return for each row whether it is a heading.
 
-    The best threshold is half of the best F1 (Lipton, Elkan and Narayanaswamy 2014).
+    Its probability must be above the threshold with the best expected F1, which is half of that F1 (Lipton, Elkan and
+    Narayanaswamy 2014).
     """
     falling = np.sort(chances)[::-1]
     best = (2 * falling.cumsum() / (np.arange(1, len(falling) + 1) + falling.sum())).max(initial=0.0)
@@ -303,7 +305,7 @@ def choose(chances: Floats) -> npt.NDArray[np.bool_]:
 
 @cache
 def heading_model() -> BoostedTrees:
-    """Return the model in the package."""
+    """Return the trees of the heading model that the package contains."""
     return read_trees(json.loads(SHIPPED.read_text(encoding="utf-8")))
 
 

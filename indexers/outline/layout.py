@@ -1,4 +1,7 @@
-"""Headings by their look: accept or reject candidates by statistics over the whole document."""
+"""Detection of headings by their look.
+
+Rules accept or reject candidates by statistics over the whole document.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _LONG, _BEGINNING = 40, 24  # minimum characters of a long line, and of a line t
 
 
 class Looks:
-    """Shares of the looks (styles) among a document's lines."""
+    """Statistics of the looks (font, size, weight) of a document's lines: how often lines of a look may be headings."""
 
     def __init__(self, possible: list[PossibleHeading], doc: DocumentView) -> None:
         names = names_above(doc)
@@ -39,16 +42,16 @@ class Looks:
             self._possible_capitals[c.look] += height if c.capitals else 0
         leading = _leading(possible, doc, lines)
         self.captions = {look for look, share in leading.items() if share < _HARDLY}
-        """Looks of lines below which text hardly ever goes on: titles of charts and tables."""
+        """Looks of lines that are hardly ever directly above text: titles of charts and tables."""
         self.openers = {look for look, share in leading.items() if share > _NEARLY}
-        """Looks of lines below which it nearly always does."""
+        """Looks of lines that are nearly always directly above text."""
         self.steps = _steps(possible)
-        """Looks in which lines that a single number begins are mostly sentences: steps, items of lists."""
+        """Looks whose lines with a single number at the beginning are mostly sentences: steps, items of lists."""
 
     def share(self, c: PossibleHeading) -> float:
-        """Return the share of the lines of a candidate's look that may be headings, 0 to 1.
+        """Return the share of the lines in a candidate's look that may be headings, 0 to 1.
 
-        If only capitals make it stand out, only the lines in capitals count.
+        If the candidate stands out only by capitals, only lines in capitals are counted.
         """
         if c.capitals and not c.bold and self._capitals[c.look]:
             return self._possible_capitals[c.look] / self._capitals[c.look]
@@ -56,7 +59,7 @@ class Looks:
 
 
 def _leading(possible: list[PossibleHeading], doc: DocumentView, lines: list[tuple[Style, str]]) -> dict[Style, float]:
-    """Return, by look, the share of unnumbered candidates directly above text or another heading."""
+    """Return ``{look: share}``: of its unnumbered candidates, how many are directly above text or another heading."""
     long = Counter(style for style, text in lines if len(text) > _LONG)
     texts = {style for style, count in long.items() if count >= _TEXT * long.total()}
     begins = {(c.page, c.unit) for c in possible}
@@ -68,7 +71,7 @@ def _leading(possible: list[PossibleHeading], doc: DocumentView, lines: list[tup
 
 
 def _leads(c: PossibleHeading, page: PageView, begins: set[tuple[int, int]], texts: set[Style]) -> bool:
-    """Return whether text or another heading is directly below, or nothing on the page is below."""
+    """Return whether a candidate is directly above text or another heading, or is the last line on the page."""
     heading = page.units[c.last]
     below = [
         (unit.y0, at)
@@ -91,10 +94,10 @@ def _steps(possible: list[PossibleHeading]) -> set[Style]:
 
 
 def find_plates(pages: Sequence[ParsedPage]) -> frozenset[int]:
-    """Return the pages in a printed document that were read only by OCR; none if most pages were.
+    """Return the pages with pictures (plates) in a printed document: single pages that were read only by OCR.
 
     Large letters on such pages are often part of pictures. Several such pages in a row are a scanned part, which has
-    normal headings.
+    normal headings. If most pages were read by OCR, there are no plates.
     """
     with_text = [page for page in pages if page.lines]
     read = {page.number for page in with_text if page.ocr}
@@ -111,8 +114,8 @@ _NEXT = (1, 2)  # differences to the next number: one may have been missed
 class Settled:
     """The headings that the rules accept. ``spare`` are less certain ones, used to split sections without headings.
 
-    ``possible`` are the remaining candidates, without steps of instructions, sentences that announce lists, and letters
-    in pictures.
+    ``possible`` are the candidates that may still be headings. Steps of instructions, sentences that announce lists,
+    and letters in pictures are left out.
     """
 
     headings: list[PossibleHeading]
@@ -122,13 +125,15 @@ class Settled:
 
 
 def settle(headings: list[PossibleHeading], doc: DocumentView) -> Settled:
-    """Return the candidates that are headings.
+    """Return the candidates that the rules accept as headings.
 
     Labels that repeat everywhere (column headings), steps of instructions, sentences that announce a list, and titles
-    of charts are removed. A style is removed if it is rarely used, if its lines are mostly something else, or if they
-    always follow a larger heading (authors, subtitles). Numbers in body style outside a sequence are removed, too.
+    of charts are removed. A style is removed if it is rarely used, or if its lines are mostly something else. It is
+    also removed if its lines always follow a larger heading (authors, subtitles). Numbers in body style outside a
+    sequence are removed, too.
 
-    On plates, only well-numbered headings stay. A bold sentence stays if all lines in its style begin a text.
+    On pages with pictures (plates), only well-numbered headings stay. A bold sentence stays if all lines in its style
+    are directly above text.
     """
     looks = Looks(headings, doc)
     if doc.body is None:
@@ -184,7 +189,7 @@ def _numbered_well(c: PossibleHeading, in_order: bool, ratio: float) -> bool:
 
 
 def in_sequence(possible: list[PossibleHeading]) -> list[bool]:
-    """Return for each candidate whether the previous or next number of its numbering exists."""
+    """Return for each candidate whether another candidate has the previous or next number of its numbering."""
     out = [False] * len(possible)
     seen: dict[tuple[str, int], int] = {}  # (scheme, depth) -> the last candidate with this numbering
     for i, c in enumerate(possible):

@@ -62,7 +62,7 @@ def is_deck(doc: DocumentView) -> bool:
 
 
 def slide_titles(doc: DocumentView) -> list[Heading]:
-    """Return the titles of a deck's slides, except the first, each at its first occurrence.
+    """Return the titles of a presentation's slides except the first slide. A repeated title is returned once.
 
     Slides are grouped below a slide that has only a title, or whose title prefix repeats ("Goals: …"). A single such
     slide forms no group.
@@ -106,7 +106,7 @@ def _levelled(headings: list[Heading], dividers: set[int]) -> list[Heading]:
 
 
 def _series(headings: list[Heading]) -> set[int]:
-    """Return the slides that repeat the first words of an earlier title, with other slides between them."""
+    """Return the indexes of slide titles that begin with the same words, if other slides are between them."""
     openings: dict[str, list[int]] = {}
     for at, heading in enumerate(headings):
         words = heading.title.split()
@@ -122,9 +122,9 @@ def _series(headings: list[Heading]) -> set[int]:
 
 
 def _slide_title(page: PageView) -> list[Line]:
-    """Return the lines of a slide's title: the largest in its upper part, else on the whole slide.
+    """Return the lines of a slide's title: the largest in its upper part, or on the whole slide if that is empty.
 
-    A line that repeats at one position on many slides is also a title if it is as large as one.
+    Lines that repeat at one position on many slides may also be titles.
     """
     worded = sorted((line for line in page.page.lines if _WORD.search(line.text)), key=lambda line: line.y0)
     top = [line for line in worded if line.y0 < _TOP * page.page.height] or worded
@@ -159,8 +159,8 @@ _AS_LARGE = 0.04  # maximum share of headings that are as large as the document'
 class HeadingList:
     """A document's headings in reading order, with levels from 1 that may skip numbers.
 
-    ``spare`` are weaker headings (level 0) for large sections without others. ``signs`` are features of the headings
-    that indicate their quality; empty for headings from bookmarks or slides.
+    ``spare`` are weaker headings (level 0), for large sections without other headings. ``signs`` are features of the
+    headings that indicate their quality; empty for headings from bookmarks or slides.
     """
 
     headings: tuple[Heading, ...]
@@ -170,7 +170,7 @@ class HeadingList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Possibilities:
-    """All possible headings in reading order, with the rules' verdict and the features of each."""
+    """All possible headings in reading order, the headings that the rules accept, and the features of each."""
 
     items: tuple[Possible, ...]
     rules: Settled
@@ -186,7 +186,7 @@ def outline(
 ) -> HeadingList:
     """Return the headings that the learned model accepts from bookmarks, printed contents and lines.
 
-    ``trees`` None uses the shipped model; a model without trees leaves the decision to the rules.
+    If ``trees`` is None, the shipped model is used. A model without trees leaves the decision to the rules.
     """
     bookmarks = from_bookmarks(document.bookmarks, doc)
     if len(bookmarks) < _SMALLEST_FRAME and is_deck(doc):
@@ -226,9 +226,9 @@ def outline(
 def possible_headings(
     bookmarks: list[Heading], doc: DocumentView, toc_pages: int, regions: Regions | None = None
 ) -> Possibilities:
-    """Return the entries of bookmarks or printed contents, and lines that look like headings.
+    """Return the entries of bookmarks or printed contents, together with the lines that look like headings.
 
-    Of bookmarks and contents, the more complete ones are used.
+    The entries come from the more complete source of the two.
     """
     printed = from_printed_toc(doc, toc_pages)
     skip = printed.pages | find_listings(doc)
@@ -254,7 +254,7 @@ def possible_headings(
 
 
 def _as_printed(h: Heading, by_layout: list[PossibleHeading], doc: DocumentView) -> Heading:
-    """Return a bookmark with its title as printed, if the bookmark adds a file name or series to it."""
+    """Return a bookmark with the title that its page shows, if the bookmark adds a file name or series to it."""
     if h.source != "bookmark" or bare(h.title) in "".join(doc[h.page].compact):
         return h
     whole = compact(h.title)
@@ -277,7 +277,10 @@ def _graft(
     printed: PrintedToc,
     doc: DocumentView,
 ) -> Iterable[Possible]:
-    """Yield headings that the printed contents or bookmarks lack: from contents of chapters, and from layout."""
+    """Yield possible headings that the printed contents or bookmarks (``frame``) lack.
+
+    They come from contents of single chapters, and from layout.
+    """
     titles = {(h.page + d, bare(h.title), _word(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
     taken = {(h.page, h.unit) for h in frame}
@@ -309,16 +312,19 @@ def _word(title: str) -> str:
 
 
 def _entitled(page: int, title: str, titles: set[tuple[int, str, str]]) -> bool:
-    """Return whether the contents or bookmarks have this title at the same place.
+    """Return whether contents or bookmarks list this title on this page.
 
-    "Item 5. Other Information" is not "Part II. Other Information".
+    "Item 5. Other Information" and "Part II. Other Information" are different titles.
     """
     word, rest = _word(title), bare(title)
     return any((page, rest, other) in titles for other in ({word, ""} if word else {"", *STRONG}))
 
 
 def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
-    """Return the title of a document without a cover: a heading on page 1 that is larger than nearly all."""
+    """Return the title of a document without a cover, None if it has none.
+
+    It is a heading on page 1 that is larger than nearly all others.
+    """
     first = [c for c in looked if c.page == 1 and c.number is None]
     title = max(first, key=lambda c: (c.rise, -c.unit), default=None)
     if title is None:
@@ -328,9 +334,9 @@ def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
 
 
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:
-    """Return the last cover or title page.
+    """Return the number of the last cover or title page, 0 if there is none.
 
-    It is before the printed contents or, without these, before the text begins.
+    Cover pages come before the printed contents or, without these, before the text begins.
     """
     after = [next((h.page for h in frame if h.page > 1), 0)] if frame and frame[0].page > 1 else []
     if contents:
@@ -344,18 +350,21 @@ def _long_lines(doc: DocumentView, page: int) -> int:
 
 
 def _is_text(doc: DocumentView, page: int) -> bool:
-    """Return whether a page is body text: it has many long lines, or mostly long lines."""
+    """Return whether a page is body text: it has many long lines, or its lines are mostly long."""
     long_lines = _long_lines(doc, page)
     return long_lines >= 10 or (long_lines >= 5 and long_lines >= 0.7 * len(doc[page].units))
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:
-    """Return the entries of bookmarks or contents with levels counted from 1 without gaps."""
+    """Return the entries of bookmarks or contents with levels renumbered from 1 without gaps."""
     ranks = {level: rank for rank, level in enumerate(sorted({h.level for h in frame}), 1)}
     return [replace(h, level=ranks[h.level]) for h in frame]
 
 
 def _title_worth(c: PossibleHeading, cover: list[PossibleHeading]) -> tuple[float, ...]:
-    """Rank a title: early page, repeated on the next title page, several words, large size."""
+    """Return a sort key for candidates for the document's title, the best last.
+
+    Better are an earlier page, a repetition on the next title page, several words, and a larger size.
+    """
     again = any(other is not c and bare(other.title) == bare(c.title) for other in cover)
     return (-c.page, c.size * (1 + 0.5 * again + 0.5 * (len(c.title.split()) > 2)), -c.unit)

@@ -1,4 +1,4 @@
-"""Levels of headings: the parent of each is found by bookmarks or contents, numbering, or look."""
+"""Levels of headings: the parent of each is found by bookmarks or contents, by numbering, or by look."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Over = Counter[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class FlatHeading:
-    """A heading without a final level. ``level`` is from bookmarks or contents, 0 if from layout alone."""
+    """A heading whose final level is not decided yet.
+
+    ``level`` is from bookmarks or contents, 0 if from layout alone.
+    """
 
     title: str
     level: int
@@ -33,9 +36,9 @@ class _Open:
 
 
 def levels(items: list[FlatHeading]) -> list[int]:
-    """Return a level (from 1) for each heading in reading order.
+    """Return the final level (from 1) of each heading in reading order.
 
-    Levels from bookmarks or contents do not change.
+    Levels from bookmarks or contents stay as they are.
     """
     items = _under_parts(items)
     ranks = _usual_levels(items)
@@ -63,7 +66,7 @@ def levels(items: list[FlatHeading]) -> list[int]:
 
 
 def _under_parts(items: list[FlatHeading]) -> list[FlatHeading]:
-    """Move headings from bookmarks or contents below parts that only the layout shows."""
+    """Lower headings from bookmarks or contents below "Part" headings that only the layout shows."""
     parts = []
     for i, item in enumerate(items):
         number = item.look.number if item.look else numbering(item.title)
@@ -89,7 +92,7 @@ def _heading_kind(item: FlatHeading) -> Kind | None:
 
 
 def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
-    """Return the level of each kind of heading that bookmarks or contents nearly always put at one level."""
+    """Return ``{kind of heading: level}`` for kinds that bookmarks or contents nearly always put at the same level."""
     seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
     others: Counter[Kind] = Counter()
     for item in items:
@@ -107,9 +110,9 @@ def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
 
 
 def _count_larger(items: list[FlatHeading]) -> Over:
-    """Count how often a heading of one weight is directly above a heading of another weight and the same size.
+    """Count how often headings of two different font styles and the same size are directly above each other.
 
-    The upper heading then has the higher level.
+    The style of the upper heading then has the higher rank.
     """
     larger: Over = Counter()
     for item, after in pairwise(items):
@@ -120,7 +123,7 @@ def _count_larger(items: list[FlatHeading]) -> Over:
 
 
 def _stacked(items: list[FlatHeading]) -> list[int]:
-    """Return for each heading the number of equal-looking headings directly below it.
+    """Return for each heading how many headings of the same style follow directly below it, without text between.
 
     A heading without text contains the headings that follow. Lines of the document's title and names repeated above
     headings do not count.
@@ -143,9 +146,9 @@ def _adjoin(item: FlatHeading, after: FlatHeading) -> bool:
 
 
 def _again(items: list[FlatHeading]) -> list[bool]:
-    """Return for each heading whether the same title occurs again in its part.
+    """Return for each heading whether its title occurs several times in its part of the document.
 
-    Parts are bounded by headings from bookmarks or contents, and by clearly numbered headings.
+    Parts begin at headings from bookmarks or contents, and at clearly numbered headings.
     """
     out, scope = [False] * len(items), 0
     for at in range(len(items) + 1):
@@ -176,7 +179,7 @@ def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
 
 
 def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger: Over) -> int:
-    """Close the open headings that do not contain a new heading, and return the new heading's level."""
+    """Return the level of a new heading, and remove the open headings that do not contain it from ``stack``."""
     item, number, c = new.item, new.number, new.item.look
     if number is not None and number.kind == "exhibit":  # another document, attached to this one
         stack.clear()
@@ -225,10 +228,10 @@ def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger
 
 
 def _sibling(new: _Open, stack: list[_Open]) -> int:
-    """Return the level of an open heading with the same look.
+    """Return the level of an open heading that looks the same as a new heading, 0 if there is none.
 
     Open headings are compared from the last one back to a heading of the contents, a chapter or a note. The nearest one
-    with as many headings stacked below it is taken. Without such a heading, take the highest one with fewer stacked
+    with as many headings stacked below it is taken. If there is none, it is the highest one with fewer stacked
     headings.
     """
     kind, fewer = _heading_kind(new.item), 0
@@ -251,9 +254,9 @@ def _holds_pages(node: _Open) -> bool:
 
 
 def _nested(number: Numbering | None, stack: list[_Open]) -> int:
-    """Return the minimum level of a number such as 2.1.3 below an open heading 2.1, or 0 if none is open.
+    """Return the lowest level for a number such as 2.1.3 if a heading 2.1 is open, 0 if none is open.
 
-    Bookmarks and contents may not list 2.1.
+    It is needed if bookmarks and contents do not list 2.1.
     """
     for node in reversed(stack):
         if number and node.number and "decimal" in number.kind and _deeper(number, node.number):
@@ -262,7 +265,7 @@ def _nested(number: Numbering | None, stack: list[_Open]) -> int:
 
 
 def _holder(number: Numbering, stack: list[_Open]) -> int:
-    """Return the level of an open heading that names the heading's kind in the plural, or 0 if there is none.
+    """Return the level of an open heading that names the kind of a new heading in the plural, 0 if there is none.
 
     For a note, this may be "Notes to Financial Statements".
     """
@@ -274,9 +277,9 @@ def _holder(number: Numbering, stack: list[_Open]) -> int:
 
 
 def _belongs_inside(item: FlatHeading, top: _Open) -> bool:
-    """Return whether an open heading contains this one.
+    """Return whether the last open heading ``top`` contains a heading, because it is a part, chapter, item or note.
 
-    A part, chapter, item or note contains every heading without such a number that is not clearly larger.
+    Such headings contain every heading without such a number, unless it is clearly larger.
     """
     strong = top.number is not None and top.number.kind in STRONG
     mine = item.look.number if item.look else None
@@ -298,7 +301,7 @@ def _first(number: Numbering) -> bool:
 
 
 def _deeper(number: Numbering, other: Numbering) -> bool:
-    """Return whether a number is below the number of an open heading, as 2.1.3 is below 2.1 and 2."""
+    """Return whether a number is directly below another, as 2.1.3 is below 2.1."""
     return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
 
 
@@ -307,7 +310,7 @@ def _alike(c: PossibleHeading | None, other: PossibleHeading | None) -> bool:
 
 
 def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, larger: Over) -> bool:
-    """Return whether a heading belongs below the last open one because of its look.
+    """Return whether the look of a heading shows that it belongs below the last open heading ``top``.
 
     ``first`` is True if it begins a new numbering.
     """
@@ -323,6 +326,6 @@ def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, 
 
 
 def _weight(c: PossibleHeading) -> int:
-    """Rank the font style of a heading: bold, then capitals, then upright, then italic."""
+    """Return the rank of a heading's font style: bold, then capitals, then upright, then italic."""
     look = c.style[1]
     return 4 * bool(look & 4) + 2 * bool(look & 2) - (look & 1)

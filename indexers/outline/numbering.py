@@ -67,9 +67,9 @@ _HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """A heading's number. ``kind`` names the scheme ("chapter", "decimal2", "roman-upper" …).
+    """A heading's number. ``kind`` names the numbering scheme ("chapter", "decimal2", "roman-upper" …).
 
-    ``value`` is the position in the scheme, ``end`` the offset at which the title itself begins.
+    ``value`` is the number itself: (2, 1) for "2.1". ``end`` is the offset in the text at which the title begins.
     """
 
     kind: str
@@ -139,7 +139,10 @@ def numbering(title: str) -> Numbering | None:
 
 
 def as_letter(text: str) -> Numbering | None:
-    """Return the reading of a single ``I.``, ``V.`` or ``X.`` as a letter rather than a Roman numeral."""
+    """Return the numbering of a title that begins with ``I.``, ``V.`` or ``X.``, read as a letter.
+
+    It is an alternative to the reading as a Roman numeral. Return None for other titles.
+    """
     if len(text) > 1 and text[0].lower() in "ivx" and text[1] in ".)":
         case = "upper" if text[0].isupper() else "lower"
         number = numbering(text)
@@ -156,6 +159,9 @@ def compact(text: str) -> str:
 
 
 def bare(title: str) -> str:
-    """Return ``compact`` without the numbering; with it if nothing else is left."""
+    """Return a title's letters and digits without its numbering, case-folded.
+
+    If nothing is left, the numbering is kept.
+    """
     number = numbering(title)
     return (compact(title[number.end :]) if number else "") or compact(title)

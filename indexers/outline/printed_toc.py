@@ -1,4 +1,4 @@
-"""The printed table of contents: search for the page of each entry in the body."""
+"""The printed table of contents of a document, with the page in the body for each of its entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEIGHBOURS = 4  # entries on each side that vote on an entry's offset
 
 @dataclass(frozen=True, slots=True)
 class PrintedToc:
-    """A printed table of contents. ``pages`` contain only contents or lists of figures."""
+    """The headings of a printed table of contents. ``pages`` contain only contents or lists of figures."""
 
     headings: tuple[Heading, ...]
     pages: frozenset[int]
@@ -29,7 +29,7 @@ class PrintedToc:
 def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
     """Return the best printed table of contents in the first ``search`` pages.
 
-    Each entry has its physical page.
+    Each entry gets the number of the page in the file.
     """
     contents_pages = find_contents(doc, search)
     if not contents_pages:
@@ -107,10 +107,10 @@ def _size(doc: DocumentView, place: tuple[int, int]) -> int:
 
 
 def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: dict[str, int]) -> list[int | None]:
-    """Return for each entry the difference of physical page and label, None if unknown.
+    """Return for each entry the difference of the page in the file and the printed page label; None if unknown.
 
-    Titles found in the body vote for their offset. The votes of the nearest entries with the same kind of label (Roman,
-    Arabic) decide, so that front matter and restarted labels have their own offsets.
+    Titles found in the body vote for their difference. The votes of the nearest entries with the same kind of label
+    (Roman, Arabic) decide, so that front matter and restarted labels have their own.
     """
     votes: list[Counter[int]] = []
     for row, places_of in zip(rows, places, strict=True):
@@ -139,7 +139,7 @@ def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: 
 
 
 def _locate_unlabelled(rows: list[TocEntry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
-    """Place contents without page numbers: each title at its first occurrence after the previous one."""
+    """Locate entries of contents without page numbers: each title at its first occurrence after the previous title."""
     headings = []
     last = (0, 0)
     depth = _depths(rows)
@@ -154,7 +154,10 @@ def _locate_unlabelled(rows: list[TocEntry], places: list[list[tuple[int, int]]]
 
 
 def _stands(rows: list[TocEntry]) -> list[bool]:
-    """Return which entries are headings: those with a label, and parts above them, but not authors."""
+    """Return for each entry of printed contents whether it is a heading, and not the name of an author.
+
+    Headings have a page label, or are titles of parts.
+    """
     labelled = [entry.row for entry in rows if entry.label]
     if not labelled:
         return [True] * len(rows)
@@ -180,9 +183,9 @@ def _unlabelled(
     depth: list[int],
     doc: DocumentView,
 ) -> tuple[list[Heading], frozenset[str]]:
-    """Return the entries without a page number: those that are titles of parts, and others, such as authors.
+    """Return the entries without a page label: headings of parts, and the other texts, such as names of authors.
 
-    The title of a part is in the body before the next entry.
+    The title of a part is searched for in the body before the next entry.
     """
     parts: list[Heading] = []
     names: set[str] = set()
@@ -210,7 +213,7 @@ def _unlabelled(
 
 
 def _depths(entries: list[TocEntry]) -> list[int]:
-    """Return levels by numbering, indentation and font; 1 for entries that are not headings."""
+    """Return the level of each entry by numbering, indentation and font; 1 for entries that are not headings."""
     shift = _shifts([entry.row for entry in entries])
     stack: list[tuple[TocRow, Numbering | None]] = []
     out = []
@@ -235,8 +238,9 @@ def _depths(entries: list[TocEntry]) -> list[int]:
 
 
 def _shifts(rows: list[TocRow]) -> dict[int, float]:
-    """Return how far the rows of each contents page are shifted horizontally, measured at their right-aligned page
-    numbers.
+    """Return ``{page: shift}``: how far the rows of each contents page are shifted to the right, in points.
+
+    It is measured at the right-aligned page numbers.
     """
     right: dict[int, float] = {}
     for row in rows:
@@ -247,7 +251,7 @@ def _shifts(rows: list[TocRow]) -> dict[int, float]:
 
 
 def _next(before: Numbering, number: Numbering) -> bool:
-    """Return whether a number directly follows another of its scheme."""
+    """Return whether ``number`` is the next number after ``before`` in the same scheme."""
     same = before.kind == number.kind and len(before.value) == len(number.value)
     return same and before.value[:-1] == number.value[:-1] and number.value[-1] == before.value[-1] + 1
 
@@ -256,7 +260,7 @@ _CHAPTER = frozenset("chapter kapitel chapitre item article artikel".split())
 
 
 def _is_below(row: TocRow, number: Numbering | None, top: TocRow, top_number: Numbering | None) -> bool:
-    """Return whether an entry is below the last open one."""
+    """Return whether an entry of contents is below the last open entry ``top``."""
     if number and number.kind in PARTS and not row.label:
         return False
     if not top.label and top_number and top_number.kind in PARTS:

@@ -1,6 +1,6 @@
-"""Estimate the quality of a section tree from the tree and the certainty of the heading model.
+"""Estimate the quality of a section tree, from the tree and the certainty of the heading model.
 
-Weights are in ``headings.json``, learned with the heading model from authors' outlines.
+The weights are in ``headings.json``, learned with the heading model from authors' outlines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def signs_of_headings(
 ) -> tuple[float, ...]:
     """Return the quality features that depend only on the headings: those before "pages" in ``SIGNS``.
 
-    expected: the expected F1 of the chosen headings. agreement: their F1 against the headings of the rules.
+    The first is the expected F1 of the chosen headings, the second their F1 against the headings of the rules.
     """
     likely = np.array([item.likely for item in items], bool)
     count, right = max(1, int(chosen.sum())), float(chances[chosen].sum())
@@ -51,9 +51,10 @@ def signs_of_headings(
 
 
 def signs_of_tree(headings: Sequence[float], sections: Sequence[Section], pages: int) -> tuple[float, ...]:
-    """Return the features of the ``headings`` followed by those of the tree made from them.
+    """Return the features ``headings``, followed by features of the section tree made from the headings.
 
-    Among the latter are the share of pages in no page group, and the share in the longest section without children.
+    The latter include the share of pages outside page groups, and the share of pages in the longest section without
+    children.
     """
     grouped = set[int]()
     for section in sections:
@@ -74,7 +75,7 @@ def quality(signs: Sequence[float]) -> float:
 def is_low(models: Mapping[str, Any], pages: int) -> bool:
     """Return whether the estimated quality of a tree is low enough to use the layout model.
 
-    It is never used for documents of a few pages, which are read as fast as their tree.
+    It is always False for documents of a few pages: reading their pages is as fast as reading the tree.
     """
     estimate = models.get(KEY)
     return pages >= _FEWEST and isinstance(estimate, float) and estimate < _learned()[2]

@@ -18,7 +18,7 @@ _MOST = 0.5  # minimum share of a line's area in the region that it belongs to
 
 
 class Regions:
-    """Regions of pages (from 1) by line. Missing pages were not read."""
+    """The regions of a layout model, by page (from 1) and line. Pages that it did not read are missing."""
 
     def __init__(self, doc: DocumentView, by_page: RegionsByPage) -> None:
         self._kinds: dict[tuple[int, int], tuple[RegionKind, int]] = {}
@@ -54,7 +54,7 @@ class Regions:
         return (page, unit) in self._first
 
     def share(self, style: Style) -> float:
-        """Return the share of the lines of a look that are in heading regions, 0 to 1."""
+        """Return the share of the lines of a style that the model sees in heading regions, 0 to 1."""
         return self._headings[style] / self._lines[style] if self._lines[style] else 0.0
 
 
@@ -81,7 +81,10 @@ _RUN_IN = 8  # minimum characters after a numbered heading in its line if text c
 def propose(
     possible: list[PossibleHeading], doc: DocumentView, regions: Regions, skip: frozenset[int]
 ) -> list[PossibleHeading]:
-    """Return the candidates, split where the model sees two headings, with headings that only the model found."""
+    """Return the candidates for headings, together with those that only the layout model found.
+
+    A candidate is split where the model sees two headings.
+    """
     out = [part for c in possible for part in _split_candidate(c, doc, regions)]
     taken = {(c.page, unit) for c in out for unit in range(c.unit, c.last + 1)}
     for page in doc.pages:
@@ -96,12 +99,12 @@ def propose(
 
 
 def weigh(possible: list[PossibleHeading], rules: Settled, doc: DocumentView, regions: Regions) -> Settled:
-    """Combine rules and model, and return the accepted headings.
+    """Combine the verdicts of the rules and of the layout model, and return the accepted headings.
 
-    A heading of the rules is rejected if the model detects a table, a picture, a caption, the cover's title, or
-    unnumbered text. It is kept if most lines of its look are headings. A heading of the model is added if most lines of
-    its look are headings according to the model. Lines that repeat often, steps, announcements of lists, and lines that
-    look like chart titles are not added.
+    A heading of the rules is rejected if the model detects a table, a picture, a caption, the cover's title, unnumbered
+    text, or list items. Clear numbering such as "Article 3" can outweigh this, and so can a style whose lines are
+    mostly headings. A heading of the model is added if most lines of its style are headings according to the model.
+    Lines that repeat often, steps, announcements of lists, and lines that look like chart titles are not added.
     """
     placed = {(c.page, unit) for c in rules.headings for unit in range(c.unit, c.last + 1)}
     texts = Counter(compact(c.title) for c in possible)
@@ -143,7 +146,10 @@ def _runs_in(c: PossibleHeading, doc: DocumentView) -> bool:
 
 
 def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[int, int]]:
-    """Yield the first and last unit of each heading of the model, with lines of one look."""
+    """Yield (first line, last line) of each heading of the layout model, as indexes of a page.
+
+    The lines of a heading have one look.
+    """
     units = doc[page].units
     for (region, _), group in groupby(range(len(units)), lambda at: (regions.region(page, at), look(units[at]))):
         lines = list(group)
@@ -152,7 +158,7 @@ def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[
 
 
 def _split_candidate(c: PossibleHeading, doc: DocumentView, regions: Regions) -> list[PossibleHeading]:
-    """Return a candidate as several if its lines are in several regions."""
+    """Return a candidate for a heading, divided into several if its lines are in several regions."""
     if c.number is not None and c.number.kind in STRONG:  # its title may be below it
         return [c]
     starts = [c.unit]

@@ -1,4 +1,4 @@
-"""Printed tables of contents: detection of their pages, rows, and entries."""
+"""Printed tables of contents: detection of their pages, rows and entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEADERS = " \t.·…_|/"
 
 @dataclass(frozen=True, slots=True)
 class TocRow:
-    """A printed row of a contents page: its words, page label ("" if none), position and style."""
+    """A printed row of a table of contents: its words, page label ("" if none), position and style."""
 
     title: str
     label: str
@@ -39,7 +39,7 @@ class TocRow:
 
 
 def page_rows(page: PageView) -> list[TocRow]:
-    """Return the page's lines joined to rows, independent of their order in the file."""
+    """Return the lines of a contents page joined into rows, independent of their order in the file."""
     lines = sorted(
         (line for i, line in enumerate(page.page.lines) if i not in page.running), key=lambda line: line.y0 + line.y1
     )
@@ -75,9 +75,9 @@ def page_rows(page: PageView) -> list[TocRow]:
 
 
 def _split_label(text: str) -> tuple[str, str, bool]:
-    """Return a row's title and label, and whether leaders or a wide gap separate them.
+    """Return (title, page label, separated) of a row of contents. The label is "" if there is none.
 
-    The label is "" if there is none.
+    ``separated`` is True if dot leaders or a wide gap are between title and label.
     """
     start = max(0, len(text) - 20)
     match = _LABEL.search(text, start)
@@ -94,9 +94,9 @@ def _split_label(text: str) -> tuple[str, str, bool]:
 
 
 def _cells(parts: list[Line]) -> list[tuple[float, str]]:
-    """Return the cells with their approximate left edges.
+    """Return (approximate left edge, text) of the cells in one row.
 
-    Another line may lie between the number and the label of a line.
+    ``parts`` are the row's stored lines, each of which may contain several cells.
     """
     cells = []
     for line in parts:
@@ -113,7 +113,7 @@ def _cells(parts: list[Line]) -> list[tuple[float, str]]:
 
 
 def label_value(label: str) -> int:
-    """Return the value of an Arabic or Roman label, 0 for any other."""
+    """Return the value of an Arabic or Roman page label, 0 for any other text."""
     return int(label) if label.isdigit() else roman(label)
 
 
@@ -137,7 +137,7 @@ _LIST_SHARE = 0.6  # minimum share of firm rows on a page of listings, anywhere 
 
 @dataclass(slots=True)
 class ContentsPages:
-    """A printed table of contents: its rows, without titles and lists of figures.
+    """The rows of a printed table of contents. Its own title and lists of figures are left out.
 
     ``full`` are its pages that contain nothing else.
     """
@@ -161,7 +161,8 @@ def opens_contents(title: str) -> bool:
 def find_contents(doc: DocumentView, search: int) -> list[ContentsPages]:
     """Return the tables of contents that begin in the first ``search`` pages.
 
-    A page counts only by its own rows, not by its neighbours, so a wrongly detected page only loses its own headings.
+    Each page is judged only by its own rows, not by its neighbours, so a wrongly detected page only loses its own
+    headings.
     """
     contents_pages: list[ContentsPages] = []
     listing = False
@@ -227,9 +228,9 @@ _OPEN_END = re.compile(r"(?:\b(?:of|in|the|and|to|with|under|for|by|on|or|from|a
 
 @dataclass(frozen=True, slots=True)
 class TocEntry:
-    """An entry: its first row, its label, and its possible titles, best first.
+    """An entry of printed contents: its first row, its page label, and its possible titles, best first.
 
-    The body shows which title is right.
+    The right title is the one that the body of the document shows.
     """
 
     row: TocRow
@@ -238,9 +239,10 @@ class TocEntry:
 
 
 def entries(rows: Sequence[TocRow], *, labelled: bool) -> list[TocEntry]:
-    """Return rows joined to entries. A title may wrap before or after its label, or have an author below.
+    """Return the entries of a table of contents, each made of one or several rows.
 
-    If rows are not ``labelled`` (contents without page numbers), each is an entry.
+    A title may wrap before or after its page label, or have an author below. ``labelled`` tells whether the contents
+    have page numbers. Without them, only rows of a wrapped title are joined.
     """
     out: list[TocEntry] = []
     pending: list[TocRow] = []
@@ -294,7 +296,7 @@ def entries(rows: Sequence[TocRow], *, labelled: bool) -> list[TocEntry]:
 
 
 def _alone(rows: list[TocRow]) -> list[TocEntry]:
-    """Return contents rows without page numbers as entries. Rows of a wrapped title are joined."""
+    """Return rows of contents without page numbers as entries. Rows of one wrapped title are joined."""
     out: list[TocEntry] = []
     at = 0
     while at < len(rows):
@@ -316,7 +318,7 @@ def _near(above: TocRow, row: TocRow) -> bool:
 
 
 def _goes_on(above: TocRow, row: TocRow, number: Numbering | None) -> bool:
-    """Return whether a distant row still ends a numbered title without a label."""
+    """Return whether a row at some distance below another one is the end of its numbered title."""
     opening = numbering(above.title)
     if number is not None or opening is None or opening.kind in PARTS or opening.end >= len(above.title):
         return False
@@ -328,13 +330,13 @@ def _set_alike(above: TocRow, row: TocRow) -> bool:
 
 
 def _like(above: TocRow, row: TocRow) -> bool:
-    """Return whether a row may continue the one above it."""
+    """Return whether the style and position of a row allow it to continue the row above."""
     same = abs(row.size - above.size) < 0.6 and (row.font == above.font or row.x0 > above.x0 + 3)
     return same and row.x0 > above.x0 - 3
 
 
 def _begins(row: TocRow, number: Numbering | None, last_integer: int) -> bool:
-    """Return whether a row's numbering shows that it does not continue the row above."""
+    """Return whether the numbering of a row shows that it begins a new entry."""
     if number is None:
         return False
     if number.kind.startswith("integer") and row.title[: number.end].strip().isdigit():

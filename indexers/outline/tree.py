@@ -1,6 +1,6 @@
-"""Build the section tree from headings and pages.
+"""Build the section tree of a document from its headings and pages.
 
-Every page is covered, siblings are in order, and large sections are split.
+The sections cover every page, siblings are in order, and large sections are split.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _LEAD = 120  # maximum characters before the first heading that get no section o
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
-    """Sizes above which a section is split, and below which one is merged into its parent.
+    """Limits of the section tree. Sections above ``max_pages`` or ``max_tokens`` are split.
 
-    ``toc_pages`` is the number of front pages searched for printed contents. ``min_characters`` is the minimum text
-    below a heading without children that is recognised only by its look; most headings with less text are labels.
+    ``toc_pages`` is the number of front pages searched for printed contents. A heading without subheadings that is
+    recognised only by its look must have at least ``min_characters`` of text below. Most of those with less text are
+    labels.
     """
 
     max_pages: int = 10
@@ -44,9 +45,9 @@ class TreeLimits:
 
 @dataclass(frozen=True, slots=True)
 class HeadingMark:
-    """A heading with its position: character ``anchor`` of the page's text, ``y`` points from the top.
+    """A heading with its position: ``anchor`` is its offset in the page's text, ``y`` its height on the page.
 
-    Levels count from 1 and may skip numbers.
+    ``y`` is in points from the top. Levels count from 1 and may skip numbers.
     """
 
     title: str
@@ -76,7 +77,7 @@ def build_tree(
     regions: RegionsByPage | None = None,
     trees: BoostedTrees | None = None,
 ) -> tuple[Section, ...]:
-    """Return the document's sections, flat in preorder; at least one if the document has pages.
+    """Return the document's sections as a flat list in preorder, at least one if the document has pages.
 
     ``regions`` of a layout model are a second opinion on headings without markup. ``trees`` replaces the shipped
     heading model.
@@ -90,7 +91,10 @@ def estimated_tree(
     regions: RegionsByPage | None = None,
     trees: BoostedTrees | None = None,
 ) -> tuple[tuple[Section, ...], tuple[float, ...]]:
-    """Return the sections and their quality features, empty if the document itself marks its headings."""
+    """Return a document's sections, and the features from which the quality of the tree is estimated.
+
+    There are no features if the document itself marks its headings.
+    """
     if not document.pages:
         return (), ()
     signs: tuple[float, ...] = ()
@@ -116,7 +120,10 @@ def estimated_tree(
 def tree_of(
     marks: Sequence[HeadingMark], pages: Sequence[ParsedPage], limits: TreeLimits = TreeLimits()
 ) -> tuple[Section, ...]:
-    """Return the tree of given headings in any order, with page groups for text over the limits."""
+    """Return the section tree made from these headings, which may be in any order.
+
+    Text above the size limits without headings is divided into page groups.
+    """
     if not pages:
         return ()
     placed = sorted(marks, key=lambda mark: (mark.page, mark.anchor))
@@ -128,7 +135,7 @@ def tree_of(
 
 
 def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:
-    """Return the headings that the format itself marks. The list of less certain headings is empty."""
+    """Return the headings that the document's format marks, and an empty list of less certain headings."""
     starts = {  # offset of each line in the page's text
         page.number: [0, *accumulate(len(line.text) + 1 for line in page.lines)]
         for page in document.pages
@@ -155,9 +162,9 @@ def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
 
 
 def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSource]]) -> list[_Node]:
-    """Return nodes made from tuples (title, level, place, y, source), in reading order.
+    """Return nodes made from tuples (title, level, (page, offset), y, source), in reading order.
 
-    Levels do not skip numbers, and equal headings at one place are joined.
+    Levels do not skip numbers. Equal headings at one position become one node.
     """
     nodes: list[_Node] = []
     stack: list[int] = []
@@ -175,7 +182,7 @@ def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSo
 
 
 def _thin(nodes: list[_Node], min_length: int) -> list[_Node]:
-    """Remove unconfirmed layout headings with almost no text before the next heading."""
+    """Return the nodes without unconfirmed layout headings that have almost no text before the next heading."""
     remaining = []
     for node, after in zip_longest(nodes, nodes[1:]):
         leaf = after is not None and after.level <= node.level and after.start[0] == node.start[0]
@@ -186,9 +193,9 @@ def _thin(nodes: list[_Node], min_length: int) -> list[_Node]:
 
 
 def _cover(nodes: list[_Node]) -> list[_Node]:
-    """Add a section for front matter before the first heading.
+    """Add a section "Front matter" for text before the first heading.
 
-    A few characters join the first section.
+    If this text has only a few characters, it becomes part of the first section.
     """
     if not nodes:
         return []
@@ -203,7 +210,7 @@ def _cover(nodes: list[_Node]) -> list[_Node]:
 
 
 def _close(nodes: list[_Node], pages: int) -> None:
-    """Set the end of each node to the start of the next one outside it."""
+    """Set the end of each node to the start of the next node that is not below it."""
     open_nodes: list[_Node] = []
     for node in nodes:
         while open_nodes and open_nodes[-1].level >= node.level:
@@ -214,7 +221,7 @@ def _close(nodes: list[_Node], pages: int) -> None:
 
 
 def _tokens(pages: Sequence[ParsedPage]) -> list[int]:
-    """Return the estimated tokens before each page, by number from 1; the last item is the total."""
+    """Return the estimated number of tokens before each page, by page number from 1. The last item is the total."""
     sums = [0, 0]
     for page in pages:
         sums.append(sums[-1] + len(page.text.encode()) // 4)
@@ -222,7 +229,7 @@ def _tokens(pages: Sequence[ParsedPage]) -> list[int]:
 
 
 def _split_by_headings(nodes: list[_Node], spare: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
-    """Add weaker headings to text over the limits without headings."""
+    """Add less certain headings (``spare``) where a section has text above the size limits without headings."""
     starts = [node.start for node in spare]
     out: list[_Node] = []
     for i, node in enumerate(nodes):
@@ -236,7 +243,7 @@ def _split_by_headings(nodes: list[_Node], spare: list[_Node], tokens: list[int]
 
 
 def _own_end(nodes: list[_Node], i: int) -> tuple[int, int]:
-    """Return the end of a node's text before its first child."""
+    """Return the position (page, offset) at which a node's text before its first child ends."""
     has_child = i + 1 < len(nodes) and nodes[i + 1].level > nodes[i].level
     return nodes[i + 1].start if has_child else nodes[i].end
 
@@ -247,7 +254,7 @@ def _own_pages(nodes: list[_Node], i: int) -> tuple[int, int]:
 
 
 def _split_by_pages(nodes: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
-    """Add page groups to text over the limits without headings."""
+    """Add page groups where a section has text above the size limits without headings."""
     out: list[_Node] = []
     if not nodes:
         groups = _groups(1, len(tokens) - 2, tokens, limits)
@@ -263,7 +270,7 @@ def _split_by_pages(nodes: list[_Node], tokens: list[int], limits: TreeLimits) -
 
 
 def _groups(first: int, last: int, tokens: list[int], limits: TreeLimits) -> list[tuple[int, int]]:
-    """Return page ranges of even size. A range exceeds the limits only if it is a single page."""
+    """Divide pages into ranges of even size within the limits. Only a single page may exceed them."""
     size = last - first + 1
     total = tokens[last + 1] - tokens[first] if last >= first else 0
     if size <= 1 or (size <= limits.max_pages and total <= limits.max_tokens):

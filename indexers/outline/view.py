@@ -23,9 +23,9 @@ _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A line in reading order, with separate numbers joined to adjacent words.
+    """A line in reading order. A number that is stored as a separate line is joined to the words beside it.
 
-    ``line`` is the index of its first line.
+    ``line`` is the index of the first stored line.
     """
 
     text: str
@@ -51,15 +51,15 @@ class PageView:
 
     @property
     def compact(self) -> list[str]:
-        """Return for each line of the page only its letters and digits."""
+        """Return for each line of the page its letters and digits only."""
         if self._compact is None:
             self._compact = [compact(unit.text) for unit in self.units]
         return self._compact
 
     def beginning(self, letters: str) -> list[int]:
-        """Return the units that begin with the first three letters of a title.
+        """Return the indexes of the lines that begin with the first three letters of a title.
 
-        Their numbering may be omitted.
+        The lines may also have a number before these letters.
         """
         if self._beginning is None:
             self._beginning = {}
@@ -71,10 +71,10 @@ class PageView:
         return self._beginning.get(letters[:3], [])
 
     def offset(self, unit: int) -> int:
-        """Return the offset in the page's text of a section whose heading is this unit.
+        """Return the offset in the page's text at which the section of a heading begins.
 
-        It is the offset of the heading's line, or of the first line below it if the file draws the heading after its
-        text. It is 0 if only running heads come before the heading.
+        ``unit`` is the index of the heading's line. The offset is usually that of this line. If the file draws text of
+        the section before its heading, it is that of the first such line. It is 0 if only running heads come before.
         """
         heading, lines = self.units[unit], self.page.lines
         first = heading.line
@@ -91,7 +91,7 @@ class PageView:
         return sum(len(lines[index].text) + 1 for index in range(first))
 
     def unit_at(self, y: float) -> int:
-        """Return the nearest line below a height on the page, or -1 if there is none."""
+        """Return the index of the nearest line below a height on the page, -1 if there is none."""
         under = [(unit.y0, index) for index, unit in enumerate(self.units) if unit.y1 > y + 2]
         return min(under)[1] if under and y > 0 else -1
 
@@ -119,7 +119,7 @@ def view(pages: Sequence[ParsedPage]) -> DocumentView:
 
 
 def _unseen(lines: tuple[Line, ...]) -> frozenset[int]:
-    """Return lines that are not visible on a page: hidden text, readers' comments."""
+    """Return the indexes of lines that are not visible on a page: hidden text, readers' comments."""
     return frozenset(i for i, line in enumerate(lines) if line.role in ("hidden", "comment"))
 
 
@@ -178,10 +178,10 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
 
 
 def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
-    """Return a line in the style of a page's body text.
+    """Return a line that has the style of a page's body text.
 
-    On a page with many numbers, nearly all text may be in a smaller size; the body text then has that size. On other
-    pages it is the document's body text.
+    This is the document's body text, except on a page with many numbers: if nearly all of its text is smaller, the body
+    text has this size.
     """
     if body is None:
         return None
@@ -200,11 +200,12 @@ def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
 def running_lines(
     pages: Sequence[ParsedPage], body: Line | None, bodies: Sequence[Line | None] = ()
 ) -> list[frozenset[int]]:
-    """Return the running lines and page numbers near the top or bottom of each page.
+    """Return the indexes of the running heads and feet of each page, including page numbers.
 
-    A line is running if its words, without numbers, are at the same height on a page nearby. It is also running if it
-    has the height and style of such lines in the document. In this case it must not be larger than ``body`` text, or
-    than the page's own body text in ``bodies``. Titles of statements may be at the position of running heads.
+    They are near the top or bottom. A line is running if its words, without numbers, are at the same height on a page
+    nearby. It is also running if it has the height and style of such lines in the document. In this case it must not be
+    larger than ``body`` text, or than the page's own body text in ``bodies``. Larger lines at this position may be
+    titles.
     """
     bodies = bodies or [body] * len(pages)
     edges: list[list[tuple[int, Line]]] = []
@@ -246,20 +247,17 @@ def running_lines(
 
 
 def _prominent(line: Line, body: Line | None) -> bool:
-    """Return whether a line is set like a heading.
-
-    If it repeats, only the first is a heading.
-    """
+    """Return whether a line is larger or bolder than body text, like a heading."""
     if body is None:
         return False
     return line.size > 1.15 * body.size or (line.bold and not body.bold and line.size >= 0.98 * body.size)
 
 
 def _running_key(line: Line, at: int, body: Line | None) -> str:
-    """Return the part of a running line that stays the same from page to page: its words, or the offset of its page
-    number.
+    """Return the part of a running line that stays the same from page to page.
 
-    Numbers count in lines set like headings: "Note 1" and "Note 2" differ.
+    It is the words or, for a page number, its difference from the page's index. In lines set like headings numbers
+    belong to the words: "Note 1" and "Note 2" differ.
     """
     text = line.text
     if len(text) <= 6:
@@ -273,7 +271,7 @@ def _running_key(line: Line, at: int, body: Line | None) -> str:
 
 
 def _near(places: list[int], first: int, last: int) -> int:
-    """Return how many pages from ``first`` to ``last`` contain the words."""
+    """Return how many of the sorted page indexes ``places`` are between ``first`` and ``last``, both included."""
     return bisect_left(places, last + 1) - bisect_left(places, first)
 
 
@@ -285,10 +283,10 @@ _FAR = 1e3
 
 
 def tabular(units: tuple[Unit, ...]) -> list[bool]:
-    """Return which units are rows, cells or labels of a table.
+    """Return for each line whether it is a row, cell or label of a table.
 
-    These have numbers in cells, or short text beside them (but not the other column of a page), or are between such
-    lines.
+    Such a line has numbers in cells, or short text beside it that is not the other column of the page. Lines between
+    such lines count too.
     """
     rows = [_GAP in unit.text and bool(_FIGURES.search(unit.text)) for unit in units]
     out = list(rows)
@@ -322,9 +320,9 @@ def tabular(units: tuple[Unit, ...]) -> list[bool]:
 
 
 def spacing(units: tuple[Unit, ...]) -> tuple[list[float], list[float]]:
-    """Return the white space above and below each unit, in points.
+    """Return two lists with the white space above and below each line, in points.
 
-    It is measured to the nearest unit in the same column.
+    It is measured to the nearest line in the same column.
     """
     above, below = [_FAR] * len(units), [_FAR] * len(units)
     order = sorted(range(len(units)), key=lambda i: units[i].y0)

@@ -41,7 +41,10 @@ to the queue. ``yielding``: more urgent work came, and the job returns to the qu
 
 
 class Stop:
-    """A stop signal: once it is set, no further task of the file begins. Safe for several threads."""
+    """A signal to stop the work on a file.
+
+    Once it is set, no further task of the file begins. Safe for several threads.
+    """
 
     def __init__(self) -> None:
         self.asked = threading.Event()
@@ -75,7 +78,10 @@ class WorkerLimits:
 
 
 class Allowance:
-    """The remaining seconds and slow pages of a file. Its tasks share them until ``stop`` is set."""
+    """The remaining seconds and slow pages of a file, shared by all its tasks.
+
+    ``stop`` is the signal that ends the work on the file.
+    """
 
     def __init__(self, seconds: float, stop: Stop) -> None:
         self._left, self._slow = seconds, MAX_SLOW_PAGES
@@ -91,16 +97,16 @@ class Allowance:
             self._left -= seconds
 
     def slow_page(self) -> bool:
-        """Use one slow page. Return False if none is left."""
+        """Take one from the number of slow pages that the file may have. Return False if none is left."""
         with self._lock:
             self._slow -= 1
             return self._slow >= 0
 
 
 class _PagesRead:
-    """A count of the pages that a worker reads.
+    """A counter of the pages that a worker reads, which reports each page to ``on_page``.
 
-    It reports pages after the first ``told`` ones, which were reported before.
+    The first ``reported`` pages are not reported again.
     """
 
     def __init__(self, on_page: Callable[[int], None], reported: int) -> None:
@@ -114,23 +120,23 @@ class _PagesRead:
 
 
 class _SlowPageError(DocumentError):
-    """A worker ended itself at a slow page."""
+    """A worker process ended itself because a page took too long."""
 
 
 class _IdleEndError(DocumentError):
-    """A worker ended itself because it was idle, just when it received a task."""
+    """A worker process ended itself because it was idle, at the moment when it received a task."""
 
 
 class _FullError(DocumentError):
-    """A worker with models ran out of memory on a page because of the previous pages."""
+    """A worker with models ran out of memory on a page, because the pages before had filled it."""
 
 
 class WorkerPool:
     """A pool that runs tasks in ``workers`` processes, each driven by a thread.
 
-    A crashing worker loses only its task. Pages for RapidOCR go to one further process, so they do not delay parsing.
-    Pages for the layout model go to as many further processes as there are workers. These processes end, and free their
-    models, after some idle time.
+    A crashing process loses only its task. Pages for RapidOCR go to one additional process, so they do not delay
+    parsing. Pages for the layout model go to additional processes, as many as ``workers``. The additional processes end
+    after some idle time, which frees the memory of their models.
     """
 
     def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits(), idle: float = 0.0) -> None:
@@ -150,7 +156,7 @@ class WorkerPool:
         return Allowance(self._limits.seconds_per_file if seconds is None else seconds, stop or Stop())
 
     def end(self, stop: Stop) -> None:
-        """Kill the workers that still process a stopped file, with their child processes."""
+        """Kill the worker processes that still work on a stopped file, with their child processes."""
         with self._lock:
             running = [process for process, of in self._busy.items() if of is stop]
             models = list(self._models.values())
@@ -167,10 +173,10 @@ class WorkerPool:
         stretches: int = 1,
         on_part: Callable[[int, SmallContent | PageIndexError], None] = lambda *_: None,
     ) -> Future[object]:
-        """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled.
+        """Run a task in a worker process. The future raises DocumentError, LimitError or Cancelled.
 
-        ``on_part`` receives each finished file of a batch. OCR tasks have the lowest priority. ``stretches`` multiplies
-        the time limit ``seconds_per_task``.
+        ``on_page`` is called with the file's page count for every parsed page, ``on_part`` for each finished file of a
+        batch. OCR tasks have the lowest priority. ``stretches`` multiplies the time limit ``seconds_per_task``.
         """
         if isinstance(task, ScanTask) and task.engine is None:
             return PageReading(task, lambda asked: self.submit(asked, allowance))
@@ -182,7 +188,7 @@ class WorkerPool:
         return self._threads.submit(int(isinstance(task, ScanTask)), work)
 
     def _with_models(self, which: str, processes: int) -> WorkerPool:
-        """Return the processes for these models."""
+        """Return the pool of additional processes for a kind of models: "ocr" or "layout"."""
         with self._lock:
             if self._closed:
                 raise Cancelled("Indexing was stopped.")
@@ -271,7 +277,7 @@ class WorkerPool:
     def _cause(
         self, process: subprocess.Popen[bytes], verdict: Verdict | None, largest: int, whole_file: bool
     ) -> PageIndexError:
-        """Return the reason why a worker ended without a reply."""
+        """Return the error that explains why a worker process ended without a reply."""
         if self._closed:
             return _stopped()
         if ended(process.returncode):
@@ -290,7 +296,7 @@ class WorkerPool:
         return DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
 
     def _worn(self) -> float:
-        """Return the memory in bytes above which an idle worker is replaced by a new process.
+        """Return the memory in bytes above which an idle worker process is replaced by a new one.
 
         Workers with models need more memory.
         """
@@ -350,7 +356,7 @@ def _converse(
     on_page: Callable[[int], None],
     on_part: Callable[[int, SmallContent | PageIndexError], None],
 ) -> Reply | None:
-    """Send a task and wait for its last reply; None if the process ends first."""
+    """Send a task to a process and return its last reply; None if the process ends first."""
     try:
         send(cast(BinaryIO, process.stdin), task)
         while isinstance(reply := receive(cast(BinaryIO, process.stdout)), Reply):

@@ -62,7 +62,7 @@ _WARNINGS = 5  # maximum warnings of one range of pages
 
 
 class _Worker:
-    """A worker that keeps its last file open, since the next range is usually of the same file."""
+    """The worker process. It keeps its last file open, since the next task is usually for the same file."""
 
     def __init__(self, replies: BinaryIO) -> None:
         self._replies = replies
@@ -129,7 +129,10 @@ class _Worker:
         return EngineAnswer(pack(reading), reading.text, reading.sure, in_doubt)
 
     def _make_batch(self, batch: BatchTask) -> None:
-        """Send a reply for each file. A file that cannot be read does not affect the others."""
+        """Build each file of a batch, and send a reply for each.
+
+        A file that cannot be read does not affect the others.
+        """
         for number, file in enumerate(batch.files):
             result: SmallContent | PageIndexError
             task = ParseTask(file.path, None, 1, 0, file.path, batch.limits)
@@ -189,7 +192,10 @@ class _Worker:
         seconds: float,
         tell_page: Callable[[int], None],
     ) -> Iterator[tuple[int, ParsedPage | DocumentError]]:
-        """Yield pages with their numbers. Each has its own time limit, which ends this process."""
+        """Yield (number, page) for the pages of a file.
+
+        Each page has its own time limit. A page that exceeds it ends this process.
+        """
 
         def done(_: int) -> None:
             end_after(seconds)
@@ -247,7 +253,7 @@ def work(idle: float | None = None) -> None:
 def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
     """Return whether a task, or the end of the stream, arrives within ``idle`` seconds.
 
-    Tasks are not sent in advance, so nothing is buffered.
+    Only the pipe is checked, as no second task can be in the stream's buffer.
     """
     if POSIX:
         return bool(select.select([tasks], [], [], idle)[0])

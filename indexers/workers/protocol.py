@@ -1,7 +1,7 @@
 """The protocol between the indexing process and its workers, and limits of slow pages.
 
-Messages are pickled frames over pipes. MuPDF cannot be interrupted within a page, so a timer of CPU time, which is
-independent of the load of the machine, ends the worker. Another worker then reads the range without that page.
+Messages are pickled frames over pipes. MuPDF cannot be interrupted within a page, so a timer of CPU time ends the whole
+worker. CPU time is independent of the load of the machine. Another worker then reads the range without that page.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True, slots=True)
 class ParseTask:
-    """Parse pages ``start`` to ``stop`` (from 1, ``stop`` excluded; 0: to the end) into a spool file.
+    """Parse the pages from ``start`` (from 1) to ``stop`` (excluded, 0 for the end of the file) into a spool file.
 
-    ``left_out`` pages are skipped because they are too slow.
+    The pages ``left_out`` are skipped, because they are too slow.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class ParseTask:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRange:
-    """The outcome of a parse task: the number of pages of the file, and those of its range that need OCR."""
+    """The outcome of a parse task: the file's number of pages, and the pages of the range that need OCR."""
 
     pages: int
     unread: tuple[int, ...]
@@ -60,7 +60,7 @@ class ParsedRange:
 class ScanTask:
     """Run OCR on one page, or on the pictures on it.
 
-    The result is the packed reading or, with ``engine``, the answer of that engine.
+    The result is the packed text of the page. With ``engine`` it is only the answer of that engine.
     """
 
     path: Path
@@ -73,7 +73,7 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class EngineAnswer:
-    """The answer of one engine. ``doubtful`` means that the text may be wrong."""
+    """The answer of one OCR engine. ``doubtful`` means that the text may be wrong."""
 
     packed: bytes
     text: str
@@ -83,7 +83,10 @@ class EngineAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LookTask:
-    """Describe the drawings on pages ``start`` to ``stop`` (from 1, ``stop`` excluded): a list of PageLook."""
+    """Describe the pictures and shapes on pages ``start`` to ``stop`` (from 1, ``stop`` excluded).
+
+    The result is a list of PageLook.
+    """
 
     path: Path
     password: str | None
@@ -94,7 +97,7 @@ class LookTask:
 
 @dataclass(frozen=True, slots=True)
 class DrawTask:
-    """Draw one page; the result is a tuple of images."""
+    """Draw one page for a model; the result is a tuple of images."""
 
     path: Path
     password: str | None
@@ -105,7 +108,7 @@ class DrawTask:
 
 @dataclass(frozen=True, slots=True)
 class PictureTask:
-    """Draw pages for viewing, several as a contact sheet; the result is the image."""
+    """Draw one page for viewing, or several as a contact sheet; the result is the image."""
 
     path: Path
     password: str | None
@@ -116,7 +119,7 @@ class PictureTask:
 
 @dataclass(frozen=True, slots=True)
 class AnnotateTask:
-    """Write a copy of a file with notes on its pages to ``result``. The result is None."""
+    """Write a copy of a file with notes on its pages to the path ``result``."""
 
     path: Path
     password: str | None
@@ -127,7 +130,10 @@ class AnnotateTask:
 
 @dataclass(frozen=True, slots=True)
 class TextPictureTask:
-    """Draw pages of a format without pages from number, text and ``pictures``, like PictureTask."""
+    """Draw pages of a format without page images for viewing; the result is the image.
+
+    They are drawn from their number, text and ``pictures``.
+    """
 
     texts: tuple[tuple[int, str], ...]
     picture: PictureOptions
@@ -136,7 +142,7 @@ class TextPictureTask:
 
 @dataclass(frozen=True, slots=True)
 class IllustrationsTask:
-    """Find the pictures of pages without page images; the result lists them by page.
+    """Find the pictures on pages of a format without page images; the result lists them by page.
 
     Each item of ``pages`` is a page's number and text.
     """
@@ -156,7 +162,10 @@ class PrintTask:
 
 @dataclass(frozen=True, slots=True)
 class PrintedPictureTask:
-    """Draw the page of a printed ``pdf`` that contains the given text of page ``page``, like ``draw_office``."""
+    """Draw the page of a printed ``pdf`` that shows the text of the indexed page ``page``.
+
+    See ``draw_office``.
+    """
 
     pdf: bytes
     page: int
@@ -169,8 +178,8 @@ class PrintedPictureTask:
 class LayoutTask:
     """Find the positions of words, figures and tables on one page; the result is a PageLayout.
 
-    ``lines`` are the stored lines with boxes. ``path`` is None for formats without page images; then ``pictures`` are
-    drawn with the lines.
+    ``lines`` are the stored lines with boxes. ``path`` is None for formats without page images. Then the lines and
+    ``pictures`` are drawn as a page.
     """
 
     path: Path | None
@@ -197,7 +206,7 @@ class RegionTask:
 
 @dataclass(frozen=True, slots=True)
 class UnpackTask:
-    """Write the members of a file to ``folder``; the result is Unpacked."""
+    """Extract the files inside a container file to ``folder``; the result is Unpacked."""
 
     path: Path
     folder: Path
@@ -206,9 +215,10 @@ class UnpackTask:
 
 @dataclass(frozen=True, slots=True)
 class BuildTask:
-    """Build the content of a document from its parsed ranges into ``result``; OCR results in ``scans`` are inserted.
+    """Build the content of a document from its parsed ranges, and write it to ``result``.
 
-    ``regions`` refine the tree; without them it is made by rules.
+    OCR results in ``scans`` are inserted. ``regions`` of a layout model refine the section tree; without them it is
+    made by rules.
     """
 
     name: str
@@ -223,7 +233,7 @@ class BuildTask:
 
 @dataclass(frozen=True, slots=True)
 class SmallFile:
-    """A small file of a batch. ``path`` is its private copy, ``name`` its own name."""
+    """A small file of a batch. ``path`` is its private copy, ``name`` the name of the original file."""
 
     path: Path
     name: str
@@ -235,7 +245,8 @@ class SmallFile:
 class BatchTask:
     """Parse small files and build their contents, one after the other.
 
-    Each file is a ``part`` reply: its number in ``files``, and its SmallContent or the error. The result is None.
+    For each file a ``part`` reply is sent: its number in ``files``, and its SmallContent or the error. The final result
+    is None.
     """
 
     files: tuple[SmallFile, ...]
@@ -245,9 +256,9 @@ class BatchTask:
 
 @dataclass(frozen=True, slots=True)
 class SmallContent:
-    """The content of a small file, its card, and the stored words of its pages (``page_orders``).
+    """The content of a small file, its card (names, years and other facts), and the packed words of its pages.
 
-    ``unread``: it has pages or pictures that need OCR.
+    ``unread`` is True if it has pages or pictures that need OCR.
     """
 
     content: IndexedContent
@@ -282,7 +293,7 @@ def send(stream: BinaryIO, value: Task | Reply) -> None:
 
 
 def receive(stream: BinaryIO) -> Task | Reply | None:
-    """Return the next frame; None at the end of the stream, if the other process has ended."""
+    """Return the next frame of a stream, None if the other process has closed it."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -295,9 +306,9 @@ def receive(stream: BinaryIO) -> Task | Reply | None:
 
 
 def portable(error: PageIndexError, task: Task) -> PageIndexError:
-    """Return an error that can be pickled and does not contain the path of a private copy.
+    """Return a copy of an error that can be pickled.
 
-    Its class and text are otherwise the same.
+    In its text, the path of a private copy is shortened to the name.
     """
     message = error.problem
     path = getattr(task, "path", None)
@@ -314,9 +325,9 @@ _timers: list[threading.Timer] = []
 
 
 def end_after(seconds: float) -> None:
-    """End this process after so many more seconds of computing time. 0 cancels this.
+    """End this process after so many more seconds of computing time. 0 cancels the timer.
 
-    On Windows the time is that of the clock. If a library blocks all threads, the pool ends the process instead.
+    On Windows it is elapsed time. If a library blocks all threads, the pool ends the process instead.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -330,7 +341,7 @@ def end_after(seconds: float) -> None:
 
 
 def ended(status: int | None) -> bool:
-    """Return whether an exit status was caused by ``end_after``."""
+    """Return whether an exit status of a process was caused by ``end_after``."""
     return status == (-signal.SIGPROF if hasattr(signal, "SIGPROF") else _SLOW_STATUS)
 
 

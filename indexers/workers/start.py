@@ -15,7 +15,7 @@ from hybrid_core.system import end_with_parent, resource
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Limit writable memory to ``max_bytes``. Allocations above it fail, which costs one page.
+    """Limit writable memory to ``max_bytes``. An allocation above it fails, so that only the current page is lost.
 
     RLIMIT_DATA is used because RLIMIT_AS also counts memory that libraries map but do not use. On systems without this
     limit, the pool watches the memory.

@@ -1,6 +1,6 @@
-"""Threads beside the worker processes: prioritised tasks, OCR by one or two engines, and limits.
+"""Threads of the indexing process that drive the workers.
 
-A watch thread enforces the limits of time and memory.
+They run tasks by priority, and OCR by one or two engines. A separate thread enforces the limits of time and memory.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from indexers.workers.protocol import EngineAnswer, ScanTask
 class TaskThreads:
     """A limited number of threads that run tasks by priority. Threads start on demand.
 
-    Tasks of equal priority (0 is the highest) keep their order. A thread is free before listeners receive its result,
-    so a follow-up task needs no further thread.
+    Tasks of equal priority (0 is the highest) keep their order. A thread counts as free before its result is delivered,
+    so a task that follows from the result needs no further thread.
     """
 
     def __init__(self, limit: int, name: str) -> None:
@@ -106,9 +106,9 @@ Ask = Callable[[ScanTask], Future[object]]
 
 
 class PageReading(Future[object]):
-    """OCR of a page by one or two engines. ``ask`` runs a task that names its engine.
+    """The future of OCR on a page by one or two engines. ``ask`` submits a task for one named engine.
 
-    If the second engine fails, the first result is used.
+    If the second engine fails, the result of the first is used.
     """
 
     def __init__(self, task: ScanTask, ask: Ask) -> None:
@@ -145,7 +145,7 @@ class PageReading(Future[object]):
             self.set_result((answer if better(answer.text, answer.sure, first.text) else first).packed)
 
     def _ended(self, future: Future[object]) -> bool:
-        """Return whether no further result follows."""
+        """Return whether this reading has ended, because the engine's task failed or was cancelled."""
         if future.cancelled():
             super().cancel()
             self.set_running_or_notify_cancel()
@@ -168,7 +168,10 @@ class _WatchEntry:
 
 
 class Watch:
-    """A watch that kills a process at its deadline or above ``max_memory`` resident bytes, and records the reason."""
+    """A thread that kills processes at their deadline or above ``max_memory`` resident bytes.
+
+    It records the reason.
+    """
 
     def __init__(self, max_memory: int) -> None:
         self._max_memory = max_memory
@@ -183,9 +186,9 @@ class Watch:
             self._watched[process] = _WatchEntry(time.monotonic() + seconds)
 
     def finish(self, process: subprocess.Popen[bytes]) -> tuple[Verdict | None, int]:
-        """Stop watching. Return the reason for killing the process, None if it ended itself.
+        """Stop watching a process. Return (reason for killing it, maximum resident size in bytes).
 
-        The second value is its maximum resident size in bytes.
+        The reason is None if the process ended by itself.
         """
         with self._lock:
             watched = self._watched.pop(process)

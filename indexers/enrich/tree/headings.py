@@ -1,7 +1,7 @@
-"""Headings that a model reads from printed contents or pages, and searches for given titles.
+"""Headings that a model reads from printed contents or pages, and the search for given titles.
 
-Printed contents with page labels are aligned by an offset on which the found titles vote. Pages are read in groups,
-each reply continuing the previous ones.
+Each printed page label plus an offset gives a page; most of the titles found in the text determine the offset. Pages
+are read in groups; each reply continues the previous one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Places(BaseModel):
 class TitleSearch:
     """A title to find, and the range of pages in which its section must begin.
 
-    ``entry`` identifies it for the caller.
+    ``entry`` is a number by which the caller identifies the title.
     """
 
     entry: int
@@ -54,8 +54,8 @@ def ask_places(
 ) -> dict[int, tuple[int, int]]:
     """Ask a model for the page and line of each title.
 
-    Only pages in the range of a title are shown. ``skip`` are pages of printed contents, which contain titles but begin
-    no section.
+    Only pages in the range of a title are shown. ``skip`` are pages of printed contents, which are not searched because
+    they contain the titles of all sections.
     """
     places = {search.entry: _title_lines(doc, search, skip) for search in searches}
     keys = {
@@ -106,7 +106,10 @@ def _cache_key(session: Session, doc: DocumentView, search: TitleSearch, places:
 
 
 def _title_lines(doc: DocumentView, search: TitleSearch, skip: Collection[int]) -> dict[int, int]:
-    """Return the pages of a title with a line similar to it, in order, and that line."""
+    """Return ``{page: line}`` for the pages that have a line similar to a title, in order.
+
+    Pages in ``skip`` are not searched.
+    """
     skipped = () if opens_contents(search.title) else skip  # the heading of printed contents is on their own pages
     numbers = (number for number in range(search.first, search.last + 1) if number not in skipped)
     return {number: unit for number in numbers if (unit := find(doc, search.title, number)) is not None}
@@ -134,7 +137,7 @@ class ContentsEntries(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PrintedEntries:
-    """Entries of printed contents, and the pages that contain nothing else."""
+    """The entries of a printed table of contents, and the pages that contain nothing but contents."""
 
     entries: tuple[ContentsEntry, ...]
     pages: frozenset[int]
@@ -146,9 +149,9 @@ class PrintedEntries:
 
 
 def read_contents(session: Session, doc: DocumentView, search: int, counts: Counts) -> PrintedEntries | None:
-    """Return the entries of the longest printed contents in the first ``search`` pages, None if there are none.
+    """Return the longest printed table of contents in the first ``search`` pages, None if there is none.
 
-    Raise ChatError.
+    A model reads its entries. Raise ChatError.
     """
     best = max(find_contents(doc, search), key=lambda contents: len(contents.rows), default=None)
     if best is None or len(best.rows) < _LEAST_ENTRIES:
@@ -177,7 +180,7 @@ def _contents_lines(contents: ContentsPages) -> list[str]:
 
 
 def _split_lines(lines: Sequence[str]) -> list[str]:
-    """Split rows into texts of limited size."""
+    """Join lines into texts of limited size."""
     parts: list[list[str]] = [[]]
     size = 0
     for line in lines:
@@ -190,9 +193,10 @@ def _split_lines(lines: Sequence[str]) -> list[str]:
 
 
 def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
-    """Place each entry at its page label plus the offset that most titles confirm.
+    """Return the headings of printed contents with page labels.
 
-    Titles that are not within two pages of that place are searched between their neighbours.
+    Each entry is expected at its page label plus the offset that most titles confirm. A title that is not within two
+    pages of there is searched for between its neighbours.
     """
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
@@ -211,9 +215,10 @@ def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, co
 
 
 def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
-    """Locate entries of printed contents without page numbers: titles that match only one line, in order.
+    """Return the headings of printed contents without page numbers.
 
-    The model locates the other entries.
+    An entry is located by the only line that matches its title, in the order of the entries. The model locates the
+    others.
     """
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
@@ -229,7 +234,7 @@ def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries,
 
 
 def _offsets(entries: Sequence[ContentsEntry], places: Sequence[Sequence[Position]]) -> dict[bool, int]:
-    """Return the most common difference between pages and labels.
+    """Return the most common difference between an entry's page and its printed page label.
 
     The keys are True for Arabic labels and False for Roman ones.
     """
@@ -249,9 +254,9 @@ def _value_of_label(label: str) -> tuple[int, bool]:
 def _settled(
     session: Session, doc: DocumentView, printed: PrintedEntries, positions: Sequence[Position | None], counts: Counts
 ) -> list[HeadingMark]:
-    """Return the entries in order. Ask the model for the positions of entries without one.
+    """Return the entries of printed contents as headings, in order.
 
-    Raise ChatError.
+    The model is asked for the positions of entries without one. Raise ChatError.
     """
     settled = in_order(positions)
     searches = []
@@ -288,7 +293,7 @@ class FoundHeadings(BaseModel):
 
 
 def read_pages(session: Session, doc: DocumentView, title: str, counts: Counts) -> list[HeadingMark]:
-    """Return the headings of all pages. Raise ChatError."""
+    """Let a model read all pages, and return their headings. Raise ChatError."""
     numbers = [page.page.number for page in doc.pages]
     marks: list[HeadingMark] = []
     for group in groups(doc, numbers, GROUP, _OVERLAP):
@@ -307,7 +312,10 @@ def split(
     marks: Sequence[HeadingMark],
     counts: Counts,
 ) -> list[HeadingMark]:
-    """Return headings for long page ranges that have none, as levels below their sections. Raise ChatError."""
+    """Let a model find headings in long page ranges that have none (``large``). Raise ChatError.
+
+    Their levels are below the sections that contain the ranges.
+    """
     inside = {number: stretch for stretch in large for number in range(stretch.first, stretch.last + 1)}
     taken = {(mark.page, compact(mark.title)) for mark in marks}
 
@@ -351,6 +359,6 @@ def _read_headings(
 
 
 def _add_marks(before: Sequence[HeadingMark], marks: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return both lists of headings as one, without duplicates from a page that two groups share."""
+    """Return both lists of headings as one. Headings of a page that two groups share are not repeated."""
     places = {(mark.page, mark.anchor) for mark in before}
     return [*before, *(mark for mark in marks if (mark.page, mark.anchor) not in places)]

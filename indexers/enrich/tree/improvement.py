@@ -1,9 +1,9 @@
 """Improve an uncertain section tree with a model, using only verified headings.
 
 A tree whose outline matches its pages costs no call. Otherwise a sample of its headings is checked, and wrong ones are
-searched between their neighbours. If too many are wrong, headings are found again: from printed contents with page
-labels, from contents without, or from the pages; if all fail, the old tree stays. Ranges over the limits are split.
-Text above a heading belongs to the section before.
+searched for between their neighbours. If too many are wrong, all headings are found again. The sources are printed
+contents with page labels, contents without labels, and the pages themselves. If all fail, the old tree stays. Page
+ranges above the size limits are split. Text above the first heading of a page belongs to the section before.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def finish(
 ) -> tuple[Section, ...]:
     """Return the sections with flags and summaries. ``before`` is the old tree.
 
-    Properties that only a parser knows pass to the section that has most of the text.
+    Flags that only the parser could set pass to the section that contains most of the same text.
     """
     texts = [page.text for page in pages]
     counts = [tokens.counts(tokens.tokenise(page)) for page in texts]
@@ -110,9 +110,9 @@ _ALL = 240  # maximum of headings that are checked one by one
 
 @dataclass(frozen=True, slots=True)
 class TreeImprovement:
-    """The result of improving a tree. ``path`` names how the headings were found.
+    """The result of improving a tree. ``path`` names the method that found the headings.
 
-    If ``failure`` says that the model failed, the sections are those of the last successful step.
+    If the model failed (``failure``), the sections are those of the last successful step.
     """
 
     sections: tuple[Section, ...]
@@ -130,7 +130,7 @@ def improve_tree(
     *,
     limits: TreeLimits = TreeLimits(),
 ) -> TreeImprovement:
-    """Return an improved tree over the same pages."""
+    """Check a section tree with a model, and return an improved tree over the same pages."""
     doc = seen(pages)
     max_calls = _CALLS + len(pages) // _PAGES_PER_CALL
     language = language_of([page.text for page in pages])
@@ -181,9 +181,9 @@ class _Work:
         return (*self.notes, *self.counts.notes())
 
     def verify(self) -> None:
-        """Check a sample, then all headings of a kind that fails.
+        """Check a sample of headings, and all headings of a kind whose sample has errors.
 
-        If nearly all fail, find the headings again.
+        If more than 70 % of the checked headings are wrong, find all headings again.
         """
         checked = self._sampled(self.marks)
         if checked is None:
@@ -195,9 +195,10 @@ class _Work:
             self._correct(self.marks, checked)
 
     def rebuild(self, *, reading: bool = True) -> bool:
-        """Try the ways to find headings in order, and use the first whose headings pass a check.
+        """Find the headings again by several methods in order, and use the first whose headings pass a check.
 
-        If none passes, the tree does not change. ``reading`` also allows the model to read all pages.
+        Return whether one passed; if not, the tree does not change. ``reading`` also allows the model to read all
+        pages.
         """
         for path, candidates in self._paths(reading):
             if len(candidates) < _FEWEST:
@@ -224,7 +225,7 @@ class _Work:
             yield "pages", read_pages(self.session, self.doc, self.title, self.counts)
 
     def split(self, sections: Sequence[Section]) -> None:
-        """Find headings in page ranges over the limits, again if the parts are still over them."""
+        """Find headings in page ranges above the size limits. Repeat this for parts that are still above them."""
         tried: set[Stretch] = set()
         for _ in range(_ROUNDS):
             tree = tree_of(self.marks, self.parsed, self.limits) if self.changed else sections
@@ -247,9 +248,9 @@ class _Work:
     def _sampled(self, marks: Sequence[HeadingMark]) -> CheckOutcome | None:
         """Check a sample of each kind of heading. Return None if the model cannot be trusted.
 
-        Headings from the outline that are not on their pages are checked too. If a sample has errors, all headings of
-        its kind are checked. If most headings were checked before, the same headings are checked again, so one changed
-        heading does not cause hundreds of new checks.
+        Headings from outlines (such as bookmarks) that are not on their pages are checked too. If a sample has errors,
+        all headings of its kind are checked. If the cache has verdicts on most of a kind, the same headings are used
+        again. So one changed heading does not cause hundreds of new checks.
         """
         kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
         lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
@@ -283,9 +284,9 @@ class _Work:
         return CheckOutcome(right, True, checked.sure)
 
     def _correct(self, marks: list[HeadingMark], checked: CheckOutcome, *, look: bool = True) -> None:
-        """Move wrong headings to their places, or remove them if no outline contains them.
+        """Move wrong headings to their right places, or remove them if no outline contains them.
 
-        With ``look`` they are searched for elsewhere, which is useful if they do not come from the pages.
+        ``look`` searches for them elsewhere, which is useful only if they do not come from the pages.
         """
         wrong = {at for at, right in checked.right.items() if not right}
         moved = self._moved(marks, wrong) if look else {}
@@ -300,9 +301,9 @@ class _Work:
         self.marks = in_places(corrected)
 
     def _moved(self, marks: Sequence[HeadingMark], wrong: Collection[int]) -> dict[int, HeadingMark]:
-        """Return outline headings that are found elsewhere, between their neighbours.
+        """Return the wrong outline headings that are found elsewhere, by index, with their new positions.
 
-        The second round searches a wider range.
+        Each is searched for between its right neighbours. A second round searches a wider range.
         """
         moved: dict[int, HeadingMark] = {}
         lost = [at for at in sorted(wrong) if marks[at].source in SURE]

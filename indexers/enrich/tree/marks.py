@@ -1,6 +1,6 @@
 """The headings of a tree with their positions, and the stored pages as a model sees them.
 
-A heading that a model names counts only if it is on its page.
+A heading that a model names is used only if it is on the page that the model states.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Counts:
 
 
 def marks_of(sections: Sequence[Section]) -> list[HeadingMark]:
-    """Return a tree's headings, with levels that skip sections without headings."""
+    """Return a tree's headings. Sections without a heading of their own (page groups) add no level."""
     depth: dict[str | None, int] = {None: 0}
     marks = []
     for section in sections:
@@ -58,7 +58,7 @@ def marks_of(sections: Sequence[Section]) -> list[HeadingMark]:
 
 
 def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> HeadingMark:
-    """Return a heading named by a model at a line. ``unit`` -1 is the top of a page without text."""
+    """Return the heading at a line (``unit``) that a model named. ``unit`` -1 is the top of a page without text."""
     shown = doc[page]
     y = shown.units[unit].y0 if unit >= 0 else 0.0
     anchor = shown.offset(unit) if unit >= 0 else 0
@@ -115,7 +115,10 @@ def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
 
 
 def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Put new top-level headings above the old headings, which are nested below them."""
+    """Return the new headings (``frame``) with the old headings (``finer``) nested below them.
+
+    Old headings that repeat a new one are left out.
+    """
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
     joined = list(frame)
@@ -169,9 +172,9 @@ def _parsed(page: Page) -> ParsedPage:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pages shown together, numbered from 1 in the group.
+    """Pages that a model is shown together, numbered from 1 within the group.
 
-    So inserted or removed pages before the group do not change it.
+    The numbers, and so the cached reply, do not change if pages are inserted or removed before the group.
     """
 
     numbers: tuple[int, ...]

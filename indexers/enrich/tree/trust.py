@@ -34,9 +34,10 @@ _LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that are on thei
 
 @dataclass(frozen=True, slots=True)
 class TreeAssessment:
-    """The assessment of a tree. ``action`` says what to do with its headings, ``reason`` explains it in words.
+    """The assessment of a section tree. ``reason`` explains it in words.
 
-    The actions are: do nothing, keep them, check a sample, read printed contents, or find them again.
+    ``action`` says what to do with the headings: nothing, keep them, check a sample, read printed contents, or find all
+    again.
     """
 
     action: Action
@@ -47,7 +48,7 @@ class TreeAssessment:
 class Stretch:
     """A range of pages that exceeds the size limits and contains no headings.
 
-    ``title`` and ``level`` are those of its section, "" and 0 before the first.
+    ``title`` and ``level`` are those of its section, "" and 0 before the first section.
     """
 
     title: str
@@ -57,7 +58,7 @@ class Stretch:
 
 
 def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section], search: int) -> TreeAssessment:
-    """Judge a tree by its shape. ``search`` is the number of front pages that may have printed contents."""
+    """Assess a tree by its shape. ``search`` is the number of front pages that may have printed contents."""
     marks = marks_of(sections)
     small = len(pages) <= _SMALL_PAGES and sum(len(page.text) for page in pages) <= _SMALL_CHARACTERS
     if small:
@@ -114,7 +115,7 @@ def stretches(sections: Sequence[Section]) -> list[Stretch]:
 
 
 def _level(section: Section | None, named: dict[str, Section]) -> int:
-    """Return the heading level of a section, 0 for none."""
+    """Return the heading level of a section, 0 for no section. Sections without a heading do not count."""
     level = 0
     while section is not None:
         level += not section.synthetic
@@ -160,9 +161,9 @@ class CheckOutcome:
 
 
 def sample(marks: Sequence[HeadingMark], among: Sequence[int]) -> list[int]:
-    """Return positions of headings to check: from the beginning, middle and end, and those with the longest text.
+    """Return the positions of headings to check: from the beginning, middle and end, and those with the longest text.
 
-    The choice depends on hashes of titles, so that one heading more or less hardly changes it.
+    The choice depends on hashes of titles, so that adding or removing one heading hardly changes it.
     """
     if len(among) <= SAMPLE:
         return list(among)
@@ -257,8 +258,9 @@ def _passage(doc: DocumentView, mark: HeadingMark) -> str:
 def _false(
     doc: DocumentView, marks: Sequence[HeadingMark], shown: Sequence[tuple[int, str]], start: int
 ) -> list[tuple[int, str, str]]:
-    """Return wrong test cases: titles with passages that do not contain them, as (position in the list, title,
-    passage).
+    """Return test cases that a trustworthy model must reject: titles with passages that do not contain them.
+
+    Each is (position in the list, title, passage).
     """
     entries: list[tuple[int, str, str]] = []
     middles = [passage(page, len(page.units) // 2) for page in doc.pages if len(page.units) > _LINES]

@@ -70,7 +70,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A footnote, a comment or speaker's notes. ``mark`` is its reference in the text, or its kind."""
+    """A footnote, a comment or speaker's notes. ``mark`` is its reference sign in the text, or its kind."""
 
     text: str
     mark: str = ""
@@ -82,7 +82,10 @@ _LONGEST_AUTHOR = 100  # characters
 
 
 def comment(text: str, author: str | None, place: str = "", cell: str = "") -> Remark:
-    """Return a comment, whose mark names the cell and the author. An author before the text is not repeated."""
+    """Return a comment as a remark, whose mark names the cell and the author.
+
+    An author's name at the beginning of the text, as in Excel, is removed.
+    """
     name = (author or "").strip()
     if name and text.startswith(f"{name}:"):  # as in Excel
         text = text.removeprefix(f"{name}:").lstrip()
@@ -108,8 +111,9 @@ class Flow:
     """The blocks and metadata of a file. ``parts`` can be iterated only once.
 
     ``printed`` maps the place of a block to the printed number of the page on which it begins. Other blocks are on the
-    page of the previous block. ``clauses``: numbered paragraphs ("Article 12", "§ 5") may be headings. ``images``
-    returns the bytes of a picture by its name, also after ``close``; it is None if the format has no pictures.
+    page of the previous block. ``clauses`` is True if numbered paragraphs ("Article 12", "§ 5") may be headings.
+    ``images`` returns the bytes of a picture by its name, also after ``close``; it is None if the format has no
+    pictures.
     """
 
     parts: Iterator[Part]

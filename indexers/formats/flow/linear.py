@@ -16,7 +16,7 @@ _LOWERED = re.compile(r"[0-9+\-−=()]+")
 
 
 class Piece(NamedTuple):
-    """A piece of a line. ``shift``: 1 for superscript, -1 for subscript, 0 for neither."""
+    """A piece of a line. ``shift`` is 1 for superscript, -1 for subscript, 0 for neither."""
 
     text: str
     shift: int = 0
@@ -144,7 +144,10 @@ def _math(element: etree._Element, name: str, children: list[etree._Element], de
 
 
 def _join_row(children: list[etree._Element], deep: int) -> str:
-    """Join the parts of a row. Add a space where text after an index, a power or a fraction would seem part of it."""
+    """Join the parts of a formula's row.
+
+    Add a space if text after an index, a power or a fraction would look like a part of it.
+    """
     line, apart = "", False
     for node in children:
         text = _formula_text(node, deep + 1)

@@ -77,7 +77,7 @@ class _Text:
         self.places.append(place)
 
     def end_part(self) -> None:
-        """Remove blank lines at the end of a part."""
+        """Remove the blank lines at the end of the current part."""
         while len(self.lines) > self.start and not self.lines[-1]:
             for column in (self.lines, self.roles, self.borders, self.places):
                 column.pop()
@@ -85,7 +85,7 @@ class _Text:
     def repeat_heads(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Repeat the column headings of a table on each page that begins inside it.
 
-        Return the pages with their new lines.
+        ``spans`` are the pages as (first line, line after the last). Return them with the new line numbers.
         """
         columns: list[list[Any]] = [self.lines, self.roles, self.borders, self.places]
         spans, moved = repeat_heads(columns, self.tables, spans)
@@ -101,7 +101,10 @@ class _Text:
 
 
 class FlowFile(MarkedFile):
-    """An open file whose reader yields blocks. A picture on several pages belongs to the first of them."""
+    """An open file whose reader yields blocks of flowing text, which are divided into pages.
+
+    A picture that several pages show is read with the first of them.
+    """
 
     def __init__(self, path: Path, flow: Flow, limits: ParseLimits) -> None:
         text, pages = _Text(), _Pages(flow)
@@ -133,7 +136,7 @@ class _Pages:
         self._passed = ""  # the last printed page number
 
     def cut(self, text: _Text, part: Part, start: int) -> None:
-        """Divide a part, whose lines begin at ``start``, into pages."""
+        """Divide a part of the text, whose lines begin at ``start``, into pages."""
         end = len(text.lines)
         if part.whole:
             spans = [(start, end)]
@@ -160,7 +163,7 @@ class _Pages:
             self.made.append(PageLines(first, stop, label))
 
     def _printed(self, places: Sequence[str]) -> str:
-        """Return the printed page number at the beginning of a page, "" if the file has none up to there."""
+        """Return the printed page number that applies at the beginning of a page, "" if none is known so far."""
         printed = self._flow.printed
         label = (printed.get(places[0]) if places else "") or self._passed
         self._passed = next((printed[place] for place in reversed(places) if place in printed), self._passed)
@@ -168,7 +171,11 @@ class _Pages:
 
 
 def _page_name(text: _Text, first: int, end: int) -> str:
-    """Return the name of a page: its heading at the beginning, else the first heading on it, else its paragraphs."""
+    """Return the name of a page: its section number, "" if nothing names it.
+
+    It is the number of the heading above or at its beginning, or of the first one on it. Without numbers it is the
+    range of paragraphs.
+    """
     at = bisect_right(text.numbers, (first, "\uffff"))
     under = text.numbers[max(0, at - 1) : at] or text.numbers[at : at + 1]
     if under and under[0][0] < end:
@@ -178,7 +185,7 @@ def _page_name(text: _Text, first: int, end: int) -> str:
 
 
 def written_lines(blocks: Iterable[Block]) -> list[str]:
-    """Return the lines of a page that consists of these blocks."""
+    """Return the lines of text that these blocks have on a page."""
     text = _Text()
     for block in blocks:
         _write_block(block, text)
@@ -236,7 +243,7 @@ def _write_block(block: Block, text: _Text) -> None:
 
 
 def _line_of(block: Paragraph | Item | Picture | Remark) -> tuple[str, str, LineRole]:
-    """Return the words of a block, the prefix of its line, and its role."""
+    """Return (words, prefix, role) of the line to write for a block."""
     if isinstance(block, Item):
         return block.text, f"{'  ' * min(block.depth, 8)}{block.mark} ", "text"
     if isinstance(block, Picture):
@@ -247,7 +254,10 @@ def _line_of(block: Paragraph | Item | Picture | Remark) -> tuple[str, str, Line
 
 
 def _write_table(table: Table, text: _Text) -> None:
-    """Write a table with one line per row. A table with one column is a box around paragraphs."""
+    """Write a table with one line per row.
+
+    A table with one column is a box around text, and is written as paragraphs.
+    """
     rows = [[_clean_text(cell.replace("\n", " ")).replace("|", "\\|") for cell in row] for row in table.rows]
     rows = [row for row in rows if any(row)]
     if not rows:

@@ -29,7 +29,10 @@ _OWN = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 
 class Entities:
-    """The texts of an XML file's entities. External, undeclared and too long entities are empty."""
+    """The replacement texts of the entities (``&name;``) of an XML file.
+
+    External, undeclared and too long entities have the text "".
+    """
 
     def __init__(self, declared: Mapping[str, str | None]) -> None:
         self._declared = declared
@@ -37,7 +40,7 @@ class Entities:
         self._left = _MOST
 
     def words(self, name: str) -> str:
-        """Return the text of an entity without markup, "" if it exceeds the limit of the file."""
+        """Return the text of an entity without markup, "" if all replacements together exceed the limit of the file."""
         text = self._text(name, 0) or ""
         if len(text) > self._left:
             return ""
@@ -70,7 +73,10 @@ class Entities:
 
 
 def put_in(root: etree._Element) -> int:
-    """Replace the entities in a tree by their texts, so that only elements remain. Return how many have no text."""
+    """Replace the entities in an XML tree by their texts, so that only elements remain.
+
+    Return the number of entities without a text.
+    """
     nodes: list[Any] = list(root.iter(etree.Entity))
     if not nodes:
         return 0
@@ -217,9 +223,9 @@ def line_of(element: etree._Element) -> str:
 
 
 def _with_outer_entities(data: bytes) -> bytes:
-    """Return an XML text that refers to entities outside it, which no parser here reads.
+    """Return an XML text with a reference to an external DTD added, which is never fetched.
 
-    An undeclared entity is then no error. After such an error, libxml2 drops every later entity.
+    This makes undeclared entities valid. Without it, libxml2 drops every entity after the first undeclared one.
     """
     at = _PROLOG.match(data)
     end = at.end() if at is not None else 0
@@ -230,7 +236,10 @@ def _with_outer_entities(data: bytes) -> bytes:
 
 
 def _attempts(data: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield what to parse and whether to recover from errors. Only a malformed text costs a copy."""
+    """Yield (bytes, recover) for each attempt to parse an XML text, until one succeeds.
+
+    ``recover`` tells the parser to continue after errors. Later attempts use a changed copy of the bytes.
+    """
     yield data, False
     outer = _with_outer_entities(data)
     yield outer, False
@@ -238,10 +247,10 @@ def _attempts(data: bytes) -> Iterator[tuple[bytes, bool]]:
 
 
 def read_xml(data: bytes, what: str, file: object = "") -> tuple[etree._Element, bool]:
-    """Return the root element of an XML text, and whether all of it could be read. ``what`` begins the error message.
+    """Return the root element of an XML text, and whether all of it could be read.
 
-    Declared entities are replaced by their texts within limits; nothing is fetched. libxml2 limits the depth and the
-    size of nodes.
+    ``what`` begins the error message. Declared entities are replaced by their texts within limits; nothing is fetched.
+    libxml2 limits the depth and the size of nodes.
     """
     for source, recover in _attempts(data):
         parser = etree.XMLParser(

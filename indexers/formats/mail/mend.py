@@ -1,7 +1,7 @@
 """Parsing of a message, and repair of errors that programs make in headers and parts.
 
-Headers: stray lines, bytes in other encodings, encoded words with charsets unknown to Python. Parts: encoded messages
-and reports, boundaries that do not occur, and signatures (S/MIME) that wrap the whole mail.
+In headers: stray lines, bytes in other encodings, encoded words with charsets unknown to Python. In parts: encoded
+messages and reports, boundaries that do not occur in the message, and signatures (S/MIME) that wrap the whole mail.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DEEPEST = 50
 
 
 class StrayLine(MessageDefect):
-    """A line of the header that is not a field."""
+    """A defect of a message: a line of its header that is not a field."""
 
 
 def message_of(data: bytes) -> EmailMessage:
@@ -82,9 +82,9 @@ def _mended(data: bytes) -> tuple[list[str], bytes]:
 
 
 def _decoded_head(head: bytes, data: bytes) -> bytes:
-    """Return a header in UTF-8, including its encoded words.
+    """Return a message header in UTF-8, with its encoded words decoded.
 
-    Python reads neither other bytes nor all charset labels.
+    Python itself does not read headers in other encodings, and does not know all charset labels.
     """
     if not head.isascii():
         label = _CHARSET.search(data[:_SAMPLE])
@@ -163,7 +163,7 @@ def _mend_parts(message: Any, deep: int) -> None:
 
 
 def _transferred(message: Any, packed: Message) -> bytes | None:
-    """Return the bytes of an attached message with a transfer encoding, None if it has none."""
+    """Return the decoded bytes of an attached message in Base64 or quoted-printable, None for any other encoding."""
     packing = str(message.get("content-transfer-encoding") or "").strip().lower()
     if packing not in ("base64", "quoted-printable") or packed.keys():
         return None
@@ -183,9 +183,9 @@ def _replace(message: Any, kind: str, payload: Any) -> None:
 
 
 def _mend_boundary(message: Any, body: str, deep: int) -> None:
-    """Parse the parts with the boundary that the body uses, if the header names another one.
+    """Parse the parts of a message again if its header names a boundary that the body does not use.
 
-    If the body has no boundary, read all of it as text.
+    Use the boundary found in the body. If there is none, read all of the body as text.
     """
     boundary = _BOUNDARY.search(body.replace("\r\n", "\n"))
     if boundary is None:
@@ -224,7 +224,7 @@ _Element = tuple[int, int, int]  # tag, start and end of the content
 
 
 def _elements(data: bytes, outer: _Element) -> Iterator[_Element]:
-    """Yield the elements inside another one in the basic encoding rules (X.690)."""
+    """Yield the elements inside an element. The format is the basic encoding rules of ASN.1 (X.690)."""
     at = outer[1]
     while at < outer[2]:
         element, at = _element(data, at, 0)
@@ -232,7 +232,10 @@ def _elements(data: bytes, outer: _Element) -> Iterator[_Element]:
 
 
 def _element(data: bytes, at: int, deep: int) -> tuple[_Element, int]:
-    """Return the element at an offset, and the offset after it. Raise ValueError or IndexError if there is none."""
+    """Return the ASN.1 element at an offset, and the offset after it.
+
+    Raise ValueError or IndexError if there is none.
+    """
     if deep > _DEEPEST:
         raise ValueError("nested too deeply")
     tag, length, at = data[at], data[at + 1], at + 2
@@ -250,7 +253,7 @@ def _element(data: bytes, at: int, deep: int) -> tuple[_Element, int]:
 
 
 def _octets(data: bytes, element: _Element) -> bytes:
-    """Return an octet string, which may be in several pieces."""
+    """Return the bytes of an octet string (ASN.1), which may be divided into several pieces."""
     if element[0] == _OCTETS:
         return data[element[1] : element[2]]
     return b"".join(_octets(data, part) for part in _elements(data, element))

@@ -1,4 +1,7 @@
-"""EML and MBOX: one part per message with its header, its text and the names of its attachments."""
+"""EML and MBOX files as blocks: one part per message.
+
+A part has the message's header, its text and the names of its attachments.
+"""
 
 from __future__ import annotations
 
@@ -89,10 +92,10 @@ def _message_parts(
 def message_blocks(
     message: EmailMessage, place: str, inner: list[EmailMessage], names: Mapping[int, str], warnings: list[str]
 ) -> Iterator[Block]:
-    """Yield the blocks of a message, and append attached messages to ``inner``.
+    """Yield the blocks of a message, and append the messages attached to it to ``inner``.
 
-    ``names`` are the names of its pictures from ShownPictures. Pictures are placed where the HTML shows them, else
-    after the text.
+    ``names`` are the names of its pictures from ShownPictures. A picture is placed where the HTML shows it. Other
+    pictures follow the text.
     """
     yield Heading(1, _subject(message), place=place)
     head = [f"{name}: {value}" for name in _HEAD if (value := _field(message, name))]
@@ -161,12 +164,15 @@ def _picture_of_link(pictures: Mapping[str, str], link: str) -> str:
 
 
 def _below(block: Block) -> Block:
-    """Return a heading of a mail's HTML at a level below the subject of the mail."""
+    """Return a block of a mail's HTML. A heading is lowered by one level, so that it is below the mail's subject."""
     return Heading(block.level + 1, block.text, place=block.place) if isinstance(block, Heading) else block
 
 
 def _walk(message: Message, inner: list[EmailMessage], deep: int = 0, group: int = 0) -> Iterator[tuple[Any, int]]:
-    """Yield the innermost parts of a message, each with the number of its group of alternatives, 0 for none."""
+    """Yield (part, group) for the innermost parts of a message, and append attached messages to ``inner``.
+
+    ``group`` identifies parts that are alternatives of each other, such as plain text and HTML; 0 for none.
+    """
     if message.get_content_type() == "message/rfc822" and deep:
         payload = message.get_payload()
         inner += [child for child in payload if isinstance(child, EmailMessage)] if isinstance(payload, list) else []

@@ -1,4 +1,4 @@
-"""MSG (Outlook): one part with its header, its text and the names of its attachments."""
+"""MSG files (Outlook) as blocks: one part with the header, the text and the names of the attachments."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _pictures(file: Any) -> dict[str, str]:
-    """Return the streams of the pictures in the message's text, by their links in the text."""
+    """Return the pictures shown in the message's text, as ``{link in the text: stream in the file}``."""
     pictures = {}
     for folder, stream in _files(file):
         name = _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT)
@@ -63,14 +63,17 @@ def _pictures(file: Any) -> dict[str, str]:
 
 
 def _files(file: Any) -> Iterator[tuple[str, str]]:
-    """Yield the folders and streams of attached files in order."""
+    """Yield (folder, stream) of each attached file in order."""
     names = {"/".join(entry) for entry in file.listdir()}
     for stream in sorted(name for name in names if _FILE.fullmatch(name)):
         yield stream.rpartition("/")[0], stream
 
 
 def _shown_as(file: Any, folder: str) -> str:
-    """Return the content id of an attachment that is hidden from the list because the text shows it, else ""."""
+    """Return the content id of an attachment that is shown inside the text, "" for others.
+
+    The list of attachments hides such files.
+    """
     called = _string(file, f"{folder}/", _CONTENT_ID)
     return called.strip("<>") if called and (_fixed(file, _HIDDEN, f"{folder}/") or b"\0")[0] else ""
 
@@ -127,7 +130,7 @@ def _message_blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Itera
 
 
 def _string(file: Any, folder: str, tag: str) -> str:
-    """Return a property as text: Unicode, or bytes in the message's code page."""
+    """Return a property as text. It is stored as Unicode, or as bytes in the message's code page."""
     name = f"{folder}__substg1.0_{tag}"
     if file.exists(f"{name}001F"):
         return str(file.openstream(f"{name}001F").read().decode("utf-16-le", "replace").rstrip("\0"))
@@ -151,7 +154,7 @@ def _html(file: Any, path: Path) -> str:
 
 
 def _rtf(file: Any) -> str:
-    """Return the text of a body that exists only as RTF."""
+    """Return the text of the message's RTF body, "" if it has none. It is used if there is no other body."""
     if not file.exists(f"__substg1.0_{_RTF}0102"):
         return ""
     data = safe(lambda: decompress(file.openstream(f"__substg1.0_{_RTF}0102").read()))

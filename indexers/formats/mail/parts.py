@@ -28,7 +28,7 @@ _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
 
 def leaves(message: Any, deep: int = 0) -> Iterator[Any]:
-    """Yield the parts of a message without subparts, in order."""
+    """Yield the innermost parts of a message in order: those without subparts."""
     payload = message.get_payload() if message.is_multipart() else None
     if not isinstance(payload, list):
         yield message
@@ -44,16 +44,17 @@ def is_shown(part: Any) -> bool:
 
 
 class ShownPictures:
-    """The pictures of a file's messages that may show words. The name "2/5" is part 5 of message 2."""
+    """The pictures in a file's messages that may show words. They have names such as "2/5": part 5 of message 2."""
 
     def __init__(self, message: Callable[[int], EmailMessage]) -> None:
-        """Create the pictures. ``message`` reads a message by its number, even after the file was closed."""
+        """Initialise without reading. ``message`` reads a message by its number, even after the file was closed."""
         self._message = message
         self._read: tuple[int, list[Any]] = (0, [])  # the last message that was read, and its parts
 
     def of(self, number: int, message: EmailMessage) -> dict[int, str]:
-        """Return the names of a message's pictures by the identity of the message parts, including those of nested
-        messages.
+        """Return ``{id(part): name}`` for the parts of a message that are pictures.
+
+        Pictures of nested messages are included.
         """
         return {
             id(part): f"{number}/{at}"
@@ -71,7 +72,7 @@ class ShownPictures:
 
 
 def content(part: Any) -> bytes:
-    """Return the bytes of a part. Plain text that a mailing list appended to Base64 is preserved."""
+    """Return the decoded bytes of a part. Plain text that a mailing list added below a Base64 text is kept."""
     packing = str(safe(lambda: part["content-transfer-encoding"]) or "").strip().lower()
     payload = part.get_payload() if packing == "base64" else None
     if isinstance(payload, str) and (packed := _BASE64.match(payload)) is not None and payload[packed.end() :].strip():
@@ -85,12 +86,15 @@ def content(part: Any) -> bytes:
 
 
 def content_id(part: Any) -> str:
-    """Return the content id of a part, to which ``cid:`` links in a text refer."""
+    """Return the content id of a part. ``cid:`` links in a text refer to it."""
     return str(safe(lambda: part["content-id"]) or "").strip().strip("<>")
 
 
 def safe(get: Any) -> Any:
-    """Return a header's value, None for a damaged one, for which the standard library raises many types."""
+    """Return the value that ``get`` reads from a header, None if it raises any error.
+
+    For damaged headers the standard library raises exceptions of many types.
+    """
     try:
         return get()
     except Exception:  # noqa: BLE001
@@ -98,7 +102,7 @@ def safe(get: Any) -> Any:
 
 
 def file_name(part: Any) -> str:
-    """Return the file name of a part, also if it is an encoded word without quotes; "" if it has none."""
+    """Return the file name of a part, "" if it has none. An encoded word without quotes is also decoded."""
     if name := safe(part.get_filename):
         return str(name)
     for key, value in part.raw_items():
@@ -211,7 +215,10 @@ class Mailbox:
 
 
 def _spans(path: Path) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of each message without its separator, which is at the start or after a blank line."""
+    """Yield the (start, end) offsets of each message in an mbox file, without its separator line.
+
+    A separator line is at the start of the file or after a blank line.
+    """
     with path.open("rb") as file:
         at, start, blank = 0, -1, True
         line = file.readline(_MAX_LINE)

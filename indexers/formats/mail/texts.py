@@ -17,11 +17,9 @@ _HTML = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|body)\b", re.
 
 
 class Text(NamedTuple):
-    """A text of a message.
+    """A text of a message, with the files that are embedded in it by uuencode (``files``).
 
-    ``kind`` is "html" or "plain"; ``group`` is the number of its group of alternatives, 0 for none.
-
-    ``files`` are files embedded in the text by uuencode.
+    ``kind`` is "html" or "plain". ``group`` identifies texts that are alternatives of each other, 0 for none.
     """
 
     kind: str
@@ -32,7 +30,7 @@ class Text(NamedTuple):
 
 
 def is_text(part: Any) -> bool:
-    """Return whether a part is read as text of the message, not only listed as a file."""
+    """Return whether a part belongs to the text of the message. Other parts are only listed as attached files."""
     if part.get_content_maintype() != "text":
         return False
     named = file_name(part) and part.get_content_disposition() == "attachment"
@@ -74,7 +72,8 @@ _ADDRESS = re.compile(r"(?:https?:|www\.|mailto:)\S+", re.I)  # HTML has them in
 def without_copies(texts: Sequence[Text]) -> list[Text]:
     """Return the texts without duplicates.
 
-    HTML is dropped if plain texts contain its words. A plain alternative is dropped if it only replaces HTML.
+    HTML is dropped if the plain texts contain its words. A plain text is dropped if it only says that the message is in
+    HTML.
     """
     plain = {word for text in texts if text.kind == "plain" for word in _words(text)}
     shown: list[Text] = []

@@ -45,7 +45,7 @@ def _rows(names: Points, columns: list[Points], titles: list[str]) -> list[tuple
 
 
 def _points(series: etree._Element, tag: str) -> Points:
-    """Return the stored values of one element of a chart's series, by their index."""
+    """Return the stored values of one element of a chart's series, as ``{index: text}``."""
     data = series.find(f"{CHART}{tag}")
     if data is None:
         return {}
@@ -61,7 +61,7 @@ def _points(series: etree._Element, tag: str) -> Points:
 
 
 def _shown(value: str, code: str) -> str:
-    """Return a stored value in its number format."""
+    """Return a stored value as its number format shows it."""
     try:
         return show(float(value), code, False, value) if code and code != "General" else value
     except ValueError:

@@ -72,7 +72,7 @@ def read_docx(path: Path, limits: ParseLimits) -> Flow:
 
 @dataclass(slots=True)
 class _Words:
-    """The words of a paragraph, and the boxes, notes and pictures that are read after it."""
+    """The words of a paragraph, and the boxes, notes and pictures that are read after the paragraph."""
 
     pieces: list[Piece] = field(default_factory=list)
     boxes: list[etree._Element] = field(default_factory=list)
@@ -87,7 +87,10 @@ class _Words:
         self.pieces.append(Piece(text, *how))
 
     def turn_field(self, state: str) -> None:
-        """Begin, show or end a field. Remove the words of its instruction, which are not visible on the page."""
+        """Process the begin, separator or end of a field.
+
+        Remove the field's instruction, which the page does not show.
+        """
         if state == "begin":
             self.fields.append(len(self.pieces))
         elif self.fields:
@@ -154,7 +157,10 @@ class _Reader:
             yield Part(heads, "headers and footers")
 
     def _running(self, kind: str) -> Iterator[Block]:
-        """Yield each running head once, since it often contains the only date or number of a letter."""
+        """Yield each running head (header or footer) of a kind once.
+
+        Running heads are read because they may contain the only date or number of a letter.
+        """
         texts = set()
         for root in self._parts(kind):
             for block in self._blocks(root, 0):
@@ -280,12 +286,12 @@ class _Reader:
                 waiting.extend((node, how) for node in reversed(child))
 
     def _part(self, id: str) -> etree._Element | None:
-        """Return the root element of a part to which the document refers, None if it is missing."""
+        """Return the root element of the part with a relation id, None if it is missing."""
         _, target = self._related.get(id, ("", ""))
         return part(self._package, target) if target in self._package else None
 
     def _chunk(self, id: str) -> Iterator[Block]:
-        """Yield the blocks of an embedded document (altChunk)."""
+        """Yield the blocks of an embedded document (altChunk), found by its relation id."""
         _, target = self._related.get(id, ("", ""))
         if target not in self._package or self._deep >= _DEEPEST_CHUNK:
             return
@@ -336,7 +342,7 @@ class _Reader:
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
-    """Return whether a page ends before a paragraph of the body, and after it."""
+    """Return whether a page break comes before a paragraph of the body, and whether one comes after it."""
     own = paragraph.find(f"{W}pPr") if paragraph.tag == f"{W}p" else None
     breaks = (
         [element for element in paragraph.iter(f"{W}br") if element.get(f"{W}type") == "page"]
@@ -357,7 +363,7 @@ def _is_hidden(run: etree._Element) -> bool:
 
 
 def _is_initial(paragraph: etree._Element) -> bool:
-    """Return whether a paragraph is a drop cap of the next one."""
+    """Return whether a paragraph is a drop cap: the large first letter of the next paragraph."""
     frame, after = paragraph.find(f"{W}pPr/{W}framePr"), paragraph.getnext()
     return frame is not None and frame.get(f"{W}dropCap", "none") != "none" and after is not None and (
         after.tag == f"{W}p"
@@ -365,7 +371,10 @@ def _is_initial(paragraph: etree._Element) -> bool:
 
 
 def _is_gone(paragraph: etree._Element) -> bool:
-    """Return whether a paragraph is invisible and has no words. Such paragraphs are not counted."""
+    """Return whether the mark of a paragraph is deleted or hidden.
+
+    If such a paragraph has no words, its list number is not counted.
+    """
     mark = paragraph.find(f"{W}pPr/{W}rPr")
     return mark is not None and any(mark.find(f"{W}{name}") is not None for name in ("del", "moveFrom", "vanish"))
 
@@ -375,7 +384,7 @@ def _is_on(switch: etree._Element | None) -> bool:
 
 
 def _is_apart(block: Block) -> bool:
-    """Return whether a nested table is too long to be written inside its cell."""
+    """Return whether a block is a nested table that is too long to be written inside its cell."""
     return isinstance(block, Table) and len(_block_text(block)) > _INSIDE_CELL
 
 

@@ -17,9 +17,10 @@ _HEAD = 1024
 
 
 def open_odf(path: Path, limits: ParseLimits) -> tuple[Package, bytes | None]:
-    """Open an OpenDocument file of either form. Also return its bytes if it was flat.
+    """Open an OpenDocument file. Return its package, and the bytes of the package if it was made from a flat file.
 
-    Pictures in flat files are left out. Raise the errors of ``Package``, and DocumentError if the text is damaged.
+    The bytes are None for other files. Pictures in flat files are left out. Raise the errors of ``Package``, and
+    DocumentError if the text is damaged.
     """
     with path.open("rb") as file:
         head = file.read(_HEAD)

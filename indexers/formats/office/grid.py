@@ -30,9 +30,9 @@ class Span(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """The column headings of a sheet: rows ``first`` to ``end`` (exclusive) by index.
+    """The column headings of a sheet, in its rows with the indexes ``first`` to ``end`` (exclusive).
 
-    ``names`` are the joined headings.
+    ``names`` has one text per column, which joins the headings of several rows.
     """
 
     first: int
@@ -41,7 +41,7 @@ class Heads(NamedTuple):
 
 
 class Grid:
-    """The non-blank rows of a sheet in order. ``apart`` are blocks other than cells, each with its row."""
+    """The non-blank rows of a sheet in order. ``apart`` are the sheet's notes, shapes and charts, each with its row."""
 
     def __init__(self, limits: ParseLimits, what: str, merged: Sequence[Span] = (), file: object = "") -> None:
         self._limits, self._what, self._file = limits, what, file
@@ -80,7 +80,7 @@ class Grid:
         return cells[self.first :]
 
     def take(self, at: int) -> list[str]:
-        """Return the cells of a row like ``row``, and free them: a large sheet is not in memory twice."""
+        """Return the cells of a row like ``row``, and free their memory, so that a large sheet is not stored twice."""
         cells = self.row(at)
         self._rows[at] = ""
         return cells
@@ -92,7 +92,7 @@ class Grid:
     def repeat_merged(self) -> None:
         """Repeat the words of a merged block on each of its rows, in its first column.
 
-        So a search for these words matches each row.
+        This lets a search for the words match each row.
         """
         for span in self.merged:
             if not 0 < span.bottom - span.top <= _TALLEST or span.left < self.first:
@@ -137,7 +137,10 @@ class Grid:
         return sum(map(bool, row)) > 1 and (bool(spans) or not all(row)) and not any(_is_figure(c) for c in row if c)
 
     def _above(self, row: Sequence[str], below: Sequence[str]) -> bool:
-        """Return whether the row ``below`` has a column heading under each cell of ``row``, and further headings."""
+        """Return whether ``row`` has group headings for the column headings in the row ``below``.
+
+        Then the lower row has a heading under each cell of the upper row, and further headings beside them.
+        """
         filled = [at for at, cell in enumerate(row) if cell]
         gaps = [at for at in range(filled[0], len(row)) if not row[at] and below[at]]
         return bool(gaps) and all(below[at] or at == 0 for at in filled)

@@ -32,7 +32,10 @@ _PROFILE = (  # links are not fetched, macros do not run
 
 
 def find_libreoffice() -> str | None:
-    """Return the path of the LibreOffice binary. The script on the path would start it as a grandchild process."""
+    """Return the path of the LibreOffice program, None if it is not installed.
+
+    It is the binary, not the script on the search path, since the script would start the binary as a further process.
+    """
     script = shutil.which("soffice") or shutil.which("libreoffice")
     if script is None:
         return None
@@ -92,8 +95,8 @@ def office_pdf(path: Path) -> bytes:
 def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: PictureOptions) -> bytes:
     """Draw the printed page on which the indexed page ``number`` (1-based) with this ``text`` begins.
 
-    ``slide``: indexed pages are slides, so the number decides if the words do not. Raise DocumentError if no printed
-    page shows the text.
+    ``slide`` means that indexed pages are slides; then the number decides if no words match. Raise DocumentError if no
+    printed page shows the text.
     """
     import pymupdf  # slow to import (half a second), and conversions do not need it
 
@@ -110,9 +113,10 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: PictureOpt
 
 
 def _best_page(pairs: set[tuple[str, str]], printed: Sequence[str], number: int, slide: bool) -> int | None:
-    """Return the index of the printed page with most of the words, None if there is none.
+    """Return the index of the printed page that shares most word pairs with ``pairs``, None if there is none.
 
-    Among equal pages it is the first, for slides the one nearest to ``number``. Without words, ``number`` decides.
+    Among equally good pages it is the first, for slides the one nearest to ``number``. If there are no words,
+    ``number`` decides.
     """
     counts = [len(pairs & _word_pairs(text)) for text in printed]
     best = max(counts, default=0)
@@ -123,6 +127,6 @@ def _best_page(pairs: set[tuple[str, str]], printed: Sequence[str], number: int,
 
 
 def _word_pairs(text: str, limit: int | None = None) -> set[tuple[str, str]]:
-    """Return pairs of consecutive words, and single words for pages with few words."""
+    """Return the pairs of consecutive words, and each single word as a pair with ""."""
     words = tokenise(text)[:limit]
     return {(word, "") for word in words} | set(pairwise(words))

@@ -24,7 +24,7 @@ BUILT_IN = {
     46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", **dict.fromkeys((*range(27, 32), 36, 50, 57), "yyyy-mm-dd"),
     **dict.fromkeys(range(32, 36), "h:mm:ss"),
 }  # fmt: skip
-"""The formats that files refer to only by number. Those that depend on a locale are dates and times."""
+"""Number formats to which files refer only by number. Those that depend on a locale are dates and times."""
 
 _TOKEN = re.compile(
     r'"([^"]*)"|\\(.)|_.|\*.|\[([^\]]*)\]|(AM/PM|A/P|上午/下午)|(General|G/通用格式|Standard)'
@@ -50,9 +50,10 @@ class _Section(NamedTuple):
 
 
 def show(number: float, code: str, since_1904: bool = False, written: str = "") -> str:
-    """Return a number as its format code shows it. ``written`` is its text in the file, with digits beyond a float's.
+    """Return a number as its format code shows it.
 
-    If the format shows nothing, or is not supported, return the number in general form.
+    ``written`` is its text in the file, which may have more digits than a float. If the format shows nothing, or is not
+    supported, return the number in general form.
     """
     sections = _sections(code)
     section, value = _chosen(sections, number)
@@ -68,7 +69,7 @@ def show(number: float, code: str, since_1904: bool = False, written: str = "") 
 
 
 def _general_among(value: float, number: float, section: _Section | None, written: str) -> str:
-    """Return a number in the general form, with the literal words of its format around it."""
+    """Return a number in general form, with the literal words that its format has before and after it."""
     tokens = () if section is None else section.tokens
     if not any(token.kind == "general" for token in tokens):
         return general(number, written)
@@ -134,9 +135,9 @@ def _section_kind(tokens: list[_Token]) -> str:
 
 
 def _chosen(sections: tuple[_Section, ...], number: float) -> tuple[_Section | None, float]:
-    """Return the section of the format for a number, and the number to show.
+    """Return the section of a number format that applies to a number, and the number to show.
 
-    A section for negatives adds its own sign.
+    The number is made positive if the section is for negative numbers, since such a section has a sign of its own.
     """
     if any(section.condition for section in sections):
         for at, section in enumerate(sections):
@@ -153,7 +154,7 @@ def _chosen(sections: tuple[_Section, ...], number: float) -> tuple[_Section | N
 
 
 def _moment(number: float, section: _Section, since_1904: bool) -> str:
-    """Return a number as a date, with its time if the format shows one, or as a time of day or a duration."""
+    """Return a number as a date, a time of day or a duration, as its format requires. A date may include a time."""
     if any(token.kind == "elapsed" for token in section.tokens):
         return _duration(number, section)
     if not 0 <= number < _LAST_DAY:
@@ -278,7 +279,7 @@ def _placed(value: Decimal, before: str, after: str, grouped: bool) -> str:
 
 
 def _threaded(figure: str, tokens: tuple[_Token, ...]) -> str:
-    """Return digits with literals in between, like in telephone numbers: "000-000"."""
+    """Return digits with the literals of a format between them, as in telephone numbers: "000-000"."""
     digits = figure.lstrip("-")
     shown: list[str] = []
     for token in reversed(tokens):

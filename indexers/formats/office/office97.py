@@ -1,6 +1,6 @@
-"""DOC and PPT, the formats before 2007, converted by LibreOffice if it is installed.
+"""DOC and PPT files, the formats before 2007. LibreOffice converts them if it is installed.
 
-Otherwise their text, headings, tables and slides are read directly, with a note.
+If it is not, their text, headings, tables and slides are read directly, and a note is added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ from indexers.formats.pictures import packed_pictures
 
 
 def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
-    """Return the bytes of the existing streams among ``names``. Raise DocumentError if the file is damaged."""
+    """Return the bytes of the file's streams with these ``names``, if they exist.
+
+    Raise DocumentError if the file is damaged.
+    """
     limits.check_file(path)
     try:
         with olefile.OleFileIO(str(path)) as file:
@@ -111,9 +114,9 @@ def _read_text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
 
 
 def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
-    """Return the outline level of each paragraph (None for body text), and whether it ends a table row.
+    """Return (outline level, whether it ends a table row) for each paragraph. The level is None for body text.
 
-    The keys are the offsets after each paragraph.
+    The keys are the file offsets after each paragraph.
     """
     start, size = unpack_from("<II", data, 0x0102)
     count = (size - 4) // 8
@@ -261,7 +264,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _directory(data: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """Return the offset of each object in a PPT file as of the last edit, and the number of the document object."""
+    """Return ``{object number: offset}`` for a PPT file as of its last edit, and the number of the document object."""
     places: dict[int, int] = {}
     document = -1
     seen: set[int] = set()
@@ -299,7 +302,7 @@ def _records(data: bytes, deep: int) -> Iterator[_Record]:
 
 
 def _listed(data: bytes) -> Iterator[tuple[int, int, list[tuple[int, str]]]]:
-    """Yield (object, id, texts) for each slide in a slide list of a PPT file."""
+    """Yield (object number, slide id, texts) for each slide in a slide list of a PPT file."""
     texts: list[_Record] = []
     current: tuple[int, int] | None = None
     for record in _records(data, 0):
@@ -358,9 +361,10 @@ def read_ppt(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _converted(path: Path, limits: ParseLimits, ending: str, read: Read, read_itself: Read) -> Flow:
-    """Read a file through LibreOffice, or directly with ``read_itself`` if LibreOffice is not installed.
+    """Convert a file with LibreOffice and read the result with ``read``.
 
-    Raise DocumentError if the file cannot be converted, or LibreOffice takes too long.
+    If LibreOffice is not installed, read the file directly with ``read_itself``. Raise DocumentError if the file cannot
+    be converted, or LibreOffice takes too long.
     """
     program = find_libreoffice()
     if program is None:

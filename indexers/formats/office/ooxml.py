@@ -59,7 +59,10 @@ def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
 
 
 def main_part(package: Package, path: object, default: str) -> str:
-    """Return the name of the main document part. Raise BrokenFileError if it is missing."""
+    """Return the name of the part of a package that contains the main document.
+
+    Raise BrokenFileError if it is missing.
+    """
     for kind, target in relations(package, "").values():
         if kind == "officeDocument" and target in package:
             return target
@@ -88,7 +91,7 @@ _DEEPEST = 20
 
 
 def choose_alternatives(root: etree._Element) -> None:
-    """Replace each set of alternatives in a tree by its first non-empty choice."""
+    """Replace each set of alternatives (AlternateContent) in a tree by its first non-empty choice."""
     for node in list(root.iter(_ALTERNATE)):
         parent = node.getparent()
         if parent is None:
@@ -98,7 +101,7 @@ def choose_alternatives(root: etree._Element) -> None:
 
 
 def choose_alternative(node: etree._Element) -> etree._Element:
-    """Return the first non-empty choice of a set of alternatives, or an empty element."""
+    """Return the first non-empty choice in a set of alternatives (AlternateContent), or an empty element."""
     return next((choice for choice in node if len(choice)), etree.Element("none"))
 
 
@@ -177,7 +180,7 @@ _HEAD = 4096
 
 
 def office_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """List the files embedded in a package, except the workbooks of charts, whose values are on the page.
+    """Yield the files embedded in a package, except the workbooks of charts, whose values are on the page.
 
     Raise the errors of ``Package``.
     """
@@ -203,7 +206,10 @@ def _of_charts(package: Package) -> Iterator[str]:
 
 
 def _label_entry(package: Package, name: str) -> tuple[str, str]:
-    """Return an entry, and its display name: the original file name if it is stored."""
+    """Return (entry name, display name) of an embedded file.
+
+    The display name is the original file name if it is stored.
+    """
     path = PurePosixPath(name)
     if path.suffix.lower() not in (".bin", ".ole"):
         return name, path.name
@@ -223,7 +229,10 @@ def _content(path: Path, limits: ParseLimits, name: str) -> list[bytes]:
 
 
 def _unwrapped(data: bytes) -> tuple[str, bytes]:
-    """Return the name ("": none) and the bytes of the file inside an OLE object. Other files are returned unchanged."""
+    """Return (name, bytes) of the file inside an OLE object. Other files are returned unchanged.
+
+    The name is "" if none is stored.
+    """
     import olefile
 
     if not data.startswith(olefile.MAGIC):
@@ -243,7 +252,7 @@ def _unwrapped(data: bytes) -> tuple[str, bytes]:
 
 
 def _native(data: bytes) -> tuple[str, bytes]:
-    """Return a file wrapped by the Packager of Windows, whose sizes and names precede the bytes."""
+    """Return (name, bytes) of a file that the Packager of Windows wrapped. Sizes and names precede the bytes."""
     if data[4:6] != b"\x02\0":
         return "", data[4:]
     label, _, rest = data[6:].partition(b"\0")
@@ -255,7 +264,7 @@ def _native(data: bytes) -> tuple[str, bytes]:
 
 
 def _ending(data: bytes) -> str:
-    """Return the suffix for a file without a name, from its content."""
+    """Return the suffix for an embedded file without a name, detected from its content."""
     import olefile
 
     if data.startswith(b"%PDF"):

@@ -1,6 +1,6 @@
 """Reading of ODT, ODP and ODG into blocks.
 
-Headings are recognised by outline level; their numbers come from styles.xml.
+Headings are recognised by their outline level; the format of their numbers comes from styles.xml.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
-    """Yield the elements of a text in order, with sections replaced by their contents."""
+    """Yield the top-level elements of a text in order. A section is replaced by the elements inside it."""
     for child in content:
         if child.tag == f"{TEXT}section" and deep < _DEEPEST:
             yield from _top(child, deep + 1)
@@ -96,7 +96,7 @@ def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
 
 
 def _page_ends(roots: list[etree._Element]) -> dict[str, tuple[bool, bool]]:
-    """Return by style name whether a page ends before, and after, a paragraph of this style."""
+    """Return ``{style name: (break before, break after)}``: whether a page ends before or after such paragraphs."""
     styles = {style.get(f"{STYLE}name", ""): style for root in roots for style in root.iter(f"{STYLE}style")}
     breaks: dict[str, tuple[bool, bool]] = {}
     for name in styles:
@@ -162,7 +162,10 @@ class _Reader:
             yield Part(heads, "headers and footers")
 
     def _running(self) -> Iterator[Block]:
-        """Yield each running head once, since it often contains the only date or number of a letter."""
+        """Yield each running head (header or footer) once.
+
+        Running heads are read because they may contain the only date or number of a letter.
+        """
         texts = set[str]()
         for head in self._heads:
             kind = "header" if str(head.tag).startswith(f"{STYLE}header") else "footer"
@@ -283,9 +286,9 @@ class _Reader:
         return equation(root) if root is not None and root.tag.endswith("}math") else None
 
     def _object(self, shown: etree._Element) -> etree._Element | None:
-        """Return the content of an object embedded in the file: an equation, a chart, a text, a sheet.
+        """Return the root element of an embedded object: an equation, a chart, a text or a sheet.
 
-        None if unreadable.
+        Return None if it cannot be read.
         """
         if len(shown):
             return shown[0]
@@ -375,8 +378,9 @@ class _Reader:
 
 
 def _goes_on(element: etree._Element) -> bool:
-    """Return whether a nested list continues the numbering of the list around it. The surrounding item is then
-    empty.
+    """Return whether a nested list continues the numbering of the list around it.
+
+    The item that contains it is then empty.
     """
     item = element.getparent()
     around = item.getparent() if item is not None else None
@@ -421,7 +425,7 @@ def _block_text(block: Block) -> str:
 
 
 def _table_children(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
-    """Yield the elements of a table with some tags, including those in row groups, without those of nested tables."""
+    """Yield the elements of a table with these tags, including those in row groups but not those of nested tables."""
     for child in parent:
         if child.tag in tags:
             yield child

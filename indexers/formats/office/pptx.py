@@ -74,7 +74,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
-    """Open a presentation. Repackage it if the library refuses it although PowerPoint opens it."""
+    """Open a presentation. If the library refuses it, repackage it and try again."""
     from pptx.package import Package as Presentation
 
     try:
@@ -124,7 +124,7 @@ def _slide_parts(
 
 
 def _plain_blocks(slides: Any, number: int, blocks: Sequence[Block]) -> list[Block]:
-    """Return the texts of a damaged slide that its blocks lack, in the order of the file."""
+    """Return the texts of a damaged slide that are missing in its ``blocks``, in the order of the file."""
     read = "\n".join(getattr(block, "text", "") for block in blocks)
     try:
         slide = slides[number - 1]._element
@@ -168,7 +168,10 @@ def _comments(slide: Any, number: int, authors: Mapping[str, str]) -> Iterator[B
 
 
 def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
-    """Yield the speaker's notes of a slide and other text on the notes page. Running heads occur only once."""
+    """Yield the speaker's notes of a slide, and other text on its notes page.
+
+    Running heads that were already in ``heads`` are left out.
+    """
     choose_alternatives(notes.shapes._spTree)
     body = notes.notes_text_frame
     place = f"slide {number} notes"
@@ -186,7 +189,7 @@ def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
 
 
 def _layout_blocks(slide: Any, number: int, heads: set[str]) -> Iterator[Block]:
-    """Yield the texts that a slide shows from its layout and its master, on the first slide that shows them."""
+    """Yield the texts that a slide shows from its layout and its master, unless an earlier slide has shown them."""
     shows, sheets = slide._element.get("showMasterSp") not in ("0", "false"), []
     try:
         layout = slide.slide_layout if shows else None
@@ -225,7 +228,10 @@ def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tup
 
 
 def _inside(group: Any, scale: Scale) -> Scale:
-    """Return the transformation from the coordinates of a group to the slide."""
+    """Return the transformation of coordinates from inside a group to the slide.
+
+    ``scale`` is the transformation for the group itself.
+    """
     frame = group._element.find(f"{{*}}grpSpPr/{DRAWN}xfrm")
     names = ("off", "ext", "chOff", "chExt") if frame is not None else ()
     parts = [part.values()[:2] for name in names if (part := frame.find(f"{DRAWN}{name}")) is not None]
@@ -268,7 +274,7 @@ def _sort_shapes(shapes: Iterable[tuple[Any, Box | None]]) -> Iterator[tuple[Any
 
 
 def _shape_place(shape: Any, box: Box | None, number: int, size: tuple[int, int]) -> str:
-    """Return the name of a shape's place: the slide, the shape's id and its box in percent of the slide."""
+    """Return a text that locates a shape: the slide, the shape's id, and its box in percent of the slide."""
     if box is None:
         return f"slide {number} shape {shape.shape_id}"
     left, top, width, height = box

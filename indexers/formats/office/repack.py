@@ -1,6 +1,6 @@
 """Repackaging of presentations that strict readers refuse.
 
-It removes dead links, adds content types, and uses the usual namespaces.
+It removes dead links, adds missing content types, and uses the usual namespaces.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def repack(package: Package, path: object) -> tuple[bytes, int]:
 
 
 def _known_slides(data: bytes, ids: set[str]) -> tuple[bytes, int]:
-    """Return the main part without the slides that are missing, and their number."""
+    """Return the main part without references to missing slides, and the number of these slides."""
     root, _ = read_xml(usual_namespaces(data), "the list of its slides")
     slides = [slide for slide in root.iter("{*}sldId") if slide.get(f"{R}id") not in ids]
     for slide in slides:

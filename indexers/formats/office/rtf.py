@@ -1,7 +1,7 @@
 """Reading of RTF into headings, paragraphs and tables. Numbered lines may be headings too, as in Markdown.
 
-The library that reads RTF returns plain lines. So marks for character formats and heading levels are inserted into the
-source before, and are interpreted in its output.
+The library that reads RTF returns plain lines. Therefore marks for character formats and heading levels are inserted
+into the source first. The marks are interpreted in the library's output.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def rtf_blocks(data: bytes) -> list[Block]:
 
 
 def _rtf_text(data: bytes) -> tuple[str, list[str]]:
-    """Return the text of a file with the marks, and warnings."""
+    """Return the text of an RTF file with the inserted marks for formats and headings, and warnings."""
     source = _MARKS.sub(" ", _without_data(data.decode("latin-1")))
     source = _BARE.sub(lambda byte: f"\\'{ord(byte[0]):02x}", source)
     source = with_equations(source)
@@ -114,7 +114,7 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
 
 
 def _usual_codec(source: str) -> str:
-    """Return the codec of fonts without a character set of their own."""
+    """Return the codec of the file's code page, used for fonts without a character set of their own."""
     page = _CODE_PAGE.search(source)
     try:
         return codecs.lookup(f"cp{page[0].removeprefix(_PAGE)}").name if page is not None else "cp1252"
@@ -146,7 +146,7 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
 
 
 def _formed(line: str) -> str:
-    """Replace the marks that were inserted before into a line of text by plain signs, such as "^" for superscripts."""
+    """Return a line with its inserted format marks replaced by plain signs, such as "^" for superscripts."""
     line = line.replace(_BAR_MARK, "|")
     if _FORM not in line and _LEVEL not in line:
         return line
@@ -168,9 +168,9 @@ def _rtf_info(data: bytes) -> dict[str, str]:
 
 
 def _without_data(source: str) -> str:
-    """Return the source without the binary data of pictures and objects, whose braces are not groups.
+    """Return the RTF source without the binary data of pictures and objects, which may contain braces.
 
-    A group ends after the data; if it does not, the stated length is wrong and ignored.
+    If the group does not end after the stated length of its data, the length is wrong and is ignored.
     """
     parts: list[str] = []
     at = 0
@@ -183,7 +183,10 @@ def _without_data(source: str) -> str:
 
 
 def _with_charsets(source: str) -> str:
-    """Assign the file's character set to fonts without one. The library would use that of the next font."""
+    """Return the RTF source with the file's character set for fonts that state none.
+
+    The library would use the character set of the next font.
+    """
     begin = _FONTS.search(source)
     if begin is None:
         return source
@@ -197,9 +200,9 @@ def _with_charsets(source: str) -> str:
 
 
 def _with_pairs(source: str) -> str:
-    """Return the source with each two-byte character as two codes.
+    """Return the RTF source with each two-byte character written as two escaped bytes.
 
-    Word does not escape a second byte in the ASCII range.
+    Word writes a second byte in the ASCII range without an escape.
     """
     doubles = _double_fonts(source)
     if not any(doubles.values()):
@@ -228,7 +231,7 @@ def _with_pairs(source: str) -> str:
 
 
 def _double_fonts(source: str) -> dict[int, str]:
-    """Return the code page of each font with two-byte characters, "" for other fonts.
+    """Return ``{font number: code page}`` for fonts with two-byte characters. The value is "" for other fonts.
 
     The key -1 has the code page of the file.
     """
@@ -246,7 +249,7 @@ def _double_fonts(source: str) -> dict[int, str]:
 
 
 def _with_unicode(source: str) -> str:
-    """Return the source with the Unicode form of each text that is stored in two forms."""
+    """Return the RTF source with only the Unicode form of each text that is stored in two forms."""
     parts: list[str] = []
     at = 0
     for pair in _TWO_FORMS.finditer(source):
@@ -258,7 +261,7 @@ def _with_unicode(source: str) -> str:
 
 
 def _with_notes(source: str) -> str:
-    """Insert footnotes and comments, which the library ignores, in brackets at their references."""
+    """Return the RTF source with footnotes and comments, which the library ignores, in brackets at their references."""
     parts: list[str] = []
     at = 0
     for note in _NOTE.finditer(source):
@@ -274,7 +277,7 @@ def _with_notes(source: str) -> str:
 
 
 def _without_heads(source: str) -> tuple[str, list[str]]:
-    """Return the source without its running heads, and each running head as a separate source."""
+    """Return the RTF source without its running heads, and each running head as a separate RTF source."""
     first = _HEAD_GROUP.search(source)
     if first is None:
         return source, []
@@ -294,7 +297,7 @@ def _without_heads(source: str) -> tuple[str, list[str]]:
 
 
 def _sign_fonts(source: str) -> dict[int, dict[int, str]]:
-    """Return the characters of symbol fonts, by font number."""
+    """Return ``{font number: {code: character}}`` for the symbol fonts of the file."""
     begin = _FONTS.search(source)
     table = source[begin.start() : _group_end(source, begin.start())] if begin is not None else ""
     fonts: dict[int, dict[int, str]] = {}
@@ -320,7 +323,10 @@ def _group_end(source: str, start: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The formatting at one place in an RTF group, such as bold or hidden. It applies to the words that follow."""
+    """The formatting at one position in an RTF group, such as struck out or hidden.
+
+    It applies to the words that follow.
+    """
 
     shift: int = 0
     struck: bool = False
@@ -336,9 +342,9 @@ class _State:
 
 
 def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int]:
-    """Insert marks before formatted words and before headings, and remove deleted and hidden words.
+    """Return the RTF source with marks before formatted words and headings, and the number of hidden words.
 
-    Return the source and the number of hidden words. ``signs`` are the characters of symbol fonts.
+    Deleted and hidden words are removed. ``signs`` are the characters of symbol fonts.
     """
     sheet = _STYLES.search(source)
     styles = source[sheet.start() : _group_end(source, sheet.start())] if sheet is not None else ""
@@ -385,7 +391,7 @@ def _as_signs(text: str, font: dict[int, str]) -> str:
 
 
 def _changed(state: _State, word: str, number: str | None, levels: dict[int, int]) -> _State:
-    """Return the state after a control word."""
+    """Return the formatting after a control word. ``levels`` are the heading levels of styles."""
     off = number == "0"
     if word in _FORMS:
         return replace(state, struck=not off)
@@ -411,7 +417,10 @@ def _changed(state: _State, word: str, number: str | None, levels: dict[int, int
 
 
 def _with_boxes(source: str) -> str:
-    """Move the texts of boxes, which the library ignores, after the paragraphs that contain them."""
+    """Return the RTF source with the texts of boxes after the paragraphs that contain them.
+
+    The library would ignore boxes.
+    """
     parts: list[str] = []
     at = 0
     for box in _BOX.finditer(source):
@@ -429,7 +438,10 @@ def _with_boxes(source: str) -> str:
 
 
 def _paragraph_end(source: str, start: int) -> int:
-    """Return the offset after the paragraph; ``start`` if its group ends first or another box follows."""
+    """Return the offset after the paragraph that contains ``start``.
+
+    Return ``start`` if its group ends before the paragraph does, or another box follows.
+    """
     deep = 0
     for sign in _BORDER.finditer(source, start, start + _LONGEST):
         deep += {"{": 1, "}": -1}.get(sign[0], 0)

@@ -1,4 +1,4 @@
-"""Equations in RTF, whose groups have the names of Word's elements ("mf" is a fraction), as linear text."""
+"""Equations in RTF as linear text. Their groups have the names of Word's elements: "mf" is a fraction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = frozenset("chr begChr endChr sepChr type".split())  # properties whose
 
 
 def with_equations(source: str) -> str:
-    """Return an RTF source with its equations as text, since the library that reads RTF ignores their groups."""
+    """Return an RTF source with its equations as text, since the library that reads RTF ignores equations."""
     parts: list[str] = []
     at = 0
     for begin in _BEGIN.finditer(source):
@@ -31,7 +31,7 @@ def with_equations(source: str) -> str:
 
 
 def _read_group(source: str, start: int) -> tuple[etree._Element, int]:
-    """Return the group at an offset as an element of Word, and the offset after it."""
+    """Return the RTF group at an offset as an element of Word's equation markup, and the offset after it."""
     root = etree.Element(f"{OMML}oMath")
     open_groups: list[etree._Element] = []
     at, skip, named = start, 0, True
@@ -65,7 +65,10 @@ def _read_group(source: str, start: int) -> tuple[etree._Element, int]:
 
 
 def _add(group: etree._Element, text: str) -> None:
-    """Add text to a run, or to a property as its value. The text in pictures of equations is data."""
+    """Add text to the element of a group: to a run as words, to a property as its value.
+
+    Text inside pictures of equations is binary data and is ignored.
+    """
     if any(etree.QName(above).localname == _PICTURE for above in group.iterancestors()):
         return
     name = etree.QName(group).localname

@@ -1,4 +1,7 @@
-"""Sheets in XML texts: OpenDocument (ODS) and SpreadsheetML (Excel 2003), whose cells contain their displayed text."""
+"""Sheets in XML texts, whose cells contain their displayed text.
+
+The formats are OpenDocument (ODS) and SpreadsheetML (Excel 2003).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,10 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
 
 
 def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
-    """Return by name the character styles that are superscript (1) or subscript (-1), or struck out."""
+    """Return ``{style name: (shift, struck out)}`` for character styles.
+
+    ``shift`` is 1 for superscript, -1 for subscript, 0 for neither. Styles without such a format are left out.
+    """
     shifts: dict[str, tuple[int, bool]] = {}
     for style in root.iter(f"{_STYLE}style"):
         for how in style.iter(f"{_STYLE}text-properties"):
@@ -97,7 +103,7 @@ def _ods_sheets(
 
 
 def _object_texts(package: Package, link: str) -> Iterator[str]:
-    """Yield the titles of an embedded chart, or an embedded formula as one line."""
+    """Yield the texts of an embedded object: the titles of a chart, or a formula as one line."""
     target = f"{link.removeprefix('./').rstrip('/')}/content.xml"
     if target not in package:
         return

@@ -1,4 +1,7 @@
-"""Workbooks (XLSX, XLSM, XLSB, XLS, ODS) and text tables (CSV, TSV) as parts of some rows with column headings."""
+"""Workbooks (XLSX, XLSM, XLSB, XLS, ODS) and text tables (CSV, TSV) as blocks.
+
+Rows are divided into parts, each with the column headings.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = 1, 2, 3, 4, 5
 
 
 def open_xls(path: Path) -> Any:
-    """Open an XLS workbook with its cell formats. For damaged files ``xlrd`` raises exceptions of many types."""
+    """Open an XLS workbook with its cell formats. For damaged files, ``xlrd`` raises exceptions of many types."""
     import xlrd
 
     with Path(os.devnull).open("w", encoding="utf-8") as quiet:
@@ -206,7 +209,7 @@ def _encryption_kind(path: Path) -> str:
 
 @contextmanager
 def _panics() -> Iterator[None]:
-    """Raise ValueError if a compiled reader panics, which happens for damaged files."""
+    """Raise ValueError in place of a panic of a compiled reader, which damaged files can cause."""
     try:
         yield
     except BaseException as error:
@@ -248,7 +251,7 @@ def _merged(sheet: Any) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
-    """Yield the rows of a sheet in parts, each with the column headings. Titles are above the first part."""
+    """Yield the rows of a sheet in parts, each with the column headings. Titles above them are in the first part."""
     apart = sorted(grid.apart, key=lambda one: one[0])
     if not len(grid):
         if apart:

@@ -61,7 +61,10 @@ def find_delimiter(text: str) -> str:
 
 
 def _evenness(widths: list[int]) -> float:
-    """Return the share of rows with the most frequent width, slightly more for wider tables; 0 if it is not a table."""
+    """Return the share of rows with the most frequent number of cells (``widths``), slightly more for wider tables.
+
+    Return 0 if the rows are not a table.
+    """
     common, times = max(Counter(widths).items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))
     below_titles = len(widths) > _FEW and set(widths[-_FEW:]) == {common}
     is_table = common > 1 and (2 * times > len(widths) or below_titles or min(widths) > 1)
@@ -92,7 +95,7 @@ def _careful_rows(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
 def _is_one_row(lines: list[str], delimiter: str, width: int) -> bool:
     """Return whether lines are one row whose quotes begin and end at the borders of cells.
 
-    A tab is not taken as part of a cell, since few cells have one.
+    With tabs as delimiter it is always False: a cell of such a row would contain tabs, which is rare.
     """
     if delimiter == "\t":
         return False

@@ -25,9 +25,9 @@ _HEAD = 1024
 
 
 def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
-    """Convert a document in flat XML to a package; return None if it is a package. Pictures in it are left out.
+    """Return a document in flat XML, converted to a package without pictures; None if it is a package already.
 
-    It reads the flat form of a package and the XML of Word 2003. Raise DocumentError if it is damaged.
+    Flat OPC files and the XML of Word 2003 are supported. Raise DocumentError if it is damaged.
     """
     with path.open("rb") as file:
         head = file.read(_HEAD)
@@ -53,7 +53,7 @@ def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
 def chunk_blocks(
     data: bytes, name: str, path: Path, limits: ParseLimits, read_package: Callable[[Package], Iterator[Block]]
 ) -> Iterator[Block]:
-    """Yield the blocks of an embedded file (altChunk). Its content decides the format, not its name."""
+    """Yield the blocks of an embedded file (altChunk). Its format is detected from its content, not from its name."""
     head = data[:_HEAD].lstrip().lower()
     if data.startswith(b"PK"):
         package = Package(path, limits, data)

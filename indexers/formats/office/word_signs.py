@@ -30,13 +30,13 @@ _PRIVATE = range(0xF020, 0xF100)  # private characters in which such fonts are s
 
 
 def signs_of(font: str) -> dict[int, str] | None:
-    """Return the characters of a symbol font by their last byte, None for a font of letters."""
+    """Return ``{last byte of a code: character}`` for a symbol font, None for a font of letters."""
     name = " ".join(font.lower().split())
     return _SIGNS.get(name) or (_SIGNS["symbol"] if name.startswith("symbol") else None)
 
 
 def symbol(sign: etree._Element) -> str:
-    """Return the character that an element specifies by font and code."""
+    """Return the character that a symbol element specifies by its font and code."""
     try:
         code = int(sign.get(f"{W}char") or "", 16)
     except ValueError:
@@ -58,7 +58,10 @@ def decode_signs(text: str, properties: etree._Element | None) -> str:
 
 
 def form_field(data: etree._Element) -> str:
-    """Return a check box or drop-down list as it is shown. Text typed into a field is part of the normal text."""
+    """Return the text that a check box or drop-down list of a form shows.
+
+    Other fields give "", since text typed into a field is part of the normal text.
+    """
     if (box := data.find(f"{W}checkBox")) is not None:
         state = box.find(f"{W}checked")
         state = state if state is not None else box.find(f"{W}default")

@@ -1,4 +1,7 @@
-"""Word's styles and list numbers. The file has counters and patterns; a reader of the page sees "3.1.2"."""
+"""Word's styles and list numbers.
+
+The file stores only patterns such as "%1.%2". The numbers on the page, such as "3.1", are found by counting.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class _Level:
 class Numbering:
     """The list numbers of a document, counted while its paragraphs are read.
 
-    ``styles``: (list, level) of paragraph styles that are linked to a level.
+    ``styles`` gives the (list, level) of paragraph styles that are linked to a list.
     """
 
     styles: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -51,7 +54,7 @@ class Numbering:
 
     @classmethod
     def of(cls, roots: Sequence[etree._Element]) -> Numbering:
-        """Read the numbering parts of a document."""
+        """Create the numbering from the root elements of a document's numbering parts."""
         numbering = cls()
         abstracts: dict[str, dict[int, _Level]] = {}
         linked: dict[str, str] = {}
@@ -126,7 +129,7 @@ class NoteMarks:
                 self._counts[kind] = _int(attribute(how, "numStart"), 1) - 1
 
     def of(self, reference: etree._Element, kind: str) -> tuple[str, bool]:
-        """Return the mark of a footnote or endnote, and whether the author wrote the mark in place of a number."""
+        """Return the mark of a footnote or endnote, and whether it was chosen by the author instead of counted."""
         if reference.get(f"{W}customMarkFollows") in ("1", "true", "on"):
             run = reference.getparent()
             return ("" if run is None else "".join(node.text or "" for node in run.iter(f"{W}t"))).strip() or "*", True
@@ -157,7 +160,7 @@ def _all(roots: Sequence[etree._Element], tag: str) -> Iterator[etree._Element]:
 
 
 def attribute(element: etree._Element | None, name: str) -> str | None:
-    """Return the value of a property element below an element, None if it is missing."""
+    """Return the ``val`` of the property element ``name`` below an element, None if it is missing."""
     child = None if element is None else element.find(f"{W}{name}")
     return None if child is None else child.get(f"{W}val")
 
@@ -214,7 +217,7 @@ class WordStyles:
         return (None if level is None or level >= _BODY else level), (in_list or "", list_level or 0)
 
     def shift(self, properties: etree._Element) -> int:
-        """Return whether a run with these properties is superscript (1), subscript (-1) or neither (0)."""
+        """Return 1 if a run with these properties is superscript, -1 if subscript, 0 if neither."""
         align = attribute(properties, "vertAlign")
         if align is None:
             return self._shifts.get(attribute(properties, "rStyle") or "", 0)
@@ -262,7 +265,7 @@ def _paragraph_styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style
 
 
 def _character_shifts(roots: Sequence[etree._Element]) -> dict[str, int]:
-    """Return the character styles that are superscript (1) or subscript (-1), by id."""
+    """Return ``{style id: shift}`` for the superscript (1) and subscript (-1) character styles."""
     styles = (style for root in roots for style in root.iter(f"{W}style") if style.get(f"{W}type") == "character")
     shifts = ((style, attribute(style.find(f"{W}rPr"), "vertAlign")) for style in styles)
     return {style.get(f"{W}styleId", ""): _SHIFTS[align] for style, align in shifts if align in _SHIFTS}

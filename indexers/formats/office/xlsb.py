@@ -188,7 +188,10 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 
 def _packed(data: bytes) -> float:
-    """Return a number stored in 30 bits: an integer or the upper half of a float, possibly in hundredths."""
+    """Return a number stored in 30 bits of four bytes: an integer or the upper part of a float.
+
+    A flag bit means that the stored number is in hundredths.
+    """
     bits = unpack_from("<I", data, 8)[0]
     whole, hundredths = bits & 2, bits & 1
     number = float(unpack_from("<i", data, 8)[0] >> 2) if whole else _real(bits & 0xFFFFFFFC)

@@ -159,7 +159,10 @@ class XlsxBook:
                 yield from self._comments(inner, threaded and kind == "comments")
 
     def _comments(self, target: str, copied: bool) -> Iterator[tuple[int, Block]]:
-        """Yield the comments of a sheet, each with its row. ``copied``: threaded comments are in another part, too."""
+        """Yield the comments of a sheet, each with its row.
+
+        ``copied`` means that another part has the threaded comments, so that their copies here are left out.
+        """
         root = part(self._package, target)
         authors = [author.text or "" for author in root.iterfind("{*}authors/{*}author")]
         for node in list(root.iter("{*}comment", "{*}threadedComment"))[:_MOST_BLOCKS]:
@@ -319,7 +322,7 @@ def _moved(formula: str, down: int, right: int) -> str:
 
 
 def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
-    """Yield elements with some names. Each is freed when the next one is requested."""
+    """Yield the elements of an XML stream with these names. Each is freed when the next one is requested."""
     with stream:
         steps = etree.iterparse(
             stream, events=("end",), tag=[f"{{*}}{name}" for name in names], resolve_entities=False, no_network=True,

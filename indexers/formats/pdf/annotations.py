@@ -18,7 +18,7 @@ _STEP = 24.0  # points from one sign to the next
 
 
 def annotate(path: Path, password: str | None, result: Path, notes: Sequence[PageNote], limits: ParseLimits) -> None:
-    """Write a copy of a PDF with highlights, and a sign in the corner of the page for each note without boxes.
+    """Write a copy of a PDF with notes: highlights, or a sign in the corner of the page for a note without boxes.
 
     Signatures and encryption stay, because new objects are appended to the bytes of the file. Only a damaged file is
     written anew. Raise the errors of ``open_pdf``, and DocumentError if the notes cannot be written.

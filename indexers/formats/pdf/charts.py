@@ -1,7 +1,7 @@
 """Read the data of bar and line charts from the drawings of a PDF page, without a model.
 
-A chart needs a value axis with at least three evenly spaced numbers, and marks that all belong to one position each.
-Whatever is ambiguous (two value axes, logarithmic ticks, scattered points, curves) is not read.
+A chart needs a value axis with at least three evenly spaced numbers. All its bars and points must belong to one
+position each. Ambiguous charts (two value axes, logarithmic ticks, scattered points, curves) are not read.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """The numbers along one direction of a chart: ``value = slope · place + start``."""
+    """A value axis of a chart: ``value = slope · place + start``, where place is a coordinate on the page."""
 
     labels: tuple[_Label, ...]
     slope: float
@@ -76,7 +76,10 @@ class _Axis:
         return self.slope * place + self.start
 
     def written(self, value: float) -> str:
-        """Return a value as text, rounded so that a quarter of a point in the drawing still changes the last digit."""
+        """Return a value as text with a suitable number of decimals.
+
+        A difference of a quarter of a point in the drawing changes the last digit.
+        """
         digits = max(0, -math.floor(math.log10(abs(self.slope) / 4)))
         number = f"{value:,.{min(digits, 6)}f}"
         number = number.rstrip("0").rstrip(".") if "." in number else number
@@ -104,7 +107,7 @@ def read_charts(page: pymupdf.Page) -> list[TableBox]:
 
 
 def _labels(page: pymupdf.Page) -> list[_Label]:
-    """Return the labels of a chart: the words of each line, joined where only one space separates them."""
+    """Return the labels on a page: words of one line that are separated by a single space are one label."""
     labels: list[_Label] = []
     for x0, y0, x1, y1, text, *_ in sorted(page.get_text("words"), key=lambda word: (word[5], word[6], word[7])):
         last = labels[-1] if labels else None
@@ -117,7 +120,10 @@ def _labels(page: pymupdf.Page) -> list[_Label]:
 
 
 def _marks(drawings: Sequence[dict[str, Any]]) -> tuple[list[_Bar], list[_Line], list[tuple[Box, Colour]]]:
-    """Return filled rectangles, lines through several points, and straight strokes."""
+    """Return the shapes in drawings that may belong to charts, in three lists.
+
+    They are filled rectangles (bars), lines through several points, and straight strokes.
+    """
     bars: list[_Bar] = []
     lines: list[_Line] = []
     strokes: list[tuple[Box, Colour]] = []
@@ -150,7 +156,10 @@ def _rectangular(items: Sequence[tuple[Any, ...]], box: Box) -> bool:
 
 
 def _polyline(items: Sequence[tuple[Any, ...]]) -> tuple[tuple[float, float], ...] | None:
-    """Return the points of a path of straight pieces that runs from left to right or from right to left, else None."""
+    """Return the points of a path made of straight pieces, None for other paths.
+
+    The path must run from left to right, or from right to left.
+    """
     if not items or any(item[0] != "l" for item in items):
         return None
     points: list[tuple[float, float]] = [items[0][1]]
@@ -167,7 +176,11 @@ def _read(
     labels: Sequence[_Label], bars: Sequence[_Bar], lines: Sequence[_Line],
     strokes: Sequence[tuple[Box, Colour]], *, below: bool, swatches: Sequence[_Bar] = (), legend: Sequence[_Label] = (),
 ) -> list[TableBox]:  # fmt: skip
-    """Read the charts whose values increase up the page. ``below`` tells on which side of the bars their names are."""
+    """Read the charts whose values increase up the page.
+
+    ``below`` is True if the names of the bars are below them, False if they are above. ``swatches`` and ``legend`` are
+    the small marks and labels of legends.
+    """
     axes = _axes(labels, [box for box, _ in strokes])
     tables = []
     for axis in axes:
@@ -203,7 +216,7 @@ def _beside(axis: _Axis, other: _Axis) -> bool:
 
 
 def _overlaps(axis: _Axis, box: Box) -> bool:
-    """Return whether a bar or line is at the height of an axis, and is not the background of the chart."""
+    """Return whether a box is at the height of a value axis, and is not the background of the chart."""
     level = box[1] <= axis.last + _TOUCH and box[3] >= axis.first - _TOUCH
     return level and not (box[1] <= axis.first + 1 and box[3] >= axis.last + 20)
 
@@ -254,8 +267,9 @@ def _axis(column: Sequence[tuple[_Label, re.Match[str]]], strokes: Sequence[Box]
 
 
 def _tick_places(labels: Sequence[_Label], strokes: Sequence[Box]) -> list[float]:
-    """Return the positions of an axis's ticks: the short lines beside its labels, otherwise the middles of the
-    labels.
+    """Return the positions of an axis's ticks: of the short lines beside its labels.
+
+    If these do not fit, return the middles of the labels.
     """
     middles = [label.centre[1] for label in labels]
     level = sorted({(box[1] + box[3]) / 2 for box in strokes if abs(box[3] - box[1]) < 0.5 and box[2] - box[0] > 1})
@@ -272,7 +286,7 @@ class _Legend:
     strokes: Sequence[tuple[Box, Colour]]
 
     def name(self, colour: Colour, marks: Sequence[_Bar]) -> str:
-        """Return the name of a colour in the legend: the text to the right of a small mark in that colour.
+        """Return the name of a colour: the text to the right of a small mark in that colour.
 
         Return "" if there is no such text or several.
         """
@@ -298,7 +312,7 @@ class _Chart:
     below: bool
 
     def table(self, legend: _Legend) -> TableBox | None:
-        """Return the chart as a table, or None if a bar or point belongs to no position on the axis."""
+        """Return the chart as a table, None if a bar or point belongs to no position on the axis of positions."""
         corners = [point for line in self.lines for point in line.points]
         bars = [] if self.lines and all(_marks_point(bar, corners) for bar in self.bars) else self._standing()
         series: list[tuple[str, dict[float, float]]] = []
@@ -332,7 +346,7 @@ class _Chart:
         return TableBox(area, (tuple(heads), *body), 1, (0, 0))
 
     def _standing(self) -> list[tuple[_Bar, float]]:
-        """Return the bars that begin at the common base or are stacked on one another, with their values."""
+        """Return (bar, value) for the bars that begin at the common base line or are stacked on one another."""
         ends = Counter(round(end) for bar in self.bars for end in (bar.box[1], bar.box[3]))
         if not ends:
             return []
@@ -355,7 +369,10 @@ class _Chart:
         return done
 
     def _positions(self, places: Sequence[float], centred: bool) -> dict[float, tuple[float, str]] | None:
-        """Return the order and the name of each position, from the labels beside the axis or from its numbers."""
+        """Return ``{place: (order, name)}`` for the positions of bars or points, None if they have no names.
+
+        The names come from the labels along the axis, or from its numbers.
+        """
         rows = list(self._label_rows(min(places), max(places)))
         for row in rows:
             centres = sorted((label.centre[0], label.text) for label in row)
@@ -375,7 +392,7 @@ class _Chart:
         return None
 
     def _label_rows(self, left: float, right: float) -> Iterator[list[_Label]]:
-        """Yield the rows of labels along the axis of positions, the nearest first."""
+        """Yield the rows of labels that may name the bars or points, the nearest row first."""
         ends = [end for bar in self.bars for end in (bar.box[1], bar.box[3])]
         ends += [self.axis.first, self.axis.last, *(y for line in self.lines for _, y in line.points)]
         side = max(ends) if self.below else min(ends)
@@ -395,19 +412,19 @@ class _Chart:
 
 
 def _differ(bars: Sequence[tuple[_Bar, float]], values: Sequence[float]) -> bool:
-    """Return whether the marks have different heights, so that they are not just lines of a table."""
+    """Return whether the bars or points have different heights. If not, they may be lines of a table."""
     return max(values) > min(values) and (not bars or max(bar.box[3] - bar.box[1] for bar, _ in bars) > _LEAST_HEIGHT)
 
 
 def _marks_point(bar: _Bar, points: Sequence[tuple[float, float]]) -> bool:
-    """Return whether a small rectangle marks a point of a line, or is the sample of a line in a legend."""
+    """Return whether a small rectangle marks a point of a line, or shows a colour in a legend."""
     x0, y0, x1, y1 = bar.box
     small = x1 - x0 < 12 and y1 - y0 < 12
     return small and (any(x0 <= x <= x1 and y0 <= y <= y1 for x, y in points) or x1 - x0 == y1 - y0)
 
 
 def _turned(box: Box) -> Box:
-    """Return a box as it would be on the page turned by a right angle: rightwards becomes downwards."""
+    """Return a box after turning the page by a right angle, so that rightwards becomes downwards."""
     return -box[3], box[0], -box[1], box[2]
 
 

@@ -25,7 +25,7 @@ _LONGEST_TITLE = 1_000  # characters
 
 
 class PatientDocument(pymupdf.Document):
-    """A document that does not read its outline when it is opened. MuPDF reads it recursively and may crash."""
+    """A PDF whose outline (bookmarks) is not read on opening, since MuPDF reads it recursively and may crash."""
 
     outline_checked = False
 
@@ -64,7 +64,8 @@ def _bookmarks(document: pymupdf.Document) -> Iterator[Bookmark]:
 def _extent(document: pymupdf.Document, limit: int) -> tuple[int, int]:
     """Return the depth of the outline and the number of its entries.
 
-    Stop counting after ``limit`` entries or ``MAX_BOOKMARK_DEPTH`` levels. A file with fewer objects gives (0, 0).
+    Stop counting after ``limit`` entries or ``MAX_BOOKMARK_DEPTH`` levels. Return (0, 0) if the file has too few
+    objects to exceed these.
     """
     if document.xref_length() <= min(limit, MAX_BOOKMARK_DEPTH):
         return 0, 0
@@ -83,7 +84,7 @@ def _extent(document: pymupdf.Document, limit: int) -> tuple[int, int]:
 
 
 def _follow(document: pymupdf.Document, entry: int, key: str) -> int:
-    """Return the number of the object to which an entry's key refers, 0 if there is none."""
+    """Return the number of the object to which the value of ``key`` refers, 0 if there is none."""
     if not 0 < entry < document.xref_length():
         return 0
     reference = _REFERENCE.fullmatch(document.xref_get_key(entry, key)[1])
@@ -181,9 +182,9 @@ _last: dict[tuple[object, ...], pymupdf.Document] = {}  # one at most: its next 
 
 @contextmanager
 def viewing(path: Path, password: str | None, limits: ParseLimits) -> Iterator[pymupdf.Document]:
-    """Open a PDF, and leave it open until another one is viewed or an error occurs. Raise the errors of ``open_pdf``.
+    """Open a PDF for viewing. It stays open until another one is viewed or an error occurs.
 
-    Only for a process that does one thing at a time, like a worker.
+    Raise the errors of ``open_pdf``. Use this only in a process that does one thing at a time, like a worker.
     """
     key = (path, _file_identity(path), password, limits)
     document = _last.pop(key, None)
@@ -209,9 +210,10 @@ def _file_identity(path: Path) -> tuple[int, ...]:
 
 @contextmanager
 def drawing(what: str, setting: str, file: object = "") -> Iterator[None]:
-    """Translate drawing errors: DocumentError if ``what`` cannot be drawn, LimitError if that takes too much memory.
+    """Translate errors that occur while ``what`` is drawn.
 
-    The LimitError advises to lower ``setting``.
+    Raise LimitError if drawing takes too much memory, with the advice to lower ``setting``. Raise DocumentError for any
+    other error.
     """
     try:
         yield
@@ -253,7 +255,7 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 
 
 def _readable(name: str) -> str:
-    """Return a file name decoded as UTF-8, since PyMuPDF returns some names as one character per byte."""
+    """Return a file name decoded as UTF-8 if possible. PyMuPDF returns some names with one character per byte."""
     try:
         return name.encode("latin-1").decode("utf-8")
     except UnicodeError:
@@ -261,7 +263,10 @@ def _readable(name: str) -> str:
 
 
 def _specifications(document: pymupdf.Document, xref: int) -> Iterator[tuple[str, int]]:
-    """Yield (name, stream) of a file specification, or of an attachment on a page that contains one."""
+    """Yield (file name, number of its stream) of an embedded file.
+
+    ``xref`` is a file specification, or an attachment on a page that contains one.
+    """
     for inside in ("", "FS/"):
         try:
             kind, _ = document.xref_get_key(xref, f"{inside}EF")

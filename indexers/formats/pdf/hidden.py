@@ -1,7 +1,8 @@
-"""Detection of hidden text on a page: invisible, transparent, tiny, off the page, in the background colour, or covered.
+"""Detection of hidden text on a PDF page.
 
-Invisible text over a picture is the text layer of a scan and does not count as hidden. If colours and drawing order do
-not decide, the page is drawn.
+Hidden text is invisible, transparent, tiny, off the page, in the background colour, or covered. Invisible text over a
+picture is the text layer of a scan and does not count as hidden. If colours and drawing order do not decide, the page
+is drawn.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Box = tuple[float, float, float, float]
 
 
 class Visibility:
-    """A test for hidden spans of a page. The page is drawn only if nothing else decides."""
+    """A test for hidden text on a page. The page is drawn only if colours and drawing order do not decide."""
 
     def __init__(self, page: pymupdf.Page, blocks: Sequence[Mapping[str, Any]], pictured: bool) -> None:
         self._page, self._pictured = page, pictured
@@ -60,7 +61,7 @@ class Visibility:
         return span["size"] < _TINY or not self._seen(span["bbox"], span["color"])
 
     def _doubtful(self, number: int, span: Mapping[str, Any]) -> bool:
-        """Return whether colours and drawing order leave open whether a span is visible."""
+        """Return whether a span may be hidden, judged by its colour and by what is drawn after it."""
         colour = span["color"]
         if (suspect := self._suspects.get(colour)) is None:
             suspect = min(_channels(colour)) >= _LIGHT or any(_alike(colour, fill) for fill in self._fills)
@@ -87,7 +88,10 @@ class Visibility:
         )
 
     def _on_picture(self, box: Box) -> bool:
-        """Return whether a picture, or letters drawn as curves, shows the words of an invisible text."""
+        """Return whether a picture or letters drawn as curves are at the place of an invisible text.
+
+        They then show its words.
+        """
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         return (self._pictured and any(_contains(picture, x, y) for picture in self._pictures)) or any(
             not is_rectangle and _contains(shape, x, y) for _, shape, _, is_rectangle in self._shapes

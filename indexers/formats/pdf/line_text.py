@@ -33,9 +33,9 @@ def fold_forms(text: str) -> str:
 
 
 def keep_unknown(text: str) -> str:
-    """Replace control characters by U+FFFD in a line full of them, since its glyphs have unknown characters.
+    """Replace control characters by U+FFFD in a line with many of them, since they stand for unknown glyphs.
 
-    A single control character stays, and is removed by the later cleaning.
+    A single control character stays, and is removed by later cleaning.
     """
     controls = len(_CONTROLS.findall(text))
     if controls > 1 and controls > _SOUP * len(text):
@@ -84,7 +84,7 @@ def shift_words(spans: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str
 
 
 def raised_mark(text: str, size: float, gap: float, rise: float, before: str, size_before: float) -> str:
-    """Return the text of a separate piece as a superscript of the line before it, "" if it is not one.
+    """Return a piece of text as a superscript of the line before it, "" if it is not a superscript.
 
     ``gap`` is its distance from the line, ``rise`` the height of its baseline above the line's, both in points.
     """
@@ -96,9 +96,9 @@ def raised_mark(text: str, size: float, gap: float, rise: float, before: str, si
 
 
 def close_up(texts: Sequence[str]) -> str:
-    """Return the words of a line with spaced letters: "S P A C E D" is "SPACED". Return "" for other lines.
+    """Return a line with spaced letters as normal words: "S P A C E D" gives "SPACED". Return "" for other lines.
 
-    A gap that is not a space in the file is a span of its own.
+    ``texts`` are the line's spans. A wide gap between words is a span that is only a space.
     """
     if not _SPACED.fullmatch("".join(texts).strip()):
         return ""
@@ -142,15 +142,18 @@ _NAMES = dict(zip((19, 20, 21, 22, 23, 24, 35, 71, 73, 74, 75, 76, 77, 78), "✓
 
 
 def dingbats(text: str) -> str:
-    """Return the symbols of Zapf Dingbats, for which MuPDF returns codes or the numbers in glyph names."""
+    """Return a text with the symbols of the font Zapf Dingbats.
+
+    MuPDF returns codes for them, or the numbers in glyph names.
+    """
     return "".join(_CODES.get(sign) or _NAMES.get(ord(sign)) or sign for sign in text)
 
 
 def mend_sizes(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the blocks of a page with words joined in fonts whose stated size is wrong.
+    """Return the blocks of a page, with words joined whose fonts state a wrong size.
 
-    Type 3 fonts, such as TeX's bitmap fonts, may be set at a size of a tenth of a point. Their glyphs are then
-    separated, since every gap is large in relation to the size.
+    Type 3 fonts, such as TeX's bitmap fonts, may be set at a size of a tenth of a point. Every gap is large in relation
+    to this size, so MuPDF separates their glyphs.
     """
     lines = [line for block in blocks for line in block.get("lines", ())]
     spans = [span for line in lines for span in line["spans"] if _is_understated(span)]
@@ -176,7 +179,7 @@ def _is_understated(span: Mapping[str, Any]) -> bool:
 
 
 def _join_lines(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Join lines in these fonts that continue at the same height."""
+    """Join lines that continue at the same height, if they are set in fonts with a wrong size (``fonts``)."""
     joined: list[dict[str, Any]] = []
     for line in lines:
         spans = line["spans"]
@@ -198,10 +201,7 @@ def _join_lines(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list
 
 
 def is_rubbish(text: str) -> bool:
-    """Return whether most tokens of a Latin text are not words or numbers.
-
-    Bad text layers of scans are like that.
-    """
+    """Return whether most tokens of a Latin text are not words or numbers, as in bad text layers of scans."""
     tokens = [token for token in text.split() if any(map(str.isalnum, token))]
     if len(tokens) < _FEWEST or sum(map(str.isascii, tokens)) < _MOST_TORN * len(tokens):
         return False
@@ -234,8 +234,8 @@ def is_right_to_left(text: str) -> bool:
 def read_line(glyphs: Iterable[Glyph], size: float, from_right: bool) -> str:
     """Return the text of one horizontal line from its glyphs in any order.
 
-    ``size`` is the font size in points. With ``from_right`` the page is read from right to left, and so is the line,
-    even if most of its letters are Latin.
+    ``size`` is the font size in points. With ``from_right`` the line is read from right to left, even if most of its
+    letters are Latin.
     """
     visual = _visual(list(glyphs), _GAP * size)
     if from_right or is_right_to_left("".join(visual)):
@@ -245,7 +245,7 @@ def read_line(glyphs: Iterable[Glyph], size: float, from_right: bool) -> str:
 
 
 def _visual(glyphs: Sequence[Glyph], gap: float) -> list[str]:
-    """Return clusters from left to right: a letter with its marks and with the other letters of its glyph.
+    """Return clusters of characters from left to right: a letter with its marks and with other letters of its glyph.
 
     For a glyph with several letters, MuPDF gives its width to the first one; the others have no width and are at its
     right edge.
@@ -304,18 +304,16 @@ def _turned_run(run: list[str]) -> list[str]:
 
 
 def _unturned(run: str) -> str:
-    """Reverse the parts of a reversed line that read from left to right.
-
-    These are a whole phrase, or single numbers.
-    """
+    """Reverse the left-to-right parts of a reversed line again: a whole phrase, or single numbers."""
     if _STRONG_LTR.search(run):
         return run[::-1]
     return _NUMBER_RUN.sub(lambda number: number.group()[::-1], run)
 
 
 def _faced(text: str) -> str:
-    """Turn brackets to face in reading direction, since some fonts name a bracket by its shape and others by its
-    meaning.
+    """Mirror the brackets of a line if more of them match then.
+
+    Some right-to-left fonts name a bracket by its shape, others by its meaning.
     """
     mirrored = text.translate(_MIRROR)
     return mirrored if _strays(mirrored) < _strays(text) else text

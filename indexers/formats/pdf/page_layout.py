@@ -37,14 +37,20 @@ _Gap = tuple[float, float]
 
 
 class Ink:
-    """The dark pixels of a page. The page is drawn for the first line that needs them."""
+    """The dark pixels of a page, used to find gaps between words.
+
+    The page is drawn for the first line that needs them.
+    """
 
     def __init__(self, page: pymupdf.Page) -> None:
         self._page = page
         self._scale = min(_DPI / 72, (_MOST_PIXELS / max(1.0, abs(page.rect))) ** 0.5)
 
     def words(self, line: PlacedLine) -> list[WordBox]:
-        """Return the words of a line, separated at its widest gaps. The characters of a word share its width."""
+        """Return the words of a line with boxes, separated at the widest gaps of the line.
+
+        The characters of a word have equal shares of its width.
+        """
         text, (x0, y0, x1, y1) = line
         if x1 <= x0 or y1 <= y0:
             return []
@@ -76,7 +82,10 @@ class Ink:
 
 
 def _fit_words(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: float) -> list[_Gap]:
-    """Return the word boxes between gaps whose widths best fit the lengths of the words."""
+    """Return the horizontal range of each word.
+
+    The gaps between words are chosen so that the widths best fit the lengths of the words.
+    """
     needed = len(letters) - 1
     unit = max(0.1, (x1 - x0 - sum(b - a for a, b in gaps[:needed])) / sum(letters))
     ordered = sorted(gaps)
@@ -103,9 +112,9 @@ _WORDED = 0.25  # share of a shape that its words cover, above which it is a box
 
 
 def look(path: Path, password: str | None, start: int, stop: int, limits: ParseLimits) -> list[PageLook]:
-    """Return the looks of pages ``start`` to ``stop`` (1-based, ``stop`` excluded), without unreadable pages.
+    """Return the pictures and shapes (PageLook) of pages ``start`` to ``stop`` (1-based, ``stop`` excluded).
 
-    Raise DocumentError if the file cannot be opened.
+    Unreadable pages are left out. Raise DocumentError if the file cannot be opened.
     """
     document = open_pdf(path, password, limits)
     try:
@@ -142,7 +151,10 @@ def look_at(page: pymupdf.Page, number: int) -> PageLook:
 
 
 def _drawn(path: dict[str, Any], box: Bounds, lines: Sequence[pymupdf.Rect]) -> bool:
-    """Return whether a path is part of a figure: curves, slanted lines or filled bars, but not a box around words."""
+    """Return whether a drawn path is part of a figure.
+
+    Curves, slanted lines and filled bars are; a box around words is not.
+    """
     fill = path.get("fill")
     filled = fill is not None and "f" in path["type"] and tuple(fill) != (1.0, 1.0, 1.0)
     bar = filled and box[2] - box[0] >= _LEAST_SIDE and box[3] - box[1] >= _LEAST_SIDE
@@ -199,7 +211,7 @@ def pdf_layout(
 
 
 def _glyphs(page: pymupdf.Page, lines: Sequence[PlacedLine]) -> dict[int, list[Box]]:
-    """Return the glyphs of each line in reading order."""
+    """Return the boxes of the glyphs of each line in reading order, by the index of the line."""
     shown = page.rotation_matrix if page.rotation else None
     pieces: dict[int, list[tuple[Box, list[Box]]]] = {}
     for block in page.get_textpage(flags=TEXT_FLAGS).extractRAWDICT()["blocks"]:
@@ -231,7 +243,7 @@ def _place_box(box: Any, matrix: pymupdf.Matrix | None) -> Box:
 
 
 def figures(page: pymupdf.Page, number: int) -> Iterator[Box]:
-    """Yield the boxes of pictures, and of groups of shapes."""
+    """Yield the boxes of the figures on a page: pictures and shapes, grouped if they are near each other."""
     look = look_at(page, number)
     whole = look.width * look.height
     parts = [tuple(map(float, box)) for box in (*(box for _, box in look.pictures), *look.shapes)]
@@ -297,7 +309,7 @@ def _regions(page: pymupdf.Page) -> tuple[Region, ...]:
 
 
 def _figure_regions(page: pymupdf.Page, number: int, regions: Sequence[Region]) -> Iterator[Region]:
-    """Yield figures of the file that the layout model did not detect.
+    """Yield the figures drawn in the file that the layout model did not detect, as regions.
 
     Figures that overlap with a detected picture or table, or consist mostly of text, are left out.
     """
@@ -321,7 +333,7 @@ def overlap(box: Box, other: Box) -> float:
 
 
 def _with_text(target: pymupdf.Document, page: pymupdf.Page, lines: Sequence[PlacedLine]) -> pymupdf.Page:
-    """Return a page with the picture of the page and the lines as hidden text over it."""
+    """Add a page to ``target`` with an image of a page, and the lines as hidden text over it."""
     copy = target.new_page(width=page.rect.width, height=page.rect.height)
     copy.insert_image(copy.rect, pixmap=page.get_pixmap(dpi=_REGION_DPI))
     for text, (x0, _, x1, y1) in lines:
@@ -334,7 +346,10 @@ def _with_text(target: pymupdf.Document, page: pymupdf.Page, lines: Sequence[Pla
 
 @cache
 def _model() -> Any:
-    """Load the model, once per process, which should do nothing else. Raise ModelError if it cannot be loaded."""
+    """Load the layout model, once per process. The process should do nothing else.
+
+    Raise ModelError if it cannot be loaded.
+    """
     if hasattr(os, "nice"):  # Windows has other priorities
         os.nice(_POLITE)
     sys.modules.pop("pymupdf.layout", None)  # the import is blocked in other workers
@@ -355,9 +370,9 @@ def _model() -> Any:
 
 @contextmanager
 def _one_core() -> Iterator[None]:
-    """Limit the start of the model to one core.
+    """Limit the start of the layout model's runtime to one core.
 
-    Its runtime would start a thread per core, although several workers already run in parallel.
+    The runtime would start a thread per core, although several workers already run in parallel.
     """
     if not hasattr(os, "sched_setaffinity"):  # macOS
         yield

@@ -38,7 +38,7 @@ def draw_picture(
 def draw_texts(
     texts: Sequence[tuple[int, str]], how: PictureOptions, pictures: Sequence[Sequence[Illustration]] = ()
 ) -> bytes:
-    """Draw pages of formats without layout like ``draw_picture``, each from its number, text and pictures."""
+    """Draw pages of formats without layout as an image, each from its number, text and pictures."""
     with ExitStack() as opened, drawing(_name_pages([number for number, _ in texts]), "image_dpi"):
         shown = pictures or [()] * len(texts)
         pdfs = [drawn(text, with_text)[0] for (_, text), with_text in zip(texts, shown, strict=True)]
@@ -47,7 +47,7 @@ def draw_texts(
 
 
 def draw_page(page: pymupdf.Page, how: PictureOptions) -> bytes:
-    """Draw a page of an open document like ``draw_picture``."""
+    """Draw a page of an open document as an image file."""
     with drawing("the page", "image_dpi"):
         return _encoded(page, how)
 
@@ -83,7 +83,7 @@ def _encoded(page: pymupdf.Page, how: PictureOptions) -> bytes:
 
 
 def _titled(target: pymupdf.Document, page: pymupdf.Page, how: PictureOptions) -> pymupdf.Page:
-    """Add a page to ``target`` that shows a part or all of another page below a strip with the title."""
+    """Add a page to ``target`` that shows all or a part of ``page``, below a strip with the title."""
     part = page.rect if how.clip is None else pymupdf.Rect(how.clip) & page.rect
     if part.is_empty:
         part = page.rect
@@ -98,7 +98,10 @@ def _titled(target: pymupdf.Document, page: pymupdf.Page, how: PictureOptions) -
 
 
 def _sheet(target: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], how: PictureOptions) -> pymupdf.Page:
-    """Add a contact sheet to ``target``, in pixels, with the number of columns that makes the pages largest."""
+    """Add a contact sheet of pages to ``target``. The number of columns is the one that makes the pages largest.
+
+    Its lengths are in pixels of the final image.
+    """
     side, titles = how.side, how.titles or [str(number) for number, _ in pages]
     wide, high = (max(float(getattr(page.rect, name)) for _, page in pages) for name in ("width", "height"))
 

@@ -85,7 +85,7 @@ _MOST_OF_IT = 0.5  # minimum share of the page that pictures cover on a scan
 
 
 class PdfFile:
-    """An open PDF as an ``OpenFile``."""
+    """An open PDF whose pages are parsed by number, as described in ``OpenFile``."""
 
     def __init__(self, path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> None:
         self._document = open_pdf(path, password, limits)
@@ -128,7 +128,7 @@ def read_pages(
     on_page: Callable[[int], None] = lambda _: None,
     limits: ParseLimits = ParseLimits(),
 ) -> Iterator[ParsedPage | DocumentError]:
-    """Parse pages by their 1-based numbers. An unreadable page is yielded as an error."""
+    """Parse pages by their 1-based numbers. For an unreadable page, yield its error."""
     labels = _page_labels(document)
     for number in numbers:
         try:
@@ -191,7 +191,7 @@ def _read_page(
 def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece]:
     """Return the pieces of a page, with the contents of form fields after the words to their left.
 
-    Fields are drawn after the page. A check box is one sign, ticked or not.
+    In the file, fields come after all other text. A check box is one sign, ticked or not.
     """
     numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind == pymupdf.mupdf.PDF_ANNOT_WIDGET][:_MOST]
     for xref in numbers:
@@ -238,10 +238,10 @@ def _is_right_of(line: Line, box: pymupdf.Rect) -> bool:
 def _text_of(
     page: pymupdf.Page, whole: pymupdf.Rect
 ) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a page's text, its texts and shapes in drawing order, and the lines outside the page.
+    """Return (text page, blocks, lines outside the page) of a page. Blocks are texts and shapes in drawing order.
 
-    ``whole`` is the page before rotation. Glyphs without an outline have no box and would be lost; in this case the
-    boxes are those of the font's lines.
+    ``whole`` is the page's rectangle before rotation. Glyphs without an outline have no box and would be lost. If there
+    are any, all boxes have the height of their font's lines.
     """
     flags = TEXT_FLAGS | _WITH_SHAPES
     textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
@@ -268,7 +268,7 @@ def _block_lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _lacks_glyphs(textpage: pymupdf.TextPage, blocks: list[dict[str, Any]]) -> bool:
-    """Return whether MuPDF's blocks of a page miss visible characters, because these have no box."""
+    """Return whether visible characters of a page are missing in MuPDF's blocks, because their glyphs have no box."""
     mupdf = pymupdf.mupdf
     buffer = mupdf.fz_new_buffer(4_096)
     output = mupdf.FzOutput(buffer)
@@ -314,7 +314,7 @@ def _beside_text(page: pymupdf.Page, piece: Piece) -> bool:
 
 
 def _page_labels(document: pymupdf.Document) -> list[tuple[int, str]]:
-    """Return the page label rules of a document, in order."""
+    """Return the rules for the page labels of a document as (first page, rule), in order."""
     try:
         return sorted(document._get_page_labels())
     except Exception:  # noqa: BLE001 - damaged labels must not cost the pages
@@ -342,9 +342,9 @@ def _draws(page: pymupdf.Page) -> bool:
 def _text_pieces(
     blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, visibility: Visibility | None, from_right: bool = False
 ) -> Iterator[Piece]:
-    """Yield the pieces of text from MuPDF.
+    """Yield the pieces of text in MuPDF's blocks.
 
-    "rawdict" blocks are needed if the order depends on the glyphs' positions.
+    The blocks must be of the kind "rawdict" if the order of characters depends on the positions of glyphs.
     """
     for block in blocks:
         for raw in block.get("lines", ()):
@@ -390,7 +390,10 @@ def _text_of_span(span: dict[str, Any]) -> str:
 
 
 def _spaced(spans: list[dict[str, Any]]) -> str:
-    """Return the text of a horizontal line with spaces at gaps between Hangul syllables, where MuPDF adds none."""
+    """Return the text of a horizontal line with spaces at wide gaps.
+
+    It is for Hangul syllables, between which MuPDF adds no spaces.
+    """
     out: list[str] = []
     right = float("inf")
     for span in spans:
@@ -404,7 +407,7 @@ def _spaced(spans: list[dict[str, Any]]) -> str:
 
 
 def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:
-    """Yield the words off the page as hidden pieces."""
+    """Yield the words that are outside the page as hidden pieces of text."""
     blocks = [
         {"number": 0, "lines": [line]} for line in lines if any(has_word(text_of(span)) for span in line["spans"])
     ]
@@ -418,17 +421,14 @@ def _words_of(text: str) -> str:
 
 
 def _unhidden(piece: Piece) -> Piece:
-    """Return a hidden piece as visible, because the page shows its text elsewhere."""
+    """Return a hidden piece of text as a visible one. It is for text that the page shows elsewhere too."""
     return piece if piece.line.role != "hidden" else replace(piece, line=replace(piece.line, role=""))
 
 
 def _parted(
     number: int, spans: list[dict[str, Any]], visibility: Visibility | None
 ) -> Iterator[tuple[list[dict[str, Any]], bool]]:
-    """Separate the visible spans of a line from the hidden ones.
-
-    Yield runs of spans, each with whether it is hidden.
-    """
+    """Yield the visible and the hidden runs of spans in a line, as (spans, whether they are hidden)."""
     if visibility is not None and len(spans) == 1:
         yield spans, visibility.hides(number, spans[0])
         return

@@ -32,8 +32,9 @@ _COPIES = 8  # maximum copies of one text that a piece is compared with, the nea
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of text in the file's order. ``level`` is True if it runs horizontally from left to right on the page as
-    shown.
+    """A piece of text in the file's order.
+
+    ``level`` is True if it runs horizontally from left to right on the page as shown.
     """
 
     line: Line
@@ -42,9 +43,9 @@ class Piece:
 
 
 def said_once(pieces: Sequence[Piece]) -> list[Piece]:
-    """Remove pieces that are drawn again with a small offset, which imitates bold type or shadows.
+    """Remove pieces of text that are drawn again with a small offset, which imitates bold type or shadows.
 
-    If one copy is visible, hidden copies are removed.
+    If one copy is visible, the hidden copies are removed.
     """
     copies: dict[str, list[Piece]] = {}
     for piece in pieces:
@@ -84,7 +85,7 @@ def arrange(pieces: Sequence[Piece]) -> list[Line]:
 
 
 def _rises(pieces: Sequence[Piece]) -> bool:
-    """Return whether a page is stored from bottom to top, line by line."""
+    """Return whether the lines of a page are stored from bottom to top."""
     if len(pieces) < _LEAST_RISING:
         return False
     steps = 0
@@ -140,7 +141,10 @@ def _begins_word(initial: Line, line: Line, gap: float) -> bool:
 
 
 def _rows_from_right(pieces: Sequence[Piece]) -> Iterator[Line]:
-    """Join the rows of a page with right-to-left text, whose rows may be stored from either side."""
+    """Join the pieces of each row on a page with right-to-left text.
+
+    The file may store a row from either side.
+    """
     group: list[Line] = []
     group_level = False
     for piece in pieces:
@@ -231,7 +235,7 @@ def _from_the_right(pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 
 def _interleaved(pieces: Sequence[Piece]) -> bool:
-    """Return whether long pieces frequently alternate between columns at about the same height."""
+    """Return whether long pieces of text often alternate between columns at about the same height."""
     steps = runs = 0
     for before, after in pairwise([p.line for p in pieces if len(p.line.text) >= _LONG and p.level]):
         if after.x0 >= before.x1 or after.x1 <= before.x0:
@@ -243,7 +247,7 @@ def _interleaved(pieces: Sequence[Piece]) -> bool:
 def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None:
     """Return the pieces column by column, None if the page does not clearly have columns of running text.
 
-    Pieces across a gutter (titles, wide tables) divide the page into bands.
+    Pieces that cross the gap between columns (titles, wide tables) divide the page into bands.
     """
     left, right = min(p.line.x0 for p in pieces), max(p.line.x1 for p in pieces)
     width = right - left
@@ -273,7 +277,10 @@ def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None
 
 
 def _wide_tables(pieces: Sequence[Piece], edges: Sequence[float]) -> dict[int, int]:
-    """Return the rows of page-wide tables by the ids of their pieces. ``edges`` are the edges of the columns."""
+    """Return ``{id of a piece: id of its row}`` for the tables that are as wide as the page.
+
+    ``edges`` are the edges of the page's columns of text.
+    """
     rows: list[list[Piece]] = []
     for piece in sorted((p for p in pieces if p.level), key=lambda p: (p.line.y0 + p.line.y1, p.line.x0)):
         if rows and _same_height(rows[-1][0].line, piece.line):
@@ -295,7 +302,7 @@ def _wide_tables(pieces: Sequence[Piece], edges: Sequence[float]) -> dict[int, i
 def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
     """Return whether a row of pieces is a table row.
 
-    It has short pieces in several columns of the page, and a number or several pieces in one column.
+    It must have short pieces in several columns of the page. One column must have a number or several pieces.
     """
     columns = [
         [line for line in row if left < line.x0 + line.x1 <= right] for left, right in pairwise(2 * x for x in edges)
@@ -311,7 +318,10 @@ def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
 
 
 def _gutters(body: Sequence[Line], left: float, width: float) -> list[float]:
-    """Return the centres of empty strips between columns (x in points). At most one line in twenty crosses a strip."""
+    """Return the centres of the empty vertical strips between columns (x in points).
+
+    At most one line in twenty crosses a strip.
+    """
     if width <= 0 or not body:
         return []
     change = [0] * (_BINS + 1)
@@ -342,12 +352,15 @@ def _split(body: Sequence[Line], gutters: Sequence[float]) -> list[list[Line]]:
 
 
 def _worded(column: Sequence[Line]) -> bool:
-    """Return whether lines have as many words as running text. Table cells have fewer."""
+    """Return whether the lines of a column have as many words as running text. Table cells have fewer."""
     return median(len(line.text.split()) for line in column) >= _WORDS
 
 
 def _running_text(column: Sequence[Line]) -> bool:
-    """Return whether lines fill their column, closely spaced, in mid-sentence, unlike the cells of a table."""
+    """Return whether the lines of a column are running text and not table cells.
+
+    They fill the column, are closely spaced, and often begin in mid-sentence.
+    """
     if len(column) < 6:
         return False
     widths = [line.x1 - line.x0 for line in column]

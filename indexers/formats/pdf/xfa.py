@@ -1,4 +1,4 @@
-"""Dynamic forms (XFA) in PDFs: their pages only ask the reader to wait, and the form is an XML text beside them."""
+"""Dynamic forms (XFA) in PDFs. The form is an XML text in the file; its pages only ask the reader to wait."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def form_lines(document: pymupdf.Document) -> list[Line]:
 
 
 def _is_dynamic(document: pymupdf.Document, catalog: int) -> bool:
-    """Return whether a form has no fields on the pages."""
+    """Return whether a document's form is dynamic, that is, has no fields on the pages."""
     fields = document.xref_get_key(catalog, "AcroForm/Fields")[1]
     return document.xref_get_key(catalog, "NeedsRendering")[1] == "true" or not _REFERENCE.search(fields)
 
 
 def _texts(root: etree._Element) -> Iterator[str]:
-    """Yield the texts of the form in order, with the value of each field after its label, then the other values."""
+    """Yield the labels of the form in order, each field's value after its label, then values without a label."""
     leaves = [node for part in root.iter("{*}data") if _DATASETS in part.tag for node in part.iter() if not len(node)]
     values: dict[str, list[str]] = {}
     for node in leaves:
@@ -66,7 +66,7 @@ def _texts(root: etree._Element) -> Iterator[str]:
 
 
 def _words(value: etree._Element | None) -> str:
-    """Return the words of a value, which is plain text or XHTML."""
+    """Return the words of a form's value, which is plain text or XHTML."""
     if value is None:
         return ""
     return " ".join(str(text).strip() for text in value.itertext() if str(text).strip())

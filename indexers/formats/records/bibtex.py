@@ -1,4 +1,7 @@
-"""Parsing of BibTeX into entries with plain-text fields. Existing libraries drop what they do not understand."""
+"""Parsing of BibTeX into entries with plain-text fields.
+
+Existing libraries drop text that they do not understand.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ def _read_fields(text: str, at: int, opened: str, strings: dict[str, str]) -> tu
 
 
 def _value(text: str, at: int, strings: dict[str, str]) -> tuple[str, int, bool]:
-    """Return a value of pieces joined by "#", the offset of its end, and whether its brackets are closed."""
+    """Return a field's value, the offset of its end, and whether its brackets are closed.
+
+    The value may consist of pieces joined by "#".
+    """
     parts: list[str] = []
     while True:
         sign = text[at : at + 1]
@@ -98,7 +104,7 @@ _SIGNS = re.compile(r"[{}()\"\\]")
 
 
 def _braced(text: str, at: int, opened: str) -> tuple[str, int, bool]:
-    """Return the text up to the closing bracket or quotation mark, the offset after it, and whether it exists."""
+    """Return (text up to the closing bracket or quotation mark, offset after it, whether it is closed)."""
     depth, start, end = 0, at, {"{": "}", "(": ")"}.get(opened, '"')
     while (step := _SIGNS.search(text, at)) is not None:
         sign, at = step[0], step.end()

@@ -139,7 +139,7 @@ def csl_blocks(value: Any) -> Iterator[Block]:
 
 
 def _csl_text(field: str, value: Any) -> str:
-    """Return a value as text. People and dates have a readable form."""
+    """Return a value of a CSL field as text. People and dates get a readable form."""
     if _is_object(value):
         parts = dict(value)
         if "family" in parts or "literal" in parts or "given" in parts:

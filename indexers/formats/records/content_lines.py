@@ -20,7 +20,7 @@ _LONGEST_LINE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field. ``parameters`` have upper-case names; the value is "" for one without a value, as in vCard 2.1."""
+    """A field of a calendar or card. ``parameters`` have upper-case names. The value is "" if it has none."""
 
     name: str
     value: str

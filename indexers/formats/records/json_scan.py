@@ -31,14 +31,14 @@ class Number(str):
 
 
 class Object(list[tuple[str, Any]]):
-    """An object as a list of pairs, since a name may occur twice."""
+    """A JSON object as a list of (name, value), since a name may occur twice."""
 
 
 @dataclass(slots=True)
 class Scan:
     """The result of a tolerant scan. ``line`` is the first line that is not strict JSON, 0 if there is none.
 
-    ``cut`` and ``deep`` are reasons why only a part was read.
+    ``cut`` is True if the text is truncated, ``deep`` if it is nested too deeply to be read as a whole.
     """
 
     values: list[Any] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Scan:
 
 
 def scan_values(text: str) -> Scan:
-    """Read as many values as possible. Return no value if the text does not begin like JSON."""
+    """Read as many JSON values as possible from a text. If it does not begin like JSON, there are none."""
     scan = Scan()
     stack: list[list[Any]] = []  # containers that are open
     keys: list[str | None] = []  # of objects among them, the name whose value comes next
@@ -134,7 +134,10 @@ def _loads(text: str) -> Any:
 
 
 def line_values(text: str, named: bool) -> tuple[list[Any], int] | None:
-    """Return the values of a file with one value per line, and the number of invalid lines; None for another file."""
+    """Return the values of a file with one JSON value per line, and the number of invalid lines.
+
+    Return None if the file is not of this kind. ``named`` tells that its suffix is that of JSON Lines.
+    """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines or (len(lines) == 1 and not named):
         return None
@@ -153,7 +156,10 @@ def line_values(text: str, named: bool) -> tuple[list[Any], int] | None:
 
 
 def whole_values(text: str, path: Path) -> tuple[list[Any], Note]:
-    """Return the values of a file, and a note if it is not strict JSON. Raise BrokenFileError if it has no value."""
+    """Return the values of a JSON file, and a note if it is not strict JSON.
+
+    Raise BrokenFileError if it has no value.
+    """
     try:
         return [_bounded(_loads(text), text)], NONE
     except (ValueError, RecursionError):
@@ -170,7 +176,7 @@ def whole_values(text: str, path: Path) -> tuple[list[Any], Note]:
 
 
 def _bounded(value: Any, text: str) -> Any:
-    """Return a value. Raise RecursionError if it is nested too deeply."""
+    """Return a JSON value unchanged. Raise RecursionError if it is nested too deeply."""
     level, inner = 0, [value]
     while inner:
         level += 1

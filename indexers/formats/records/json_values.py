@@ -60,7 +60,10 @@ def read_json(path: Path, limits: ParseLimits) -> Flow:
 
 
 class _Writer:
-    """A writer of values as lines "path: value". ``encoded`` counts omitted values that are encoded data."""
+    """A writer of JSON values as lines "path: value".
+
+    ``encoded`` counts values left out because they are encoded data.
+    """
 
     def __init__(self) -> None:
         self.metadata: dict[str, str] = {}
@@ -78,7 +81,7 @@ class _Writer:
             yield Paragraph("\n".join(self.lines("", value)), "value 1")
 
     def group(self, value: Object, level: int, place: str) -> Iterator[Block]:
-        """Yield an object: its plain values, then its groups."""
+        """Yield the blocks of an object: first its plain values, then its sections."""
         plain = [(key, child) for key, child in value if not self._is_group(child, level)]
         if plain or not value:
             yield from self.inside("", Object(plain), place or "value 1")
@@ -130,7 +133,7 @@ class _Writer:
         yield Heading(level, text, place=place) if self.headings <= _SECTIONS else Paragraph(text, place)
 
     def inside(self, path: str, value: Any, place: str) -> Iterator[Block]:
-        """Yield a value as lines, and the flat records in it as tables."""
+        """Yield a value as lines "path: value", with its flat records as tables."""
         lines: list[str] = []
         for part in self._parts(path, value):
             if isinstance(part, str):
@@ -170,7 +173,7 @@ class _Writer:
                 yield from self._parts(f"{path}.{number}" if path else str(number), child)
 
     def compact(self, value: Any) -> str:
-        """Return a value in brackets on one line."""
+        """Return a value on one line, objects and lists in brackets."""
         if isinstance(value, Object):
             return f"{{{', '.join(f'{key}: {self.compact(child)}' for key, child in value)}}}"
         return f"[{', '.join(map(self.compact, value))}]" if isinstance(value, list) else self.text(value)
@@ -185,7 +188,7 @@ class _Writer:
         return text
 
     def table(self, values: Sequence[Any]) -> tuple[tuple[str, ...], ...] | None:
-        """Return flat objects with the same names as table rows, None if they are not a table."""
+        """Return flat objects with the same names as the rows of a table, None if they are not like that."""
         if len(values) < 2 or not all(isinstance(value, Object) and value for value in values):
             return None
         names: dict[str, None] = {}

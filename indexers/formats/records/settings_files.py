@@ -1,4 +1,7 @@
-"""YAML and TOML as blocks: the unchanged text including comments, in sections by top-level names."""
+"""YAML and TOML files as blocks.
+
+They are the unchanged text including comments, in a section for each top-level name.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def _text_of(path: Path, limits: ParseLimits) -> tuple[str, list[str]]:
 
 
 def _yaml_fault(text: str) -> Note:
-    """Return a warning if a text is not valid YAML, else ""."""
+    """Return a warning if a text is not valid YAML, an empty note if it is."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -75,7 +78,7 @@ Sections = Sequence[tuple[int, str, int]]  # line (from 0), name, level
 
 
 def _yaml_sections(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Yield the top-level names that have nested values."""
+    """Yield (line, name, level 1) for each top-level name that has nested values."""
     for at, line in enumerate(lines):
         if line[:1].isspace() or (match := _KEY.fullmatch(line)) is None:
             continue
@@ -89,7 +92,7 @@ def _yaml_sections(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
 
 
 def _toml_sections(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Yield the headers of tables, except inside multi-line strings."""
+    """Yield (line, name, level) for each table header of a TOML file, except inside multi-line strings."""
     quotes = ""
     for at, line in enumerate(lines):
         if not quotes and (match := _TABLE.fullmatch(line)) is not None:
@@ -114,7 +117,7 @@ def _blocks(lines: Sequence[str], sections: Sections, language: str) -> Iterator
 
 
 def _pieces(lines: Sequence[str], first: int, end: int, language: str) -> Iterator[Block]:
-    """Yield lines as code, in pieces between blank lines, so that a page can end there."""
+    """Yield lines as blocks of code, divided at blank lines, so that a page can end there."""
     start = first
     for at in range(first, end + 1):
         if at == end or (not lines[at].strip() and at - start > 20):

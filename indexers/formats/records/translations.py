@@ -65,13 +65,13 @@ def read_po(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _table(rows: Sequence[tuple[str, ...]], names: tuple[str, ...], place: str) -> Table:
-    """Return rows below the column names, without empty columns."""
+    """Return a table of the rows below the column names. Columns after the second are left out if they are empty."""
     shown = [at for at in range(len(names)) if at < 2 or any(row[at] for row in rows)]
     return Table(tuple(tuple(row[at] for at in shown) for row in (names, *rows)), place=place)
 
 
 def _entries(text: str) -> tuple[list[_Entry], bool]:
-    """Return the entries, and whether the last one is complete."""
+    """Return the entries of a gettext file, and whether the last one is complete."""
     entries = [_Entry()]
     at, whole = "", True
     for line in text.split("\n"):
@@ -170,7 +170,7 @@ def _is_unit(element: etree._Element) -> bool:
 
 
 def _words(element: etree._Element) -> str:
-    """Return the words of a text. Inline codes that stand alone are shown as the file describes them."""
+    """Return the words of a text. An inline code without content is shown as the file describes it."""
     parts = [element.text or ""]
     for child in children(element):
         name = tag(child)

@@ -1,6 +1,7 @@
 """Positions of blocks in the files of an EPUB book: nearest id, offset, and CFI.
 
-The CFI follows https://w3c.github.io/epub-specs. Blocks are located in the file's XML by their words, in order.
+A CFI is an EPUB position as specified in https://w3c.github.io/epub-specs. Blocks are located in the file's XML by
+their words, in order.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _LEAST = 8  # minimum letters of a block that is searched for further on in the 
 
 
 def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[Block]:
-    """Return the blocks of a file with their positions; unchanged if it is no XML.
+    """Return the blocks of a file in an EPUB book with their positions. If the file is not XML, they are unchanged.
 
-    ``spine`` is the beginning of their CFIs.
+    ``spine`` is the beginning of their CFIs (EPUB positions), which leads to the file.
     """
     try:
         root, _ = read_xml(_ENTITY.sub(_character, data), name)
@@ -53,7 +54,7 @@ def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A text node: the number of letters and characters before it, and its CFI."""
+    """A text node of a file, with the number of letters and characters before it, and its CFI (EPUB position)."""
 
     letter: int
     character: int
@@ -109,7 +110,7 @@ class _Text:
             self.length += len(text)
 
     def find(self, words: str, at: int) -> int | None:
-        """Return the next position of some letters; None if they do not follow."""
+        """Return the next position of these words at or soon after ``at``, in letters; None if they are not there."""
         if not words:
             return None
         if self.letters.startswith(words[:_QUOTE], at):
@@ -118,10 +119,10 @@ class _Text:
         return index if index >= 0 else None
 
     def where(self, letter: int, is_found: bool) -> tuple[str, int, str]:
-        """Return (last id, number of characters before, CFI in the file) of a letter.
+        """Return (nearest id before, characters before, EPUB position) of the letter with this index.
 
-        If ``is_found`` is False, the CFI is that of the end of the letter before it. The letters of successive calls
-        must ascend.
+        If ``is_found`` is False, the position (a CFI) is that of the end of the letter before it. Each call must have
+        the same or a larger index than the previous one.
         """
         position = letter if is_found else max(0, letter - 1)
         number = max(0, bisect_right(self._starts, position) - 1)
@@ -152,6 +153,6 @@ def _keep_letters(text: str) -> str:
 
 
 def _character(named: re.Match[bytes]) -> bytes:
-    """Return an XML character reference for an entity name of HTML."""
+    """Return a matched HTML entity as XML character references; unknown entities stay as they are."""
     text = html.unescape(named[0].decode())
     return "".join(f"&#{ord(character)};" for character in text).encode() if not text.startswith("&") else named[0]

@@ -15,7 +15,7 @@ _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)
 
 
 def code_language(node: LexborNode) -> str:
-    """Return the language of code by the class of the element, its code element or its ancestors."""
+    """Return the programming language of a code element, from its class or that of elements around or inside it."""
     above = node.parent
     for element in (node, node.css_first("code"), above, None if above is None else above.parent):
         for name in ((element.attributes.get("class") or "") if element is not None else "").split():
@@ -38,7 +38,7 @@ def open_list(node: LexborNode, tag: str, kind: str) -> list[Any]:
 
 
 def next_mark(item: LexborNode, above: list[Any]) -> str:
-    """Count an item of a list, and return its number as it is displayed."""
+    """Count an item of a list, and return its mark as displayed: its number, or "-" for a bullet."""
     value = _whole_number(item.attributes.get("value"))
     above[1] = above[1] + above[2] if value is None else value
     number, kind = above[1], above[3]
@@ -178,7 +178,7 @@ def gap(style: Mapping[str, str]) -> str:
 
 
 def lays_out(style: Mapping[str, str]) -> bool:
-    """Return whether an element of this style arranges its children separately (flex, grid)."""
+    """Return whether an element of this style arranges its children as separate boxes (flex, grid)."""
     return style.get("display", "").removeprefix("inline-") in ("flex", "grid")
 
 
@@ -192,7 +192,7 @@ def in_order(children: Sequence[LexborNode], style: Mapping[str, str], styles: S
 
 
 def preformatted(node: LexborNode) -> str:
-    """Return the text of an element with its line breaks, including those made by elements."""
+    """Return the text of an element with its line breaks, including those that elements such as ``br`` cause."""
     words: list[str] = []
     for child in node.traverse(include_text=True):
         if child.tag == "-text":
@@ -218,13 +218,13 @@ _MOST_LINKED = 0.5  # share of words in links; an aside with more is a list of o
 
 
 def opens_text(button: LexborNode) -> bool:
-    """Return whether a button is the heading of a text that it opens, as in lists of frequent questions."""
+    """Return whether a button shows or hides a text, and so is its heading, as in lists of frequent questions."""
     attributes = button.attributes
     return any(name in attributes for name in _SWITCH) or _FOLDED.search(attributes.get("class") or "") is not None
 
 
 def is_remark(aside: LexborNode) -> bool:
-    """Return whether an aside belongs to the text, and is not navigation of the site."""
+    """Return whether an ``aside`` element belongs to the text. If not, it contains navigation of the site."""
     name = f"{aside.attributes.get('class') or ''} {aside.attributes.get('id') or ''} "
     if _FURNITURE.search(name + (aside.attributes.get("aria-label") or "")) or aside.css_first("nav, form, iframe"):
         return False
@@ -233,7 +233,7 @@ def is_remark(aside: LexborNode) -> bool:
 
 
 def numbering(style: Mapping[str, str]) -> str:
-    """Return the type of an ordered list as in its ``type`` attribute; "" if the style has none."""
+    """Return the number type of an ordered list as a value of the attribute ``type``; "" if the style sets none."""
     return next((_NUMBERS[word] for word in style.get("list-style", "").split() if word in _NUMBERS), "")
 
 
@@ -273,8 +273,9 @@ def _declared(body: str) -> Style:
 
 
 def _last(selector: str) -> list[str]:
-    """Return the classes and ids that an element must have for a selector to match it. States such as hover are
-    ignored.
+    """Return the classes and ids that a selector requires of an element. States such as hover are ignored.
+
+    Only the last element that the selector names is considered.
     """
     compounds = re.split(r"[\s>+~]+", _STATE.sub("", selector).strip())
     return _NAME.findall(compounds[-1])

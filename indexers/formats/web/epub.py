@@ -1,6 +1,7 @@
-"""EPUB as one part for each file of the spine, with the headings of the book's own contents.
+"""EPUB books as blocks, with one part for each file of the spine (reading order).
 
-If the book has a page list of a printed edition, pages are named by it.
+Headings come from the book's own table of contents. If the book has a page list of a printed edition, pages are named
+by it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) ->
 
 
 def _readable(items: dict[str, etree._Element], id: str) -> etree._Element | None:
-    """Return a file of the book, or its fallback if its type is not one that all readers support."""
+    """Return a file of the book that can be read as text, or the fallback that the book names for it."""
     first = item = items.get(id)
     seen = set[str]()
     while item is not None and item.get("media-type", "") not in _TEXT and id not in seen:
@@ -98,7 +99,7 @@ def _readable(items: dict[str, etree._Element], id: str) -> etree._Element | Non
 
 
 def _pictured(package: Package, name: str, link: str) -> str:
-    """Return the picture that a link of a file refers to; "" if it is not a picture that may contain words."""
+    """Return the name of the picture to which a link in a file refers; "" if it is no picture that may show words."""
     return "" if ":" in link else picture_in(package, _resolve_reference(name, link))
 
 
@@ -177,9 +178,9 @@ def _drawn_words(package: Package, name: str) -> str:
 
 
 def titled(blocks: list[Block], entries: list[tuple[int, _Entry]], above: int) -> tuple[list[Block], int]:
-    """Return blocks with the contents' entries as headings, and the level of the last entry.
+    """Return blocks with the entries of the table of contents as headings, and the level of the last entry.
 
-    A heading that matches an entry takes its level; other headings go below the entry before them.
+    A heading that matches an entry takes the entry's level; other headings go below the entry before them.
     """
     named: dict[int, list[_Entry]] = {}
     titles: dict[int, _Entry] = {}
@@ -260,10 +261,7 @@ def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _first_link(title: etree._Element) -> etree._Element | None:
-    """Return the first link in the list below a title that has no link itself. Return None if there is none.
-
-    A title without a link is a plain span in the navigation of a book.
-    """
+    """Return the first link in the list below a title that has no link itself. Return None if there is none."""
     item = title.getparent()
     if item is None or etree.QName(item).localname != "li":
         return None
@@ -286,7 +284,7 @@ def _ncx(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _resolve_reference(name: str, href: str) -> str:
-    """Return the name of the file in the package that a reference refers to."""
+    """Return the name of the file in the package to which a reference in the file ``name`` refers."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(name), unquote(href.partition("#")[0]))).lstrip("/")
 
 

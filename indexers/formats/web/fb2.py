@@ -67,7 +67,7 @@ class _Reader:
                 yield from self.blocks(child, level + (tag == "section"), deep + 1)
 
     def pictures(self, element: etree._Element, place: str) -> Iterator[Block]:
-        """Yield the pictures of an element. A link names a picture that is stored in the file."""
+        """Yield the pictures of an element. Their data are stored elsewhere in the file, under the name in the link."""
         for image in element.iter("{*}image"):
             link = next((str(value) for key, value in image.attrib.items() if str(key).endswith("href")), "")
             name = link[1:] if link[:1] == "#" and link[1:] in self._binaries else ""

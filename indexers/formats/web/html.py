@@ -130,7 +130,7 @@ def declared_label(data: bytes) -> str:
 
 
 def _as_html(text: str) -> str:
-    """Return an XHTML page as HTML: no prefixes, no self-closing elements, CDATA as text."""
+    """Return an XHTML page as HTML: without prefixes and self-closing elements, and with CDATA as text."""
     text = _MARKED_TEXT.sub(lambda section: html.escape(section[1], quote=False), text)
     if (named := _PREFIX.search(text[:4_000])) is not None:
         text = re.sub(rf"(</?){re.escape(named[1])}:(?=[A-Za-z])", r"\1", text)
@@ -161,9 +161,9 @@ def parse_html(
 ) -> HtmlPage:
     """Read a page's blocks in order. ``whole`` is for files of books, which have no navigation.
 
-    ``place`` is the beginning of each block's place, followed by the block's number. ``image`` returns the name of the
-    picture that a link refers to, "" if it cannot contain words. ``framed`` is for pages inside another page; their own
-    frames are not read.
+    ``place`` is the text with which each block's place begins; the block's number follows. ``image`` returns the name
+    of the picture to which a link refers, "" if it cannot contain words. ``framed`` is for a page inside another page;
+    the frames of such a page are not read.
     """
     if "shadowroot" in source:  # the content of a custom element, which a browser shows
         source = _SHADOW.sub(r"<div>\1</div>", source)
@@ -200,9 +200,9 @@ def parse_html(
 
 
 def flattened(source: str) -> str:
-    """Return HTML in which elements beyond a maximum depth are line breaks.
+    """Return HTML in which elements below a maximum depth are replaced by line breaks.
 
-    The time of a parser grows with the square of the depth.
+    Without this, the time of a parser would grow with the square of the depth.
     """
     if source.count("<") <= _MOST_NESTED:
         return source
@@ -239,8 +239,9 @@ def titled(page: HtmlPage) -> list[Block]:
 
 
 def _main(body: LexborNode) -> tuple[LexborNode, int]:
-    """Return the element marked as main text, if it contains a large part of the text, and the words left out with it.
+    """Return the element with the main text of a page, and the number of words left out with the rest.
 
+    The element is marked as main text and has a large part of all text. If there is none, it is the whole body.
     Navigation, banners and footers do not count as left out. An article beside other text is not the main text.
     """
     for selector in ("main", "[role=main]", "article"):
@@ -254,7 +255,7 @@ def _main(body: LexborNode) -> tuple[LexborNode, int]:
 
 
 def _words_beside(body: LexborNode, main: LexborNode) -> int:
-    """Return the number of words outside the main text and outside elements that frame a page."""
+    """Return the number of words outside the main text. Navigation, banners and footers are not counted."""
     count, waiting = 0, [body]
     while waiting:
         for child in waiting.pop().iter(include_text=True):
@@ -285,7 +286,7 @@ class _Writer:
         return f"{self._before}paragraph {len(self._page.blocks) + 1}"
 
     def end(self) -> None:
-        """Make a block of the words gathered so far."""
+        """End the current block, and add it with the words and pictures gathered so far."""
         text = "".join(self._words)
         if self._readings:
             text = f"{text} ({'; '.join(self._readings)})"
@@ -310,7 +311,7 @@ class _Writer:
             self._page.blocks.append(Paragraph(text, self._place()))
 
     def put(self, page: HtmlPage) -> None:
-        """Insert the blocks of another page that this page embeds."""
+        """Insert the blocks of a page that is embedded in this page."""
         self.end()
         self._page.blocks += (replace(block, place=self._place()) for block in page.blocks)
 
@@ -380,7 +381,7 @@ class _Writer:
         return node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS and tag != "math"
 
     def _holds_text(self, node: LexborNode, tag: str, article: bool) -> bool:
-        """Return whether an element such as a header or an aside contains text of the page, and not navigation."""
+        """Return whether an element that may be navigation, such as an aside, contains text of the page."""
         if tag == "noscript":
             return not self.scripts
         if tag == "aside":
@@ -393,7 +394,7 @@ class _Writer:
         )  # fmt: skip
 
     def _inline(self, node: LexborNode, tag: str, deep: int, lists: _Lists, article: bool) -> None:
-        """Read an inline element with a meaning, such as superscript."""
+        """Read an inline element that has a meaning for its text, such as superscript."""
         if tag in ("input", "select", "textarea"):
             self._words.append(field_text(node, tag))
             return
@@ -475,7 +476,7 @@ _PARTS = {"thead": 0, "tfoot": 2}  # order in which the parts of a table are dis
 
 
 def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int, int] | None:
-    """Return a table's rows with spans filled, its heading rows, and its hidden rows and cells.
+    """Return (rows, heading rows, hidden rows and cells) of a table. Merged cells are repeated.
 
     Return None for a table that only arranges the page: it contains tables, or has one column.
     """
@@ -540,6 +541,6 @@ def _cell(cell: LexborNode, styles: Styles) -> str:
 
 
 def _titles(header: LexborNode) -> bool:
-    """Return whether a header outside all sections is the title block, not a bar of the site."""
+    """Return whether a header element outside all sections is the title block of the page, not a bar of the site."""
     head = header.css_first("h1")
     return head is not None and header.css_first("nav") is None and head.css_first("a, img") is None

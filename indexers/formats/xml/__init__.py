@@ -1,1 +1,1 @@
-"""XML by vocabulary: articles, books, manuals, feeds, outlines, and any other."""
+"""XML files, read by their vocabulary: articles, books, manuals, feeds, outlines, and any other."""

@@ -28,7 +28,7 @@ _DEFAULT = {"abstract": "Abstract", "references": "References"}
 
 
 class DocumentWriter(LineWriter):
-    """A writer of a document's blocks. It fills ``metadata`` from the front matter."""
+    """A writer of a document's blocks. It also fills ``metadata`` from the document's front matter."""
 
     def blocks(self) -> Iterator[Block]:
         self._element(self._root, 0, 0)
@@ -39,7 +39,7 @@ class DocumentWriter(LineWriter):
 
     @property
     def words_left_out(self) -> int:
-        """Return the number of words of index entries, generated lists and technical data, which are left out."""
+        """Return the number of words that are left out: index entries, generated lists and technical data."""
         return sum(len(words_of(element).split()) for element in self._left_out)
 
     def _element(self, element: etree._Element, lists: int, deep: int, level: int = 0, form: Piece = Piece("")) -> None:
@@ -78,7 +78,7 @@ class DocumentWriter(LineWriter):
         self._item = before
 
     def _titled_before(self, element: etree._Element) -> bool:
-        """Return whether the section that consists of this element has a title itself."""
+        """Return whether a section contains only this element and a title, so that the title names the element."""
         parent = element.getparent()
         inside = list(children(parent)) if parent is not None else []
         return any(self._kind(child) == "title" for child in inside) and len(inside) <= 2
@@ -259,7 +259,7 @@ class DocumentWriter(LineWriter):
 
     def _beside_rows(self, element: etree._Element, rows: set[etree._Element], captions: set[etree._Element],
                      level: int, deep: int) -> None:  # fmt: skip
-        """Write the contents of a table element other than its rows and captions, such as notes."""
+        """Write the contents of a table element that are neither rows nor captions, such as notes."""
         is_row = element in rows
         self._say(element.text or "")
         for child in children(element):

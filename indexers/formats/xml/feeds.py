@@ -93,7 +93,7 @@ def _contents(fields: list[etree._Element], place: str, level: int) -> list[Bloc
 
 
 def _set_below(block: Block, level: int) -> Block:
-    """Return a heading inside an entry at a level below the heading of the entry."""
+    """Return a block of an entry. A heading is lowered so that it is below the heading of the entry."""
     return replace(block, level=level + max(1, block.level - 1)) if isinstance(block, Heading) else block
 
 
@@ -114,7 +114,7 @@ def content_blocks(element: etree._Element) -> list[Block]:
 
 
 def plain_text(element: etree._Element) -> str:
-    """Return an element's words in a line, also if they are HTML as text."""
+    """Return an element's words in one line. If they are HTML as text, its tags are removed."""
     text = words_of(element)
     if element.get("type") not in ("text", "text/plain"):
         text = html.unescape(_MARKUP.sub(" " if "<br" in text else "", text))

@@ -36,9 +36,11 @@ _PAGES = (("fpage", "lpage"), ("first-page", "last-page"))
 
 @dataclass(slots=True)
 class Front:
-    """Front matter. ``fields`` are lines ("Volume: 12"), ``texts`` elements to read as text, ``abstracts`` sections.
+    """The front matter of a document.
 
-    ``strays`` are texts in places where the vocabulary allows none, ``left_out`` elements of technical data.
+    ``fields`` are lines such as "Volume: 12", ``texts`` are elements to read as text, ``abstracts`` elements to read as
+    sections. ``strays`` are texts in places where the vocabulary allows none. ``left_out`` are elements of technical
+    data, ``read`` elements that need not be read again.
     """
 
     title: etree._Element | None = None
@@ -54,7 +56,7 @@ class Front:
     read: set[etree._Element] = field(default_factory=set)
 
     def take(self, element: etree._Element) -> etree._Element:
-        """Return an element of which all text is read."""
+        """Mark an element as completely read, and return it."""
         self.read.add(element)
         return element
 
@@ -83,7 +85,7 @@ def is_titled(element: etree._Element) -> bool:
 
 
 def _is_mark(element: etree._Element) -> bool:
-    """Return whether an element is the number or sign that refers from a person to an affiliation."""
+    """Return whether an element is a reference sign or number between a person and an affiliation."""
     return tag(element) == "xref" and "rid" in element.attrib and len(words_of(element).strip()) <= _LONGEST_MARK
 
 
@@ -156,7 +158,7 @@ def _first_person(element: etree._Element, front: Front, words: Callable[[etree.
 
 
 def person(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
-    """Return a person's name in the usual order ("Dr Ada Kelp Jr"), other spellings in brackets."""
+    """Return a person's name in the usual order ("Dr Ada Kelp Jr"), with other spellings in brackets."""
     if tag(element) == "name-alternatives" and not is_mixed(element):
         first, *others = [person(child, words) for child in children(element)] or [""]
         return f"{first} ({', '.join(others)})" if others else first
@@ -233,6 +235,6 @@ def _citation_parts(
 
 
 def _attribute_span(element: etree._Element) -> str:
-    """Return the text of an empty element with attributes: a day, or a range of pages."""
+    """Return the text that attributes of an empty element give: a day, or a range of pages."""
     first, last = element.get("from") or "", element.get("to") or ""
     return "–".join(filter(None, (first, last))) or element.get("when") or ""

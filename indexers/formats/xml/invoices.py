@@ -1,4 +1,4 @@
-"""Electronic invoices in XML (Factur-X, ZUGFeRD, XRechnung, UBL) as forms: labelled values, lines as a table."""
+"""Electronic invoices in XML (Factur-X, ZUGFeRD, XRechnung, UBL) as labelled values, and their items as a table."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _TITLES = {"380": "Invoice", "381": "Credit note", "384": "Corrected invoice"}
 
 
 class InvoiceReader:
-    """A reader of an invoice.
+    """A reader of an electronic invoice.
 
-    Each value is a line that begins with the names of its element. The lines of the invoice are a table.
+    Each value is a line that begins with a label made from the names of its element. The items of the invoice are a
+    table.
     """
 
     def __init__(self, root: etree._Element, metadata: dict[str, str]) -> None:
@@ -54,7 +55,7 @@ class InvoiceReader:
         return f"{_TITLES.get(code, usual)} {values.get('ID', '')}".strip()
 
     def _groups(self, element: etree._Element, above: tuple[str, ...], deep: int) -> Iterator[tuple[str, list[str]]]:
-        """Yield the parts of an invoice with their values, without its lines."""
+        """Yield (heading, lines with values) for the parts of an invoice. Its items are left out."""
         values, groups = list(self._texts(element, "")), []
         for child in children(element):
             if tag(child) in _LINES:
@@ -71,7 +72,7 @@ class InvoiceReader:
             yield from self._groups(child, above if name == _WHOLE else (*above, name), deep + 1)
 
     def _values(self, element: etree._Element, above: tuple[str, ...], deep: int) -> Iterator[str]:
-        """Yield the values of an element as lines, "Postal address, city name: Port"."""
+        """Yield the values of an element as labelled lines, such as "Postal address, city name: Port"."""
         names = (*above, label_of(tag(element)))
         label = ", ".join(filter(None, names[:1] + tuple(name.lower() for name in names[1:])))
         if not len(element) or deep > _DEEPEST:
@@ -127,7 +128,7 @@ class InvoiceReader:
 
 
 def short_labels(names: list[str]) -> list[str]:
-    """Return the last words of labels, as many as distinguish each from all others."""
+    """Return labels shortened to their last words: as many as distinguish each label from all others."""
     short = []
     for name in names:
         parts = name.split(", ")

@@ -64,13 +64,13 @@ class LineWriter:
             self._write_notes()
 
     def _write_label(self) -> None:
-        """Write a label that no words follow."""
+        """Write the label of a section, figure or item as a paragraph if no words followed it."""
         if self._label:
             self._written.append(Paragraph(self._label, self._place()))
         self._label = ""
 
     def _write_mark(self) -> None:
-        """Write the label of an item that no words follow."""
+        """Write the label of a list item as a paragraph if no words followed it."""
         if self._item is not None and self._item is self._marked and (mark := self._item[0].strip()):
             self._written.append(Paragraph(mark, self._place()))
             self._item = (" " * len(mark), self._item[1])
@@ -89,15 +89,18 @@ class LineWriter:
             self._written.append(Remark(text, mark, self._place()) if text else Paragraph(mark, self._place()))
 
     def _misses(self, text: str, element: etree._Element, skip: Container[etree._Element] = ()) -> bool:
-        """Return whether a line lacks words of its element.
+        """Return whether a line of text lacks words of the element from which it was made.
 
-        Words of notes that have a place of their own, and of left-out elements, do not count.
+        Words in left-out elements, and in notes that are written elsewhere, do not count.
         """
         inside = texts_of(element, lambda node: node in skip or node in self._placed or self._kind(node) == "dropped")
         return lacks(text, inside)
 
     def _say_whole(self, text: str, element: etree._Element, walk: Callable[[], None], form: Piece) -> None:
-        """Write an element's short form, or its content in order where the short form lacks words."""
+        """Write an element as the given short text.
+
+        If this lacks words of the element, write its content by ``walk``.
+        """
         if self._misses(text, element):
             walk()
         else:
@@ -116,7 +119,7 @@ class LineWriter:
 
     def _walk(self, element: etree._Element, level: int, lists: int, deep: int, form: Piece = Piece(""),
               skip: list[etree._Element] | tuple[()] = ()) -> None:  # fmt: skip
-        """Read the content of an element: text, and elements by their kinds."""
+        """Read the content of an element in order: its text, and its child elements by their kinds."""
         self._say(_one_line(element.text), form)
         for child in element:
             if isinstance(child.tag, str) and child not in skip:
@@ -124,11 +127,11 @@ class LineWriter:
             self._say(_one_line(child.tail), form)
 
     def _element(self, element: etree._Element, lists: int, deep: int, level: int = 0, form: Piece = Piece("")) -> None:
-        """Read an element by its kind."""
+        """Read an element in the way that its kind requires."""
         raise NotImplementedError
 
     def _stands_apart(self, element: etree._Element) -> bool:
-        """Return whether an element contains several inline elements and nothing else, neither blocks nor text."""
+        """Return whether an element contains only several inline elements, without text between them."""
         inside = list(children(element))
         plain = not any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
         return (
@@ -180,14 +183,14 @@ class LineWriter:
                 self._flush()
 
     def _choices(self, element: etree._Element) -> list[str]:
-        """Return the alternative texts of a place, the corrected or full form first."""
+        """Return the alternative texts for one place in a line, the corrected or full form first."""
         inside = sorted(children(element), key=lambda child: tag(child) not in ("corr", "reg"))
         return list(dict.fromkeys(filter(None, map(self._flat, inside)))) or [""]
 
     def _refers(self, element: etree._Element, kind: str, form: Piece) -> bool:
-        """Write the mark of a note, or for an empty reference the title of its target.
+        """Write the mark of a note, or the title of the target of an empty reference.
 
-        Return whether the whole element was written by this.
+        Return whether this wrote the whole element.
         """
         links = (element.get(name) for name in ("rid", "target", "linkend"))
         name = next(filter(None, links), "").removeprefix("#").split(" ")[0]
@@ -225,7 +228,7 @@ class LineWriter:
         return self._all_targets().get(name)
 
     def _all_targets(self) -> dict[str, etree._Element]:
-        """Return the elements of the file by their ids."""
+        """Return ``{id: element}`` for the elements of the file that have an id."""
         if self._targets is None:
             self._targets = {}
             for element in self._root.iter():
@@ -235,7 +238,7 @@ class LineWriter:
 
 
 def _is_equation(element: etree._Element) -> bool:
-    """Return whether the alternatives of a place are forms of one equation, one of them MathML."""
+    """Return whether the alternatives for one place are forms of one equation, one of them MathML."""
     names = [tag(child) for child in children(element)]
     return (
         names.count("math") == 1

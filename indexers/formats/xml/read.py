@@ -61,14 +61,14 @@ def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _never_empty(blocks: Iterator[Block], root: etree._Element) -> list[Block]:
-    """Return the blocks, or all words of the file if there are none."""
+    """Return the blocks as a list. If there are none, return all words of the file as one block."""
     return list(blocks) or [
         Paragraph("\n".join(filter(None, map(str.strip, map(str, root.itertext())))), "paragraph 1")
     ]
 
 
 def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str]]:
-    """Return the root of a file, and warnings. A bare ``&`` in a malformed file is repaired."""
+    """Return the root element of a file, and warnings. A bare ``&`` in a malformed file is repaired."""
     limits.check_file(path)
     data = path.read_bytes()
     if not data:

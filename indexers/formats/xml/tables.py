@@ -100,7 +100,7 @@ def _cells(rows: list[etree._Element], columns: dict[str, tuple[int, int]],
 
 
 def _reach(below: dict[int, tuple[int, str]], column: int) -> str:
-    """Return the words of a cell above that spans this row, "" if there is none."""
+    """Return the words of a cell in a row above that extends down to this row, "" if there is none."""
     rows, text = below.pop(column, (0, ""))
     if rows > 1:
         below[column] = (rows - 1, text)
@@ -108,7 +108,7 @@ def _reach(below: dict[int, tuple[int, str]], column: int) -> str:
 
 
 def _cell_span(cell: etree._Element, columns: dict[str, tuple[int, int]], at: int) -> tuple[int, int]:
-    """Return the first possible column of a cell, and how many columns it spans."""
+    """Return the first column that a cell may have, and the number of columns that it spans."""
     start, end, name, span = (columns.get(cell.get(attribute) or "") for attribute in _NAMES)
     if (both := span or ((start[0], end[1]) if start and end else None)) is not None and both[1] >= both[0]:
         return both[0], min(_WIDEST, both[1] - both[0] + 1)

@@ -33,7 +33,7 @@ _INLINE = frozenset("a b i u em strong sub sup span tt q code abbr small big fon
 
 
 class TreeReader:
-    """A reader of elements in order. An element with text between its elements is a paragraph."""
+    """A reader of the elements of an XML tree in order. An element that contains text and elements is a paragraph."""
 
     def __init__(self, root: etree._Element, metadata: dict[str, str]) -> None:
         self._root, self._metadata, self._count = root, metadata, 0
@@ -105,13 +105,13 @@ def inline(element: etree._Element, deep: int = 0) -> str:
 
 
 def _before(element: etree._Element) -> str:
-    """Return the text directly before an element."""
+    """Return the text between an element and the tag before it."""
     before, parent = element.getprevious(), element.getparent()
     return (before.tail if before is not None else parent.text if parent is not None else "") or ""
 
 
 def worded(element: etree._Element) -> list[str]:
-    """Return the values of attributes that contain words."""
+    """Return the values of an element's attributes that contain words for readers."""
     values = []
     for key, value in element.attrib.items():
         name = str(key).rpartition("}")[2].lower()
@@ -153,7 +153,10 @@ def _is_short_record(element: etree._Element, inside: Sequence[etree._Element]) 
 
 
 def _record_titles(run: Sequence[etree._Element]) -> dict[etree._Element, etree._Element]:
-    """Return a title for each of several similar elements: its first short child, if all of these differ."""
+    """Return ``{element: title element}`` for several similar elements, {} if they have no such titles.
+
+    The title is the first short child, if these differ for all elements.
+    """
     if len(run) < 2 or any(_title_of(element) is not None or is_mixed(element) for element in run):
         return {}
     titles = {}
@@ -169,7 +172,7 @@ def _record_titles(run: Sequence[etree._Element]) -> dict[etree._Element, etree.
 
 
 def _table(run: Sequence[etree._Element]) -> tuple[tuple[str, ...], ...] | None:
-    """Return similar elements as rows if each contains only short values; None otherwise."""
+    """Return similar elements as table rows if each contains only short values, None if not."""
     if len(run) < 2 or not (len(run[0]) or run[0].attrib):
         return None
     records: list[dict[str, str]] = []

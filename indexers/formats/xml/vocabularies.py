@@ -98,7 +98,7 @@ def is_mixed(element: etree._Element) -> bool:
 
 
 def texts_of(element: etree._Element, skip: Callable[[etree._Element], bool]) -> Iterator[str]:
-    """Yield the texts inside an element in order, without those of the elements that ``skip`` returns true for."""
+    """Yield the texts inside an element in order. Elements for which ``skip`` returns True are left out."""
     outside: etree._Element | None = None
     for event, node in etree.iterwalk(element, events=("start", "end")):
         if event == "start":
@@ -114,7 +114,10 @@ def texts_of(element: etree._Element, skip: Callable[[etree._Element], bool]) ->
 
 
 def lacks(text: str, parts: Iterable[str]) -> bool:
-    """Return whether a text lacks one of several texts. Only letters and digits count, raised ones like others."""
+    """Return whether a text lacks at least one of several other texts.
+
+    Only letters and digits are compared; superscripts and subscripts count like normal ones.
+    """
     letters, inside = _letters(text), [*map(_letters, parts)]
     return any(part not in letters for part in inside) or bool(Counter("".join(inside)) - Counter(letters))
 
@@ -124,7 +127,10 @@ def _letters(text: str) -> str:
 
 
 def vocabulary_of(root: etree._Element) -> str:
-    """Return the vocabulary of a file: a name in ``KINDS``, "feed", "invoice", "outline", "xliff" or "tmx", else ""."""
+    """Return the vocabulary of a file, "" if it is unknown.
+
+    It is a name in ``KINDS``, "feed", "invoice", "outline", "xliff" or "tmx".
+    """
     name, space = tag(root), str(root.tag).rpartition("}")[0]
     inside = {tag(child) for child in children(root)}
     if name in ("rss", "channel") or (name == "feed" and "Atom" in space) or (name == "RDF" and "channel" in inside):
