@@ -266,10 +266,11 @@ def signals(
 
 
 def probability(weights: Mapping[str, float], signals: Mapping[str, float]) -> float:
-    """Return the probability from the signals by a logistic function: 0 to 1, and at most 1.6 · ``covered``.
+    """Return the probability that pages answer, by logistic regression on their ``signals``.
 
-    ``covered`` is lower for other documents than the named one, and if a document lacks a name. The limit is needed
-    because no training set contains questions to the wrong document. Return 0 without signals.
+    It is 0 without signals, and at most 1.6 · ``covered``, the coverage of the question's terms. Coverage is lower for
+    documents that the question does not name or that lack a name in it. No training set has questions to the wrong
+    document, so the limit is needed.
     """
     if not signals:
         return 0.0

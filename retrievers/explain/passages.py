@@ -33,7 +33,7 @@ class PassageTerms(NamedTuple):
     expert: Mapping[str, float] = MappingProxyType({})
 
     def naming(self, names: Iterable[str]) -> PassageTerms:
-        """Return these terms and, with a low weight, terms that only name documents or times."""
+        """Return these terms and, with a low weight, ``names``: terms that name documents or times."""
         greatest = max((*self.own.values(), *self.expert.values()), default=1.0)
         return PassageTerms({**dict.fromkeys(names, _NAME_WEIGHT * greatest), **self.own}, self.expert)
 
@@ -176,7 +176,7 @@ class Windows:
         return Window((*above, *sorted(numbers)), len(above), row.captions, tail)
 
     def _nearest(self, heads: Sequence[int]) -> tuple[int, ...]:
-        """Return those of several heading lines that are nearest to the statement and fit into the window."""
+        """Return those of several heading lines that are nearest to the statement, as many as fit."""
         room, first = _MOST_HEADS, len(heads)
         while first and (room := room - len(self._page[heads[first - 1]].text) - 1) >= 0:
             first -= 1
@@ -247,7 +247,7 @@ def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = Fals
 
 
 class _Excerpt:
-    """The selected lines of a page, and the number of tokens left for more."""
+    """The lines of a page that are selected for an excerpt, and the number of tokens left."""
 
     def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
         self.lines, self.room = lines, tokens - 2 * estimate(_GAP)

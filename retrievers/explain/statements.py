@@ -178,7 +178,7 @@ def _beginnings(terms: Collection[str]) -> set[str]:
 
 
 def _longest_piece(term: str) -> str:
-    """Return the longest piece of an identifier that is always written together, since hyphens may be left out."""
+    """Return the longest part of an identifier without hyphens, since a text may leave these out."""
     if term.isalpha() or words.is_number(term):
         return term
     return max(_BORDERS.findall(term), key=len, default=term)
@@ -201,9 +201,9 @@ _TURNED = re.compile(r"\b(?:continued|cont['’.]?d|fortsetzung|suite|continuaci
 
 
 def goes_on(text: str, following: str, heading: bool) -> bool:
-    """Return whether a list or table on a page continues on the next page, whose text is ``following``.
+    """Return whether a list or table on a page continues on the next page (``following``).
 
-    ``heading`` is True if a section begins at the top of that page; then nothing continues.
+    ``heading`` is True if a section begins at the top of the next page. Then only a mark such as "continued" counts.
     """
     last, first = _lines_of_text(text), _lines_of_text(following)
     if not last or not first:

@@ -201,8 +201,9 @@ class ExpertTerms:
         return [(self.expansions[places[0]], places) for places in groups.values()]
 
     def bm25(self, scoring: PageScoring) -> tuple[Floats, Floats]:
-        """Return BM25 scores of the expert terms in page texts, and of the expert headings in headings: float64
-        (pages,) both.
+        """Return the BM25 scores of the pages' texts and of their headings, float64 (pages,) each.
+
+        Texts are scored by expert terms, headings by expert terms and expert headings.
         """
         texts, headings = np.zeros(int(self.firsts[-1])), np.zeros(int(self.firsts[-1]))
         for expansion, places in self._groups():

@@ -256,8 +256,9 @@ class FeatureBuilder:
 
 
 def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
-    """Return for each candidate page the weighted share of terms that are in section titles above it: float64 (n,), 0
-    to 1.
+    """Return the weighted share of query terms in the section titles above each candidate page.
+
+    The result is float64 (n,), 0 to 1.
     """
     total = float(weights.sum())
     if not total:
@@ -269,7 +270,10 @@ def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count
 
 
 def _best_at(values: Floats, rows: Ints, count: int) -> Floats:
-    """Return the highest value for each row, at least 0: float64 (count,)."""
+    """Return the highest of the values in each of ``count`` rows, at least 0: float64 (count,).
+
+    ``rows`` gives the row of each value.
+    """
     best = np.zeros(count)
     np.maximum.at(best, rows, values)
     return best
@@ -319,10 +323,11 @@ def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
 
 
 def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTerms) -> tuple[Floats, Floats]:
-    """Return for each page the score of its best passage, and of its word triples: float64 (n,) both.
+    """Return two scores of each page by words in the question's exact form: float64 (n,) each.
 
-    The number of library pages that contain a word in this form is estimated. The candidates' share is applied to the
-    pages with its term, or to all pages for a stop word.
+    The first is the score of its best passage, the second that of its word triples. The number of library pages with a
+    word in this form is estimated. It is the share with this form among the candidates with the term, times the library
+    pages with the term.
     """
     number = {term: at for at, term in enumerate(query.terms)}
     sequence = [(term, word) for term, word in written_words(text) if not term or term in number]
