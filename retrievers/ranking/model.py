@@ -40,9 +40,9 @@ _ADVICE = Advice(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingModel:
-    """A linear ranking model: score = base + Σ weight · feature + Σ weight · feature · named; higher is better.
+    """A linear ranking model: base + Σ weight · feature + Σ weight · feature · named.
 
-    ``named`` is the certainty that the question names the document.
+    ``named`` is the certainty that the question names the document. A higher score is better.
 
     plain, named: the weights of both sums, float64 (features,), in the order of FEATURES. base is chosen so that good
     pages score about 1. scale: the factor that was applied to the learned weights for this. learned: a description of
@@ -70,7 +70,7 @@ class RankingModel:
         return np.asarray(self.base + self.addends(table).sum(axis=1))
 
     def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
-        """Return the weights by name: of each feature, and of the product of each of ``pairs`` with "named"."""
+        """Return the weights by name: one of each feature, and one of each of ``pairs`` times "named"."""
         names = list(FEATURES)
         products = [float(self.named[names.index(name)]) for name in pairs]
         return dict(zip(weight_names(FEATURES, pairs), [*self.plain.tolist(), *products], strict=True))

@@ -42,11 +42,11 @@ class PageVisit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentScores:
-    """The scores (``values``) of a document's pages: float64 (pages,), higher is better, 0 for no match.
+    """The scores (``values``) of a document's pages: float64 (pages,), 0 for pages without a match.
 
-    ``contributions`` are the parts of the scores by name, NaN if a part was not computed. ``nodes`` is the NodeScore of
-    each section, float64 (sections,). ``query`` contains the scored terms. ``signals`` are further measurements by name
-    and page.
+    Higher is better. ``contributions`` are the parts of the scores by name, NaN if a part was not computed. ``nodes``
+    is the NodeScore of each section, float64 (sections,). ``query`` contains the scored terms. ``signals`` are further
+    measurements by name and page.
     """
 
     candidate: CandidateDocument
@@ -108,7 +108,10 @@ def gained(
 
 
 def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
-    """Return the ``_BEST_PAGES`` pages of a section with the highest values, without pages of value 0."""
+    """Return the pages of a section with the highest values, best first, at most ``_BEST_PAGES``.
+
+    Pages of value 0 are left out.
+    """
     pages = range(section.start_page, section.end_page + 1)
     best = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
     return tuple(best[:_BEST_PAGES])
@@ -146,7 +149,7 @@ def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
 
 
 def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]:
-    """Return the pages of ``best_first``, found through the section trees, and a record of the walk."""
+    """Return the pages of ``best_first``, found through the section trees, and a record of this."""
     steps = WalkTrace()
     queue: list[tuple[float, int, int, int, int]] = []  # (-best value, document, page or 0, section, tie)
     promised = [_promises(content, values) for content, values in trees]

@@ -1,4 +1,4 @@
-"""The board: the documents that a model is shown during a search, and the model's choice of pages.
+"""The board: the documents that a model is shown during a search, and its choice of pages.
 
 Documents are named D1, D2, and sections D1.0031.
 """
@@ -100,7 +100,7 @@ class Board:
         return range(section.start_page, section.end_page + 1)
 
     def best_pages(self, node: PageRef, count: int = _BEST_PAGES) -> list[int]:
-        """Return the pages of a section with the highest values, best first.
+        """Return at most ``count`` pages of a section, highest values first.
 
         If all values are 0, return the first pages.
         """
