@@ -49,7 +49,10 @@ Read = tuple[Document, ContentVersion, IndexedContent, TermCounts]
 
 
 def thinned(counts: TermCounts, copy: int) -> bytes:
-    """Return the postings with a random part left out, different for each copy. Pages keep their lengths."""
+    """Return the term counts of pages with a random part left out, different for each copy.
+
+    Pages keep their lengths.
+    """
     chosen = np.random.default_rng(copy).random(len(counts.pages)) < _KEPT_SHARE
     before = np.append(0, np.cumsum(chosen))
     starts = before[counts.starts]
