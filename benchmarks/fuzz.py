@@ -50,6 +50,7 @@ FAULTS = Path(__file__).parent / "data" / "faults.c"
 _BIRDS = ("albatross", "curlew", "dunlin", "heron")
 _UNCLEAR = re.compile(r"Traceback|\b[A-Za-z]+(?:Error|Exception)\b(?!\w)|<class |object at 0x")
 _SECONDS = 300.0  # by the clock, for one command
+_PROGRESS = 10.0  # seconds between two lines of progress
 
 Published = dict[str, tuple[str, str]]
 """By name of a document: its first words, and the hash of all its text."""
@@ -64,7 +65,7 @@ def main() -> int:
     parser.add_argument("--part", action="append", choices=PARTS, default=[])
     options = parser.parse_args()
     counts, bad = Counter[str](), 0
-    started = time.monotonic()
+    started = shown = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         fuzz = Fuzz(Path(folder))
         parts = [name for name in options.part or PARTS if name != "faults" or fuzz.library is not None]
@@ -77,6 +78,10 @@ def main() -> int:
                 bad += 1
                 print(f"{part} of seed {seed}: {outcome}", file=sys.stderr, flush=True)
             number += 1
+            if time.monotonic() - shown >= _PROGRESS:
+                shown = time.monotonic()
+                of = f" of {options.rounds}" if options.rounds else ""
+                print(f"{number}{of} rounds, {bad} bad, {shown - started:.0f} s", file=sys.stderr, flush=True)
     seconds = round(time.monotonic() - started, 1)
     print(json.dumps({"rounds": number, "seconds": seconds, "outcomes": dict(sorted(counts.items())), "bad": bad}))
     return 1 if bad else 0

@@ -34,6 +34,7 @@ _PART = 8 * 2**20
 # age after which a file that was moved aside is left over from a dead process
 _ABANDONED_AFTER = datetime.timedelta(days=1)
 _RETRY_SECONDS = 20
+_PROBE_SECONDS = 3  # for a check whether the bucket answers
 _HASH = re.compile(r"[0-9a-f]{64}")  # of a file, in the key of a derived value
 _PAUSE = 60.0  # seconds without requests for derived values after a failure of the bucket
 
@@ -67,6 +68,7 @@ class Bucket:
         self._originals = FolderStore(home / ORIGINALS)
         self._copies, self._url = Copies(home / COPIES, address.room), address.url
         self._store = self._open_store(address)
+        self._probe = self._open_store(address, seconds=_PROBE_SECONDS, retries=0)
         self._paused = 0.0  # time at which the pause ends
         try:
             with self._translated_errors():
@@ -82,6 +84,11 @@ class Bucket:
                 f"{self._url} already holds the original files of another catalog.",
                 "Set objects_url to another folder of the bucket.",
             )
+
+    def check(self) -> str:
+        with self._translated_errors(), suppress(FileNotFoundError):
+            self._obstore.head(self._probe, _OWNER)
+        return self._url
 
     def place(self, name: str) -> Path:
         return self._folder_of(name).place(name)
@@ -275,19 +282,23 @@ class Bucket:
         with suppress(self._obstore.exceptions.AlreadyExistsError):
             self._obstore.put(self._store, key, content, mode="create", use_multipart=False)
 
-    def _open_store(self, address: BucketAddress) -> Any:
+    def _open_store(self, address: BucketAddress, seconds: int = 60, retries: int = 4) -> Any:
+        """Open the store. ``seconds`` limits the time of one request, ``retries`` its repetitions."""
         options = {
             "endpoint": address.endpoint, "region": address.region,
             "access_key_id": address.access_key, "secret_access_key": address.secret_key,
         }  # fmt: skip
         config = {name: value for name, value in options.items() if value}
         store = require("obstore.store", "s3")
-        is_http = address.endpoint.startswith("http:")
+        client = {
+            "timeout": f"{seconds}s", "connect_timeout": f"{min(5, seconds)}s",
+            "allow_http": address.endpoint.startswith("http:"),
+        }  # fmt: skip
         try:
             return store.from_url(
                 address.url, config=config,
-                client_options={"timeout": "60s", "connect_timeout": "5s", "allow_http": is_http},
-                retry_config={"max_retries": 4, "retry_timeout": datetime.timedelta(seconds=_RETRY_SECONDS)},
+                client_options=client,
+                retry_config={"max_retries": retries, "retry_timeout": datetime.timedelta(seconds=_RETRY_SECONDS)},
             )  # fmt: skip
         except (self._obstore.exceptions.BaseError, ValueError, TypeError) as error:
             why = str(error).partition("\n")[0]

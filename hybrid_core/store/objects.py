@@ -43,6 +43,10 @@ class ObjectStore(Protocol):
     Methods raise UnreachableError if a server does not answer, and OSError if the home's disk cannot be used.
     """
 
+    def check(self) -> str:
+        """Return where the files are stored. Raise within seconds if a server does not answer."""
+        ...
+
     def place(self, name: str) -> Path:
         """Return the path of a file in this home. The file exists there once it is fetched."""
         ...
@@ -110,6 +114,9 @@ class FolderStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def check(self) -> str:
+        return str(self.folder)
 
     def place(self, name: str) -> Path:
         return self.folder / name[:2] / name

@@ -58,6 +58,7 @@ def health(
         _tried("parser", lambda: f"PyMuPDF {importlib.metadata.version('pymupdf')}"),
         _tried("vector index", lambda: indexes().check()),
         _tried("catalog", lambda: f"{catalog()} ({catalog().check()})"),
+        _tried("originals", lambda: catalog().objects.check()),
         _tried("cache", lambda: f"{cache().path} ({cache().check()})"),
         _tried("formats", _formats),
         _tried("disk", lambda: _free(home)),
@@ -93,12 +94,17 @@ def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], In
         read_only = catalog().read_only
         JobReader(catalog()).last_event()
     except PageIndexError:
-        parts["catalog"] = "The file cannot be read."
+        parts["catalog"] = "The database cannot be read."
     try:
         indexes().check()
     except PageIndexError:
         if "catalog" not in parts:  # the catalog, by which indexes are opened, must work
             parts["search"] = "The server that holds the vectors cannot be used."
+    if "catalog" not in parts:
+        try:
+            catalog().objects.check()
+        except PageIndexError:
+            parts["originals"] = "The bucket that holds the original files cannot be used."
     try:
         if not os.access(home, os.W_OK):
             parts |= {} if read_only else {"disk": "The home cannot be written."}

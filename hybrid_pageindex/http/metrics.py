@@ -13,7 +13,7 @@ from pathlib import Path
 from hybrid_core.system import resource
 
 PREFIX = "pageindex_"
-PARTS = ("catalog", "search", "disk")
+PARTS = ("catalog", "search", "originals", "disk")
 """The parts of a server that may be missing."""
 HELP = {
     "build_info": "Always 1; the label has the version.",

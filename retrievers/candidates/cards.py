@@ -80,7 +80,7 @@ class TitleIndex:
         """Return the scores of documents by their titles, 0 to 1, higher is better.
 
         A score combines two shares: that of the title's terms in the question, and that of the question's terms in the
-        title. A title of several words scores 0 if only one of them matches.
+        title. A single matching term scores only if it makes up at least half of the title.
         """
         dots: dict[str, float] = {}
         hits: dict[str, int] = {}

@@ -1,7 +1,8 @@
-"""Estimate whether the pages of a search answer the question: term coverage, signals, and a calibrated probability.
+"""Estimate whether the pages of a search answer the question, as a calibrated probability.
 
-Rare words weigh more, and words that are frequent on a page count more. Pages of another organisation or year than the
-question names count little, and so do documents that never contain a name in the question.
+The estimate uses the coverage of the question's terms, and signals of the ranking. Rare terms weigh more, and terms
+that are frequent on a page count more. Pages of another organisation or year than the question names count little. So
+do documents that lack a name in the question.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ HINT = Note("evidence.unclear")
 
 @dataclass(frozen=True, slots=True)
 class InformationNeed:
-    """The words of a question for which the pages must give evidence.
+    """The words of a question that the pages must contain to answer it.
 
     ``term_weights`` leave out words that clearly name a document; ``names`` are the proper names among them. ``things``
     are words that may name the subject. ``named`` is True if the question names an organisation in the library.
@@ -60,9 +61,9 @@ class InformationNeed:
 
 
 def information_need(question: Question, routing: CardScores) -> InformationNeed:
-    """Return the words of a question for which the pages must give evidence.
+    """Return the words of a question that the pages must contain to answer it.
 
-    A name that may be missing in the library counts like any other word. Filler words count little.
+    If the question names no organisation in the library, its names count like other words. Filler words count little.
     """
     naming = routing.matched_terms if routing.named else question.period_terms
     terms = [term for term in question.terms if term not in naming] or question.terms
@@ -75,12 +76,11 @@ def information_need(question: Question, routing: CardScores) -> InformationNeed
 def judge(
     term_coverage: TermCoverage, need: InformationNeed, added: Mapping[str, float], looked_into: Sequence[Content]
 ) -> Evidence:
-    """Return the evidence from the coverage of the question's terms.
+    """Return the evidence by the share of the question's terms that the pages cover.
 
-    The coverage with expert terms counts if it is higher.
-
-    A word on most pages of the searched documents (``looked_into``) is no subject by itself. If the question has only
-    such words, the evidence is "unclear".
+    The share is computed without and with the expert terms ``added``, and the higher one counts. A word on most pages
+    of the searched documents (``looked_into``) is no subject by itself. If the question has only such words, the
+    evidence is "unclear".
     """
     if not need.named and len(need.things) < _TOGETHER and all(_common(t, looked_into) for t in need.things):
         return Evidence("unclear", 0.0, HINT)
@@ -90,7 +90,7 @@ def judge(
 
 
 def by_probability(likely: float) -> Evidence:
-    """Return the evidence with the level for this probability (0 to 1)."""
+    """Return evidence with this probability (0 to 1) and its level: "strong", "weak" or "none"."""
     score = round(likely, 4)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
 
@@ -103,7 +103,7 @@ def judged(
     question: Question,
     routing: CardScores,
 ) -> Evidence:
-    """Return the evidence in the visited pages, each judged with the expert terms for its document."""
+    """Return the evidence in the visited pages. Each page is judged with its document's expert terms."""
     need = information_need(question, routing)
 
     def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> Evidence:
@@ -125,7 +125,7 @@ def judged(
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A judged page. ``holds`` is float64 (terms,), the degree to which the page contains each term."""
+    """A page of ``TermCoverage``. ``holds`` is float64 (terms,), the degree to which it contains each term."""
 
     content: Content
     holds: Floats
@@ -143,7 +143,7 @@ def _holding(term: str, contents: Iterable[Content]) -> int:
 
 
 class TermCoverage:
-    """The coverage of ``terms`` by ``pages``, given as (doc_id, content, page)."""
+    """The degree to which ``pages`` contain ``terms``. Pages are given as (doc_id, content, page)."""
 
     def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: CardScores) -> None:
         contents = {content.content_id: content for _, content, _ in pages}
@@ -163,7 +163,7 @@ class TermCoverage:
         ]
 
     def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
-        """Return the highest share of the terms that one page contains, 0 to 1.
+        """Return the highest weighted share of the terms that one page contains, 0 to 1.
 
         With ``apart``, two pages may cover the terms together. The terms must be among those of this object.
 
@@ -209,8 +209,9 @@ def _says(content: Content, names: Collection[str]) -> float:
 
 
 def _fit(routing: CardScores, doc_id: str) -> float:
-    """Return 1 if the question names no organisation or this document matches it best, and a lower factor for other
-    documents.
+    """Return a factor, at most 1, for the match of a document's card with the question.
+
+    It is 1 for the best-matching document, and for all documents if the question names no organisation.
     """
     best = max(routing.scores.values(), default=0.0)
     if not routing.organisations or best < _SURE:
@@ -243,9 +244,10 @@ adds 2.
 def signals(
     visits: Sequence[PageVisit], table: FeatureTable | None, model: RankingModel, covered: float
 ) -> dict[str, float]:
-    """Return the signals from which the probability is computed, {} without pages. ``covered`` is 0 to 1.
+    """Return the signals from which ``probability`` is computed, {} without pages.
 
-    A page that is not a candidate counts with score 0 and no terms.
+    ``covered`` is the coverage of the question's terms, 0 to 1. A page that is not a candidate counts with score 0 and
+    no terms.
     """
     best = visits[:_BEST_RESULTS]
     if not best or table is None:

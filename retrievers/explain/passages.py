@@ -1,4 +1,4 @@
-"""Passages of a page: their match with the question, the best passage, and excerpts of limited size."""
+"""Passages of a page: their match with the question, the best passage, and short excerpts."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class PassageTerms(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A window of statements on a page, given by their ``numbers``.
+    """A passage of consecutive or selected statements on a page, given by their ``numbers``.
 
-    The first ``above`` numbers are table headings; the others begin with a match. ``captions`` are statements above the
-    table, which are not shown. ``tail`` is the beginning of the next statement.
+    The first ``above`` numbers are column headings of a table; the others begin with a matching statement. ``captions``
+    are statements above the table, which are not shown. ``tail`` is the beginning of the next statement.
     """
 
     numbers: tuple[int, ...]
@@ -99,7 +99,7 @@ class Windows:
         self.found = {at: self._window(at) for at, worth in enumerate(self._worth) if worth}
 
     def gain(self, window: Window) -> float:
-        """Return the total weight of the distinct terms in a window. The terms of the best statement count twice.
+        """Return the total weight of the distinct terms in a window. Terms of the best statement count twice.
 
         Terms that a heading separates from the best statement count half.
         """
@@ -116,8 +116,9 @@ class Windows:
         return gained + self._worth[best] - _LATER * (best - body[0])
 
     def answer(self, window: Window) -> Window:
-        """Return the part of a window that answers best: the statement with the highest weight, with the text after a
-        heading.
+        """Return the part of a window that answers best: the statement with the highest weight.
+
+        If this statement is a heading, the statement after it is included.
         """
         best = max(window.body, key=self._worth.__getitem__)
         if not self._opens[best]:
@@ -128,10 +129,10 @@ class Windows:
         return fsum(self._query[term] for term in terms)
 
     def _weight(self, at: int) -> float:
-        """Return the weight of the terms of a statement.
+        """Return the weight of the terms of the statement with number ``at``.
 
-        A heading also counts the terms of the statement after it, and half if it has no text. A row counts its column
-        headings, and less if its name contains many other words.
+        A heading also gets the terms of the statement after it; without such a statement its own terms count half. A
+        table row also gets the terms of its column headings. It counts less if its name contains many other words.
         """
         statement = self._page[at]
         if self._opens[at]:
@@ -184,7 +185,10 @@ class Windows:
 
 
 def _cut(text: str, room: int) -> str:
-    """Shorten a text to fit ``room`` and add "…", if possible between words. Return "" if there is too little space."""
+    """Return a text cut to ``room`` characters with "…" at its end, if possible between words.
+
+    Return "" if there is too little space.
+    """
     if room < _LEAST:
         return ""
     words = text[: room - 1].rsplit(None, 1)
@@ -207,9 +211,9 @@ class Passage(NamedTuple):
 def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headings: Collection[int] = ()) -> Passage:
     """Return the passage of about 280 characters with the highest weight of query terms.
 
-    A passage that begins in a table row includes the column headings; "…" marks omitted text. Text above a table counts
-    for each of its rows. ``headings`` are the character offsets of headings; a heading at the end of a passage counts
-    half. ``numeric`` prefers statements with figures.
+    If it begins in a table row, it includes the column headings; "…" marks omitted text. Text above a table counts for
+    each of its rows. ``headings`` are the character offsets of headings; a heading at the end of a passage counts half.
+    With ``numeric``, statements with figures are preferred.
     """
     page = statements(text, {*terms.own, *terms.expert}, headings)
     windows = Windows(page, terms, numeric)
@@ -223,8 +227,8 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
 def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False) -> str:
     """Return an excerpt of a page with at most ``tokens``.
 
-    The excerpt contains the best passage with its surroundings, and other matching passages, in page order. "…" marks
-    omitted lines. Tables are included completely if they fit, else with their headings.
+    It contains the best passage with its surroundings, and other matching passages, in page order. "…" marks omitted
+    lines. Tables are included completely if they fit. Otherwise their column headings and matching rows are.
     """
     if estimate(text) <= tokens:
         return text
@@ -267,7 +271,7 @@ class _Excerpt:
         return first in self._at
 
     def grow(self, around: int, target: int) -> None:
-        """Select further lines around a line until only ``target`` tokens are left, or until no further line fits."""
+        """Select further lines around a line until only ``target`` tokens are left or no line fits."""
         up, down = around - 1, around + 1
         while self.room > target and (up >= 0 or down < len(self.lines)):
             up = up - 1 if up >= 0 and self._grown(up) else -1
@@ -276,8 +280,9 @@ class _Excerpt:
                 down = down + 1 if fits else len(self.lines)
 
     def _grown(self, at: int) -> bool:
-        """Select a line, or the whole table around it if no line of the table is selected yet. Return whether this
-        fits.
+        """Select a line. If it is in a table of which no line is selected yet, select the whole table.
+
+        Return whether the lines fit.
         """
         table = self._tables.get(at)
         if table is None or not self._at.isdisjoint(table):
@@ -319,9 +324,9 @@ class _Excerpt:
 
 
 def _tables(lines: Sequence[Statement]) -> dict[int, range]:
-    """Return for each line inside a table the range of the table's lines.
+    """Return the range of the table's lines for each line inside a table.
 
-    The range includes column headings and lines between rows.
+    The range includes column headings, and lines between rows.
     """
     table_of: dict[int, range] = {}
     first = last = -1

@@ -1,4 +1,8 @@
-"""Write results with receipts, the differences between nearly equal pages, and the trace of a search."""
+"""Write search results with receipts, and the trace of a search.
+
+A receipt explains a result: its score, the matching terms and the reasons. A result also states how it differs from
+nearly equal pages.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +42,9 @@ _SECTIONS, _HINTS, _DOCUMENTS = 5, 3, 20
 class PageFindings:
     """Results of earlier stages about pages, by (index of the document, page).
 
-    ``verdicts`` are the reasons why a model or the question chose a page. ``spans`` are the parts of pages that the
-    question means; snippets are taken from them. ``terms`` limit the snippet of a page that was named by number,
-    because the other terms occur in its footer. ``addends`` are the contributions of the ranking model.
+    ``verdicts`` are the reasons why a model or the question chose a page. ``spans`` are the parts of pages to which the
+    question refers; snippets are taken from them. ``terms`` are the terms for the snippet of a page that was named by
+    number, because others occur in its footer. ``addends`` are the contributions of the ranking model.
     """
 
     verdicts: Mapping[PageRef, Note]
@@ -69,7 +73,7 @@ class Explainer:
         self._path_of, self._scoring = short_path, scoring
 
     def page(self, slot: ResultSlot, page_text: PageText, copies: Sequence[PageText] = ()) -> PageFound:
-        """Return one result with its receipt. ``copies`` are the texts of nearly equal pages."""
+        """Return one result with its receipt. ``copies`` are the texts of pages nearly equal to it."""
         visit = slot.visit
         scores, page = self._scores[visit.doc], visit.page
         document, content = scores.candidate.document, scores.content
@@ -124,7 +128,10 @@ class Explainer:
         return self._path_of(self._scores[doc].candidate.document.path)
 
     def sections(self) -> tuple[SectionRanked, ...]:
-        """Return the leaf sections with the highest NodeScore, weighted by the scores of their documents."""
+        """Return the best leaf sections, by NodeScore times the score of their document, best first.
+
+        NodeScore sums the scores of the hits in a section, reduced for large sections.
+        """
         if not self._scores:
             return ()
         worth = [scores.nodes * scores.content.leaves * scores.candidate.score for scores in self._scores]
@@ -168,7 +175,7 @@ class Explainer:
 
 
 def _apart(page: PageText, copy: PageText) -> str:
-    """Return how a nearly equal page differs from a page, "" if both have the same text."""
+    """Return how a nearly equal page (``copy``) differs from a page, "" if their texts are equal."""
     if page.text == copy.text:
         return ""
     difference = differences(page.text, copy.text)
@@ -242,7 +249,7 @@ def differences(before: str, after: str) -> str:
 
 
 def _line_words(text: str) -> list[tuple[str, ...]]:
-    """Return the words of each line, up to ``_WORDS`` words."""
+    """Return the words of each line of a text, at most the first ``_WORDS`` words of the text."""
     lines, left = [], _WORDS
     for line in text.splitlines():
         if words := tuple(line.split()[:left]):

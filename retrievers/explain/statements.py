@@ -31,7 +31,10 @@ _NAME = 60  # maximum characters of a row's name that continues below the row
 
 
 class Statement(NamedTuple):
-    """A statement on a page. ``row`` contains the numbers of the headings, captions and label of a table row."""
+    """A statement on a page, with the terms of the question that it contains.
+
+    ``row`` gives the statement numbers of the headings, captions and label of a table row.
+    """
 
     offset: int  # in the page's text
     text: str
@@ -41,7 +44,7 @@ class Statement(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A statement without the question's terms.
+    """A statement before the question's terms are searched in it.
 
     ``folded`` is its text in the form in which words are compared; ``plain`` also lacks some punctuation.
     """
@@ -101,7 +104,10 @@ def _statement_row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow
 
 
 def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[str]:
-    """Return the terms that a statement contains. ``parts`` exclude most statements fast."""
+    """Return the terms that a statement contains. ``parts`` are the results of ``_beginnings``.
+
+    A statement without any of the parts contains none of the terms, which is found out fast.
+    """
     plain = piece.plain
     for part in parts:
         if part in plain:
@@ -167,7 +173,7 @@ def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
 
 
 def _beginnings(terms: Collection[str]) -> set[str]:
-    """Return a part of each term. Every text that contains the term also contains its part.
+    """Return a part of each term that every text with the term contains.
 
     A search for the parts is fast and excludes most texts. The part of a word lacks its last letter, which stemming may
     have changed. Short words that end in a consonant are kept whole. If a term is a year, "fy" is returned too, because
@@ -231,8 +237,8 @@ def breaks_off(text: str, following: str) -> bool:
 def runs_over(text: str, following: str, passage: str, heading: bool) -> bool:
     """Return whether the content of a ``passage`` may continue on the next page.
 
-    The passage must be near the end of the page, and a sentence, list or table must continue. ``heading`` is that of
-    ``goes_on``.
+    The passage must be near the end of the page, and a sentence, list or table must continue. ``heading`` is True if a
+    section begins at the top of the next page.
     """
     plain, sought = " ".join(text.split()), " ".join(passage.strip("… ").split())[:_SOUGHT]
     at = plain.find(sought) if sought else -1

@@ -1,6 +1,6 @@
 """The candidate pages of a question, their BM25 scores, and the scores of expert terms.
 
-A word that every page of a document contains does not distinguish its pages, even if it is rare in the library. So idf
+A term that every page of a document contains does not distinguish its pages, even if it is rare in the library. So idf
 is computed over the document's own pages. Headings that begin on a page are a second field with a small weight.
 """
 
@@ -31,11 +31,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryTerms:
-    """The different terms of a question, in order.
+    """The distinct terms of a question, in order.
 
-    terms: the words. hashes: int64 (t,). worth: float64 (t,), 0 to 1, lower for pieces of an identifier. idf: float64
-    (t,), higher for rarer terms of the library, times the worth. holding: float64 (t,), the number of the library's
-    ``pages`` that contain each term.
+    terms: the words. hashes: int64 (t,). worth: float64 (t,), a weight of 0 to 1, lower for pieces of an identifier.
+    idf: float64 (t,), higher for rarer terms of the library, times the worth. holding: float64 (t,), the number of the
+    library's ``pages`` that contain each term.
     """
 
     terms: Sequence[str]
@@ -246,7 +246,7 @@ class ExpertTerms:
 
 
 def role_pages(content: Content, role: Role) -> dict[int, None]:
-    """Return the pages with a role, in order. Roles are found by section titles."""
+    """Return the pages of sections whose title matches a role ("cash flow statement"), in order."""
     pages: dict[int, None] = {}
     for section in content.titled(role.title):
         last = min(section.end_page, section.start_page + _ROLE_PAGES - 1)
@@ -255,7 +255,7 @@ def role_pages(content: Content, role: Role) -> dict[int, None]:
 
 
 def _sequences(phrases: Mapping[str, float], full: float) -> dict[tuple[int, ...], float]:
-    """Return the phrases of several words as term hashes, with their weights (at most 1)."""
+    """Return the phrases of at least two words as term hashes, with their weights (at most 1)."""
     sequences = {
         tuple(map(cached_hash, tokenise(phrase))): min(1.0, weight / full) for phrase, weight in phrases.items()
     }

@@ -104,10 +104,10 @@ class FeatureTable:
 class FeatureInputs:
     """The inputs of the features, except the ordered terms of pages.
 
-    ``named`` are terms that name documents. ``contents`` and ``expansions`` are by document. ``coarse`` and ``meaning``
-    are scores of the first stage and of vectors by (doc_id, page), where the best is 1. ``unembedded`` are documents
-    without vectors, if others have some. ``chosen`` is the prior probability of a document: 1 / number of searched
-    documents.
+    ``named`` are terms that name documents. ``contents`` and ``expansions`` have one item for each document. ``coarse``
+    and ``meaning`` are scores of the first stage and of vectors by (doc_id, page), scaled so that the best is 1.
+    ``unembedded`` are documents without vectors, if others have some. ``chosen`` is the prior probability of a
+    document: 1 / number of searched documents.
     """
 
     question: Question
@@ -123,9 +123,9 @@ class FeatureInputs:
 
 
 class FeatureBuilder:
-    """The computation of the features of one question.
+    """Computes the features of the candidate pages of one question.
 
-    ``candidates`` are known first, ``table`` then needs their ordered terms.
+    First read ``candidates``; then call ``table`` with the ordered terms of these pages.
     """
 
     def __init__(self, inputs: FeatureInputs, scoring: ScoringConfig) -> None:
@@ -280,7 +280,7 @@ def _best_at(values: Floats, rows: Ints, count: int) -> Floats:
 
 
 def _neighbours(scores: Floats, firsts: Ints) -> Floats:
-    """Return the higher score of the pages before and after, within the same document: float64 (pages,)."""
+    """Return the higher score of the previous and the next page in the document: float64 (pages,)."""
     before, after = np.zeros(len(scores)), np.zeros(len(scores))
     before[1:], after[:-1] = scores[:-1], scores[1:]
     inner = firsts[(firsts > 0) & (firsts < len(scores))]
@@ -290,7 +290,7 @@ def _neighbours(scores: Floats, firsts: Ints) -> Floats:
 
 
 def _mean(values: Floats) -> float:
-    """Return the mean word count, at least 1."""
+    """Return the mean number of words, at least 1."""
     return max(1.0, float(values.mean())) if len(values) else 1.0
 
 
@@ -302,8 +302,8 @@ def _share(values: Floats) -> Floats:
 def _leads(named: Floats) -> Floats:
     """Return how clearly the question names each document: float64 (documents,).
 
-    A value is the best routing score, reduced by the document's distance to it. All are 0 if no document is named
-    clearly.
+    The value is the best routing score for the best document, and lower for documents behind it. If no document is
+    named clearly, all values are 0.
     """
     best = float(named.max(initial=0.0))
     if best < _SURE:
@@ -317,7 +317,10 @@ def _term_places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
-    """Return the check byte of each term's spelling in the question: uint8 (t,), as in ``TermOrder``."""
+    """Return the check byte of each term's spelling in the question: uint8 (t,).
+
+    ``TermOrder`` stores the same check byte for each word of a page.
+    """
     written = {term: form_check(term, word) for term, word in reversed(written_terms(text))}
     return np.array([written.get(term, 0) for term in query.terms], np.uint8)
 
@@ -349,10 +352,10 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
 def _name_shares(
     candidate: CandidateDocument, question_terms: Mapping[str, float], total: float
 ) -> tuple[float, float]:
-    """Return two shares, 0 to 1, for the file name and the title of a document.
+    """Return two shares, 0 to 1, that match a document's file name and title with the question.
 
-    The first is the weighted share of the question's terms that either of them contains. The second is the share of
-    terms of the name or title that the question contains, whichever is higher.
+    The first is the weighted share of the question's terms that either of them contains. The second is the share of the
+    name's or the title's terms that the question contains, whichever is higher.
     """
     names = _name_terms(candidate.document.name, candidate.document.title)
     share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())

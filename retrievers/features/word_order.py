@@ -1,4 +1,4 @@
-"""Word order: how close together the question's words are on a page, and whether they have the same form."""
+"""Word order: how close together the question's words are on a page, and in which form."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _K1 = 1.2
 class PageWords:
     """The words of some pages, one page after the other.
 
-    terms: uint32 (n,) and forms: uint8 (n,), as in ``TermOrder``. lengths: int64 (pages,), words per page.
+    terms: uint32 (n,), their hashes, and forms: uint8 (n,), check bytes of their spelling, both as in ``TermOrder``.
+    lengths: int64 (pages,), words per page.
     """
 
     terms: npt.NDArray[np.uint32]
@@ -60,11 +61,12 @@ class PageWords:
 
 @dataclass(frozen=True, eq=False)
 class TermPlaces:
-    """The positions of a question's terms on some pages, without stop words.
+    """The positions of a question's terms on some pages. Stop words of the pages are not counted.
 
-    places: int64 (p,), ascending, numbered consecutively through the pages with a gap after each. pages: int64 (p,).
-    terms: int64 (p,), index of the term in the question. forms: uint8 (p,), as in ``TermOrder``. lengths: int64
-    (pages,), terms per page. figures: float64 (pages,), the share of numbers among them.
+    places: int64 (p,), ascending, numbered consecutively through the pages with a gap after each. pages: int64 (p,),
+    index of the page. terms: int64 (p,), index of the term in the question. forms: uint8 (p,), check bytes of the
+    spelling, as in ``TermOrder``. lengths: int64 (pages,), terms per page. figures: float64 (pages,), the share of
+    numbers among them.
     """
 
     places: Ints
@@ -154,9 +156,9 @@ class TermPlaces:
         return on_page
 
     def quoted(self, quotations: Sequence[Sequence[int]], forms: Forms) -> Floats:
-        """Return the share of quotations that a page contains literally: float64 (pages,), 0 to 1.
+        """Return the share of quotations that each page contains literally: float64 (pages,), 0 to 1.
 
-        Each is a sequence of terms.
+        A quotation is a sequence of terms.
         """
         several = [quotation for quotation in quotations if len(quotation) >= _LEAST_QUOTED]
         on_pages = [self.in_sequence(quotation, forms) for quotation in several]
@@ -167,8 +169,9 @@ class TermPlaces:
         return _holding(self.pages, self.terms, count)
 
     def as_written(self, forms: Forms, weights: Floats) -> Floats:
-        """Return the share of ``weights`` of the terms that a page writes in the same form as the question: float64
-        (pages,), 0 to 1.
+        """Return the share of term weights whose terms a page spells like the question.
+
+        The result is float64 (pages,), 0 to 1.
         """
         total = float(weights.sum())
         same = np.flatnonzero(self.forms == forms[self.terms])
@@ -253,9 +256,10 @@ def _holding(pages: Ints, words: Ints, count: int) -> Ints:
 def _find_words(
     terms: npt.NDArray[np.uint32], forms: Forms | None, asked_terms: Ints, asked_forms: Forms | None
 ) -> tuple[Ints, Ints]:
-    """Return the positions of the requested words, ascending, and the index of the requested word at each.
+    """Return the positions of the requested words, ascending, and which requested word is at each.
 
-    Words match by their terms, and also by their forms if these are given.
+    The second array contains indexes of requested words. Words match by their terms, and also by their forms if these
+    are given.
     """
     word_codes = _codes(asked_terms, asked_forms)
     sort = np.argsort(word_codes)

@@ -67,7 +67,12 @@ class Machines:
     """PostgreSQL, Redis, three nodes of Qdrant, two workers, one of Celery with its beat, and a server."""
 
     def __init__(
-        self, folder: Path, database: postgres.Server, nodes: list[qdrant_real.Node], redis: redis_real.Server
+        self,
+        folder: Path,
+        database: postgres.Server,
+        nodes: list[qdrant_real.Node],
+        redis: redis_real.Server,
+        variables: Mapping[str, str] = {},
     ):
         self.redis, self.nodes, self.logs = redis, nodes, folder / "logs"
         self.logs.mkdir()
@@ -81,6 +86,7 @@ class Machines:
             "PAGEINDEX_QDRANT_REPLICAS": "2", "PAGEINDEX_STORAGE_PATH": str(folder / "home"),
             "PAGEINDEX_HTTP_TOKEN": TOKEN, "PAGEINDEX_WORKERS": "1", "PAGEINDEX_OCR": "never",
             "PAGEINDEX_HTTP_REQUESTS_PER_MINUTE": "0", "PAGEINDEX_LIBRARY_JOBS": "3",
+            **variables,
         }  # fmt: skip
         own = [sys.executable, "-m", "hybrid_pageindex"]
         celery = [sys.executable, "-m", "celery", "-A", DISPATCHER]
@@ -107,9 +113,10 @@ class Machines:
 
 
 @contextmanager
-def machines(folder: Path) -> Iterator[Machines]:
+def machines(folder: Path, variables: Mapping[str, str] = {}) -> Iterator[Machines]:
+    """``variables`` are settings of all programs beside those that name the servers."""
     with postgres.server() as database, redis_real.running() as redis, qdrant_real.cluster(3) as nodes:
-        made = Machines(folder, database, nodes, redis)
+        made = Machines(folder, database, nodes, redis, variables)
         try:
             yield made
         finally:

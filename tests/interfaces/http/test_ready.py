@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections import namedtuple
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -19,8 +20,10 @@ from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.engine.search.indexes import Indexes
 from hybrid_pageindex.http.server import Server
+from tests import buckets
 from tests.interfaces.http.conftest import START, serving, until
 from tests.qdrant_real import free_port
+from tests.relay import Relay
 
 
 def test_nothing_is_missing_of_a_whole_one(engine: Engine) -> None:
@@ -51,6 +54,25 @@ def test_a_qdrant_server_that_is_away_is_named(engine: Engine, monkeypatch: pyte
     monkeypatch.setattr(Indexes, "check", refused)
     missing = run(engine.admin.missing())
     assert list(missing) == ["search"] and "10.0.0.1" not in str(missing)
+
+
+def test_a_bucket_that_is_away_is_named_until_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with buckets.bucket() as address:
+        host = urlsplit(address.endpoint)
+        relay = Relay((str(host.hostname), int(host.port or 80)))
+        named = buckets.variables(address) | {"PAGEINDEX_OBJECTS_ENDPOINT": f"http://127.0.0.1:{relay.port}"}
+        for name, value in named.items():
+            monkeypatch.setenv(name, value)
+        with closing(Engine(tmp_path)) as engine:
+            assert run(engine.admin.missing()) == {}
+            relay.kill()
+            missing = run(engine.admin.missing())
+            assert list(missing) == ["originals"] and "127.0.0.1" not in str(missing)
+            failed = [check for check in run(engine.admin.doctor()).checks if not check.ok]
+            assert [check.name for check in failed] == ["originals"]
+            relay.start()
+            assert run(engine.admin.missing()) == {}
+        relay.kill()
 
 
 def test_a_server_says_what_is_missing(tmp_path: Path) -> None:
