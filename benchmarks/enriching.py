@@ -219,7 +219,10 @@ def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def throughput(path: Path, url: str, folder: Path, limit: int, seconds: float) -> dict[str, Any]:
-    """Index one filing with every page described and at most ``limit`` simultaneous calls. Return the figures."""
+    """Index one filing with every page described by the model, and return calls and times.
+
+    At most ``limit`` calls are simultaneous.
+    """
     home = folder / f"limit{limit}-{seconds}"
     improved = engine(home, url, vision="always", max_concurrent_calls=limit, max_concurrent_pages=limit, llm_model="")
     file = run(improved.index(path)).files[0]

@@ -117,7 +117,7 @@ def opened(home: Path) -> Engine:
 
 
 def first_search(home: Path, question: str) -> dict[str, float]:
-    """Measure the first search of a new process, without its imports."""
+    """Measure the first search of a new process, without its imports, and return the figures."""
     engine = opened(home)
     before, began, worked = resident(), time.perf_counter(), time.process_time()
     result = engine.search_now(question, effort="fast")

@@ -143,7 +143,10 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def by_id(run: Run) -> dict[str, QuestionRecord]:
-    """Return the records by question id. Raise DocumentError if a question is repeated or there is none."""
+    """Return a run's records by question id.
+
+    Raise DocumentError if an id is repeated or the run has no records.
+    """
     records = {record.id: record for record in run.questions}
     if len(records) < len(run.questions):
         raise DocumentError(

@@ -253,7 +253,7 @@ class ChunkDense:
         return Ranking(pages=ranked[:depth], documents=tuple(dict.fromkeys(page.document for page in ranked)))
 
     def _vectors(self, texts: list[str], cache: Path) -> Vectors:
-        """Return unit vectors: float32 (n, dimension)."""
+        """Return the unit vectors of texts, which are stored in ``cache``: float32 (n, dimension)."""
         if not texts:
             return np.zeros((0, self._embedder.id.dimension), np.float32)
         key = hashlib.sha256("\0".join([self._embedder.id.fingerprint, *texts]).encode()).hexdigest()[:32]

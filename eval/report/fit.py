@@ -144,7 +144,7 @@ def _closing_notes(file: Path, unlearned: Sequence[str]) -> list[str]:
 
 
 def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
-    """Write the weights. Raise StoreError."""
+    """Write weights to a file, and return its path. Raise StoreError if this fails."""
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -100,7 +100,7 @@ def _render_notes(summaries: Sequence[Summary], comparison: Comparison | None) -
 
 
 def _render_table(table: Table) -> Markup:
-    """Return the table with its title, or only its note if it has no rows."""
+    """Return a table with its title as HTML, or only its note if it has no rows."""
     if not table.shown:
         return Markup("")
     parts = [element("h2", table.title)]

@@ -1,4 +1,4 @@
-"""Tables of the report and of the comparison."""
+"""Tables of ``eval report`` and ``eval compare``: measures, lost questions, times, settings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def difference(interval: Interval | None) -> Cell:
 
 
 def flips(comparison: Comparison) -> Table:
-    """Return the questions that improved or got worse."""
+    """Return the table of the questions that improved or got worse."""
     rows = [
         (text(against.run), text(went), text(flip.id), share(flip.before), share(flip.after), text(_cut(flip.question)))
         for against in comparison.against

@@ -96,8 +96,8 @@ class Fitter:
     def learn(self, *, without_kind: str = "", without: Collection[Place] = (), prior: Floats | None = None) -> Floats:
         """Return learned weights, float64 in the order of ``columns``.
 
-        The questions of a kind, or those at some places, can be left out. Raise UsageError if no question is left that
-        has both right and wrong candidates.
+        The questions of one kind, or those whose places are in ``without``, can be left out. Raise UsageError if no
+        question is left that has both right and wrong candidates.
         """
         by_set: dict[str, list[RankedList]] = {}
         for at, features in enumerate(self.sets):

@@ -98,7 +98,10 @@ def corrected(question: str, spellings: Spellings | None) -> str:
 
 
 def respelled(question: str, texts: Iterable[str]) -> str:
-    """Return the question with long words that no text contains replaced by similarly spelled words of the texts."""
+    """Return the question with misspelled long words replaced by similarly spelled words of the texts.
+
+    A word counts as misspelled if no text contains it.
+    """
     written = {word for text in texts for word in plain_words(text).split() if len(word) >= _LONG - _LENGTHS}
     by_fold: dict[str, str] = {}
     for word in sorted(written):

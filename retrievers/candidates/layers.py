@@ -202,7 +202,7 @@ class Counts(Layered[int]):
 
 
 class Tallies(Layered[Mapping[str, int]]):
-    """Counts by key and text."""
+    """Counts of texts, by key: {key: {text: count}}."""
 
     def counted(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> Tallies:
         """Return a copy with each (key, text) pair in ``came`` counted once more, and each pair in ``went`` once

@@ -45,7 +45,7 @@ class PassageTerms(NamedTuple):
     def weights(self, present: Collection[str]) -> dict[str, float]:
         """Return the weight of each term on a page that contains the terms in ``present``.
 
-        Expert terms count in proportion to the missing weight of the question's terms.
+        The more weight of the question's terms the page lacks, the more expert terms count.
         """
         whole = fsum(self.own.values())
         lacking = 1 - fsum(weight for term, weight in self.own.items() if term in present) / whole if whole else 1.0
@@ -76,7 +76,7 @@ class Window(NamedTuple):
 
 
 class Windows:
-    """The windows of a page: one for each matching statement, by its number."""
+    """The candidate passages of a page, called windows: one for each matching statement, by its number."""
 
     def __init__(self, page: Sequence[Statement], terms: PassageTerms, numeric: bool) -> None:
         """Compute the weights and windows of a page. A term counts less if many statements contain it.

@@ -162,7 +162,7 @@ def _block_ranges(
 
 
 def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
-    """Yield the ranges of the sentences in a paragraph. Sentences longer than a window are split."""
+    """Yield (start, end) of each sentence in a paragraph. Sentences too long for a snippet are split."""
     for start, end in sentences(block):
         if end - start <= WINDOW_CHARS:
             yield start, end

@@ -105,7 +105,7 @@ class PageQuery:
     headings: Mapping[str, float] = field(default_factory=dict)
 
     def hashed(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return both maps of weights, by term hash."""
+        """Return the weights of terms and the weights of headings, both by term hash."""
         return _hashed(self.terms), _hashed(self.headings)
 
 

@@ -169,7 +169,7 @@ class TermPlaces:
         return _holding(self.pages, self.terms, count)
 
     def as_written(self, forms: Forms, weights: Floats) -> Floats:
-        """Return the share of term weights whose terms a page spells like the question.
+        """Return the weighted share of terms that each page spells as the question does.
 
         The result is float64 (pages,), 0 to 1.
         """

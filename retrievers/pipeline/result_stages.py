@@ -267,7 +267,7 @@ def _passage_terms(query: Query, ranking: Ranking, resources: SearchResources) -
 def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]], texts: PageTexts) -> list[PageFound]:
     """Add to each result that is nearly equal to an earlier one the words in which they differ.
 
-    An example are a draft and its final form.
+    Examples are a draft and its final form.
     """
     for at, before in nearly_equal(places).items():
         earlier, later = texts.of([places[before], places[at]])

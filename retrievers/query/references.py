@@ -1,6 +1,6 @@
 """Find references to numbered parts (page 14, section 4.2, Note 7, Table 3, 刑法第133条).
 
-Also find questions about a document that they do not name.
+Also recognise questions about "this document", which name no document.
 """
 
 from __future__ import annotations

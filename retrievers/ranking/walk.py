@@ -149,7 +149,10 @@ def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
 
 
 def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]:
-    """Return the pages of ``best_first``, found through the section trees, and a record of this."""
+    """Find the pages of ``best_first`` through the section trees.
+
+    Return these pages and a record of the walk.
+    """
     steps = WalkTrace()
     queue: list[tuple[float, int, int, int, int]] = []  # (-best value, document, page or 0, section, tie)
     promised = [_promises(content, values) for content, values in trees]

@@ -303,7 +303,7 @@ class Asker(QuestionSession):
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:
-        """Report the pages that the model chose as a reasoning step."""
+        """Report, as a reasoning step, the pages that the model chose."""
         pages = [f"D{doc + 1} page {page} ({self._name(doc)})" for doc, page in verdict.pages]
         nodes = [f"{self._board.name(node)} ({self._name(node[0])})" for node in verdict.nodes]
         self.step("verdict", ", ".join([*pages, *nodes]) or "nothing")

@@ -1,4 +1,4 @@
-"""The board: the documents that a model is shown during a search, and its choice of pages.
+"""The board: the documents that a model is shown during a search, and the model's choice.
 
 Documents are named D1, D2, and sections D1.0031.
 """

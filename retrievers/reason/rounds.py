@@ -208,7 +208,7 @@ class Rounds:
         self._new: list[PageRef] = []
 
     def verdict(self) -> Verdict:
-        """Return the pages that the model named in the last round that succeeded."""
+        """Run the rounds. Return the pages that the model named in the last successful round."""
         verdict = Verdict()
         values = self._first()
         for number in range(1, self._rounds + 1):

@@ -54,7 +54,10 @@ class ContentGroup:
         return self.arrays.headings.postings(self.numbers, hashes)
 
     def trees(self, hashes: Ints, first_pages: Ints) -> Trees:
-        """Return the section trees, with the postings of terms in the titles."""
+        """Return the section trees of these documents, with the postings of terms in their titles.
+
+        ``hashes`` are the terms. ``first_pages`` holds the offset of each document's pages.
+        """
         return self.arrays.trees.trees(self.numbers, hashes, first_pages)
 
     def covering(self, pages: Ints, documents: Ints, first_sections: Ints) -> tuple[Ints, Ints]:
