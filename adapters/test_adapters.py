@@ -1,4 +1,4 @@
-"""Each adapter finds what the engine finds, and is what its framework expects."""
+"""Check that each adapter returns the pages of the engine, in the form that its framework expects."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_metadata_is_named_as_each_framework_names_it(engine: Engine) -> None:
 
 
 def test_scores_are_from_0_to_1(engine: Engine) -> None:
-    """High where the library answers, low where it does not, whatever the ranking's own scores are."""
+    """Require high scores for a question that the library answers, and low scores for another."""
     answered, unanswered = (run(retrieve(engine, one, top_k=10)) for one in (SALES, "price of a zeppelin in 1890"))
     scores = [page.score for page in answered]
     assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores) and scores[0] > 0.5

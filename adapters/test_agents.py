@@ -1,4 +1,4 @@
-"""Adapters for agents: a scripted model calls the tools of each framework, and reads what the engine answers."""
+"""Check adapters for agents: a scripted model calls the tools and gets the engine's results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 def script(answers: list[dict[str, Any]]) -> tuple[str, dict[str, Any]] | str:
-    """Return the next call of a model that searches, reads, counts, makes a mistake and ends."""
+    """Return the next call of a scripted model, or its final text, after these results of tools.
+
+    The model searches, reads, counts, names a missing document, and ends.
+    """
     if not answers:
         return "search_pages", {"question": QUESTION}
     best = answers[0]["pages"][0]
@@ -106,7 +109,7 @@ class Scripted(Model):
 
 
 def _parse(written: str) -> dict[str, Any]:
-    """Return a result that the framework writes as JSON, or as Python does."""
+    """Return the result of a tool, which a framework writes as JSON or as Python text."""
     try:
         parsed: dict[str, Any] = json.loads(written)
     except ValueError:

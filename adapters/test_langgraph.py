@@ -1,4 +1,4 @@
-"""The way from a question to an answer, step by step, as a graph over an engine."""
+"""Check the steps of the LangGraph graph that answers a question."""
 
 from __future__ import annotations
 

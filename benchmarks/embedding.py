@@ -97,8 +97,9 @@ def speed(spec: str, model: Embedder, texts: Sequence[str], questions: Sequence[
 
 
 def searches(engine: Engine, spec: str, questions: Sequence[str]) -> None:
-    """Time searches before and after the pages are embedded. Each question is searched once, so that no vector is
-    cached.
+    """Time searches before and after the pages are embedded, and print the medians.
+
+    Each timed question is searched once before and once after, so that its vector is not cached.
     """
     run(engine.models.embed("none"))
     some, others = questions[::2], questions[1::2]
@@ -138,7 +139,10 @@ def compare(models: Sequence[Embedder], pages: dict[tuple[str, int], str], quest
 
 
 def rank(rows: Vectors, query: Vectors, places: list[tuple[str, int]], question: EvalQuestion, setting: str) -> int:
-    """Return the rank, from 1, of the first page that answers the question, or len + 1 if no such page has text."""
+    """Return the rank, from 1, of the first page that answers the question.
+
+    Return one more than the number of pages if no such page has text.
+    """
     gold = {(gold.document, gold.page) for gold in question.evidence}
     documents = {document for document, _ in gold}
     order = np.argsort(-(rows @ query), kind="stable")

@@ -91,10 +91,10 @@ def kills(folder: Path, times: int, seed: int) -> dict[str, Any]:
 
 
 def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
-    """Flip one bit in each of many copies of a home, check the copies, recover damaged ones, and count the outcomes.
+    """Flip one bit in each of many copies of a home, check the copies, and count the outcomes.
 
-    Half of the copies come from a home whose last process was killed after a write. This process opens no home itself:
-    a forked child must not inherit locks of threads that it does not have.
+    Copies that report damage are recovered. Half of the copies come from a home whose last process was killed after a
+    write. This process opens no home itself: a forked child would inherit the locks of threads that it does not have.
     """
     homes, expected = fill_homes(folder)
     copy = folder / "copy"
@@ -127,8 +127,9 @@ def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
 
 
 def fill_homes(folder: Path) -> tuple[list[Path], list[Found]]:
-    """Create two homes, one closed and one killed by its last process, and return each question's results in each
-    home.
+    """Create two homes with equal documents, and return each question's results in each home.
+
+    The first home is closed properly; the last process of the second is killed.
     """
     homes = [folder / "closed", folder / "killed"]
     expected, modules = json.loads(in_child(partial(_filled, homes[0], folder / "files")))
@@ -149,8 +150,10 @@ def restore(source: Path, target: Path) -> None:
 
 
 def restores(folder: Path, times: int, seed: int) -> dict[str, Any]:
-    """Restore backups in place and into a second home. Check that each has its old results and that the other is
-    unchanged.
+    """Restore backups, alternately in place and into a second home, and check the results.
+
+    A restored home must return the results of the time of the backup. Restoring a second home must not change the
+    first.
     """
     choose, wrong = random.Random(seed), 0
     home, backup, files = folder / "home", folder / "backup", folder / "files"
@@ -231,7 +234,10 @@ def _killed(home: Path, file: Path) -> str:
 
 
 def _looked_at(home: Path, expected: Found, before: Rows, name: Path) -> str:
-    """Search, read and check a home that has one flipped bit. Recover the home if it reports damage."""
+    """Search, read and check a home that has one flipped bit. Return the outcome.
+
+    If the home reports damage, recover it.
+    """
     report, same, thorough = "", False, name.name == CATALOG
     try:
         with closing(Engine(home)) as engine:
@@ -258,7 +264,10 @@ def _looked_at(home: Path, expected: Found, before: Rows, name: Path) -> str:
 
 
 def _made_once(home: Path) -> Rows:
-    """Return all rows that people created, by table. A table that cannot be read has no rows."""
+    """Return all rows of data that people created, such as notes, by table.
+
+    A table that cannot be read has no rows.
+    """
     rows: Rows = {name: Counter() for name in MADE_ONCE}
     with closing(sqlite3.connect(home / CATALOG)) as catalog:
         catalog.text_factory = bytes

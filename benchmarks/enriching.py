@@ -42,7 +42,7 @@ _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 
 
 def reads(request: Request) -> dict[str, Any]:
-    """Return a scripted reply that is derived only from the contents of the request."""
+    """Return the scripted reply of the model, which depends only on the request."""
     text = request.messages[-1].text
     if request.title == "Word":
         return {"word": "red" if "colour" in text else "ready"}
@@ -117,7 +117,7 @@ def engine(home: Path, url: str, **settings: Any) -> Engine:
 
 
 def costs(path: Path, url: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the cost of each indexing step, for the original filing and for copies with one changed page."""
+    """Yield the cost of each indexing step: of the filing, then of copies with one changed page."""
     copy = folder / path.name
     copy.write_bytes(path.read_bytes())
     with_models = engine(folder / path.stem, url)
@@ -194,8 +194,10 @@ def alter(path: Path, number: int, copy: Path) -> None:
 
 
 def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the calls per 100 pages for each step as means over the filings, and the calls after each change with their
-    maximum.
+    """Yield summaries of the costs of all filings.
+
+    The first has the mean calls per 100 pages for each step. The others have the mean and maximum calls after each
+    change.
     """
     steps = dict.fromkeys(row["step"] for row in rows)
     new = [row for row in rows if row["run"] == NEW]
@@ -217,7 +219,10 @@ def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def throughput(path: Path, url: str, folder: Path, limit: int, seconds: float) -> dict[str, Any]:
-    """Index one filing with every page described and at most ``limit`` simultaneous calls. Return the figures."""
+    """Index one filing with every page described by the model, and return calls and times.
+
+    At most ``limit`` calls are simultaneous.
+    """
     home = folder / f"limit{limit}-{seconds}"
     improved = engine(home, url, vision="always", max_concurrent_calls=limit, max_concurrent_pages=limit, llm_model="")
     file = run(improved.index(path)).files[0]

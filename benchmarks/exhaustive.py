@@ -101,7 +101,10 @@ def timed(engine: Engine, request: GrepRequest) -> tuple[float, float, int]:
 
 
 def measured(home: Path, words: list[str], runs: int) -> list[dict[str, float | str]]:
-    """Return the rows of the table. Every regular expression is new, so that no scan is cached."""
+    """Measure searches by kind of pattern, and return the rows of the table.
+
+    Every regular expression is new, so that no scan is cached.
+    """
     kinds = {
         "word, frequent": [GrepRequest(words[at]) for at in range(20, 20 + runs)],
         "word, rare": [GrepRequest(words[at]) for at in range(5_000, 5_000 + runs)],

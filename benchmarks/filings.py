@@ -1,4 +1,4 @@
-"""Shared code of the benchmarks over financial filings: options, and an engine with the filings indexed."""
+"""Shared code of the benchmarks over financial filings: command-line options and an engine."""
 
 from __future__ import annotations
 

@@ -42,8 +42,9 @@ from hybrid_pageindex import Engine, run
 
 
 def publish_new(catalog: Catalog, originals: list[Document], pages: int, first: int = 0) -> tuple[int, int, str]:
-    """Publish new contents, numbered from ``first``. Return their number of pages, the next number, and the last
-    name.
+    """Publish copies of documents under new names, numbered from ``first``.
+
+    Return the number of published pages, the next number, and the last name.
     """
     have, copy, name = 0, first, ""
     while have < pages:
@@ -69,7 +70,7 @@ def publish_new(catalog: Catalog, originals: list[Document], pages: int, first: 
 
 
 class Reader:
-    """A process that runs searches."""
+    """A process that runs searches and returns their times."""
 
     def __init__(self, home: str) -> None:
         command = [sys.executable, __file__, "--reader", home]
@@ -93,7 +94,7 @@ class Reader:
 
 
 def read(home: str) -> None:
-    """Run searches in this process until its input ends."""
+    """Search for each question on stdin, and print times and results, until the input ends."""
     with_engine = Engine(home)
     for line in sys.stdin:
         began, worked = time.perf_counter(), time.process_time()
@@ -110,7 +111,10 @@ def question_line(name: str) -> str:
 
 
 def cold(home: str, question: str) -> dict[str, Any]:
-    """Return the figures of a new process's first search, and the seconds that the process then takes to end."""
+    """Return the times and results of a new process's first search.
+
+    ``ends_s`` are the seconds that the process takes to end.
+    """
     reader = Reader(home)
     answer = reader.ask(question)
     return answer | {"ends_s": reader.end()}
@@ -158,7 +162,7 @@ def measure(home: str, originals: list[Document], questions: list[str], new: int
 
 
 def middle(answers: Sequence[dict[str, Any]]) -> list[int]:
-    """Return the medians of wall time and of processor time."""
+    """Return the median wall time and the median processor time, in milliseconds."""
     return [round(statistics.median(sample[kind] for sample in answers)) if answers else 0 for kind in ("ms", "cpu_ms")]
 
 

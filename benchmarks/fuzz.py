@@ -88,7 +88,10 @@ def main() -> int:
 
 
 class Fuzz:
-    """A home with published documents. Each round copies the home and damages or changes the copy."""
+    """The rounds of the benchmark, over a home with published documents.
+
+    Each round copies the home and damages or changes the copy.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.base, self.home = folder, folder / "base", folder / "home"
@@ -97,7 +100,10 @@ class Fuzz:
         self.published: Published = json.loads(in_child(partial(_fill, self.base, self.samples)))
 
     def round(self, part: str, choose: random.Random) -> str:
-        """Run one round in its own process, and return the outcome: "same", or a description of what went wrong."""
+        """Run one round in its own process, and return its outcome.
+
+        The outcome names what the part did, or what was lost, unclear or hung.
+        """
         restore(self.base, self.home)
         outcome = in_child(partial(PARTS[part], self, choose))
         if outcome.partition(":")[0] not in ("done", "told"):
@@ -187,7 +193,7 @@ PARTS: dict[str, Callable[[Fuzz, random.Random], str]] = {
 
 
 class Calls:
-    """Make random calls to an engine, and keep a record of the results that later calls must return."""
+    """Makes random calls to an engine, and records the results that later calls must return."""
 
     def __init__(self, engine: Engine, fuzz: Fuzz, choose: random.Random) -> None:
         self._engine, self._fuzz, self._choose = engine, fuzz, choose
@@ -336,8 +342,9 @@ def _text(engine: Engine, name: str, pages: int) -> str:
 
 
 def check(home: Path, published: Published) -> str:
-    """Return "same" if a search finds every published document with its text, otherwise a description of what is
-    lost.
+    """Return "same" if a search finds every published document with its text.
+
+    Otherwise return a description of what is lost.
     """
     with closing(Engine(home)) as engine:
         documents = {document.name: document for document in run(engine.documents.list())}
@@ -355,7 +362,10 @@ def check(home: Path, published: Published) -> str:
 
 
 def look_at(home: Path, published: Published, what: str, samples: list[Path]) -> str:
-    """Check a home with a damaged file. Recover the reported damage, and then require that nothing is missing."""
+    """Check a home with a damaged file, and return the outcome.
+
+    If damage is reported, rebuild or recover the home, and check that no document is missing.
+    """
     try:
         checked = check(home, published)
     except PageIndexError as error:

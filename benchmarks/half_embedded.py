@@ -1,4 +1,4 @@
-"""Compare retrieval in half-embedded libraries with libraries that have no vectors or all vectors.
+"""Compare retrieval in half-embedded libraries with retrieval without vectors and with all vectors.
 
     python -m benchmarks half_embedded [--set NAME] [--embedder SPEC] [--fusion rrf] [--expert auto] [--data DIR]
                                        [--out DIR]

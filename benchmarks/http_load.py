@@ -105,8 +105,10 @@ async def _send_one(
 
 
 def overhead(url: str, home: Path, process: psutil.Process, count: int = 300) -> dict[str, float]:
-    """Run the same searches alternately in the engine and over HTTP. Return the p50 of each in milliseconds, and the
-    CPU time per search, which other programs on the machine hardly affect.
+    """Measure the same searches in the engine and over HTTP, in turn.
+
+    Return the median of each in milliseconds, and the processor time per search, which other programs on the machine
+    hardly affect.
     """
     direct: list[float] = []
     over_http: list[float] = []
@@ -143,7 +145,7 @@ def _cpu(process: psutil.Process) -> float:
 
 
 async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, float]:
-    """Return the server's resident memory in MB after a tenth of the requests, and after all of them."""
+    """Return the server's resident memory in MB after a tenth of the requests and after all."""
     async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=60) as client:
         left, after_tenth = requests, 0.0
         listed = await client.get("/libraries/bench/documents", params={"most": 100})
@@ -160,8 +162,9 @@ async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, 
 
 
 def first_events(home: Path, count: int = 20) -> dict[str, float]:
-    """Return the p50 of the milliseconds from a model's first token to the first text that a client receives. One
-    figure is for a streamed answer, the other for an answer in a conversation.
+    """Measure the delay from a model's first token to the first text that a client receives.
+
+    Return medians in milliseconds: for a streamed answer, and for an answer in a conversation.
     """
     with _model() as (address, sent):
         settings = {"PAGEINDEX_LLM_MODEL": "m", "PAGEINDEX_LLM_BASE_URL": address, "PAGEINDEX_ENRICH": "never"}
@@ -220,7 +223,7 @@ def _model() -> Iterator[tuple[str, list[float]]]:
 
 
 async def ending(home: Path, clients: int, seconds: float) -> dict[str, float]:
-    """Return the seconds from SIGTERM, sent during the same load, until the process ends."""
+    """Return the seconds from SIGTERM until the server ends, while clients send requests."""
     with served(home) as (url, process, _):
         working = asyncio.ensure_future(load(url, clients, seconds))
         await asyncio.sleep(seconds / 2)

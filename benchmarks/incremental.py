@@ -47,7 +47,10 @@ _LINES = 32
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A page of the PDF: (level, title) of the headings that begin on it, and the random seed of its text."""
+    """The contents of a page to write to the PDF.
+
+    ``headings`` are (level, title) of the headings that begin on it. ``seed`` is the random seed of its text.
+    """
 
     headings: tuple[tuple[int, str], ...]
     seed: int
@@ -87,8 +90,9 @@ def write(pages: Sequence[Written], path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one run. ``shown`` counts pages sent to a model; ``sections`` counts calls about sections and the
-    document.
+    """The work of one indexing run.
+
+    ``shown`` counts pages sent to a model; ``sections`` counts calls about sections and the document.
     """
 
     change: str
@@ -104,7 +108,7 @@ class Work:
 
 
 class Counter:
-    """An engine with its models. It counts the requests to the models since the last reading."""
+    """An engine with its models, which counts the models' requests since the last reading."""
 
     def __init__(self, engine: Engine, server: ScriptedServer) -> None:
         self.engine, self.server = engine, server

@@ -22,7 +22,7 @@ DEPTH = 20
 
 
 def timed_search(engine: Engine, question: str, libraries: list[str]) -> tuple[SearchResult, float]:
-    """Search, and return the result with its time in milliseconds."""
+    """Search, and return the result with the time that the search took in milliseconds."""
     began = time.perf_counter()
     result = engine.search_now(question, library=libraries, top_k=DEPTH, effort="fast")
     return result, (time.perf_counter() - began) * 1000

@@ -67,7 +67,7 @@ def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
 
 
 async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, bool]]]:
-    """Run the agent, and yield the pages it has seen after each call."""
+    """Run the agent, and return the pages that it has seen after each of its calls."""
     hint_rounds = [[{"tool": "search", "arguments": {"question": question}}]]  # hints by answer, the newest last
     seen: set[tuple[str, int, bool]] = set()
     after = []
@@ -139,7 +139,11 @@ async def measure(home: Path, engine: Engine, questions: list[Any], runs: int) -
 
 
 def mix_sets(folders: Sequence[Path], documents: int, questions: int) -> tuple[list[Path], list[str]]:
-    """Return the first documents that each set asks about, and its first questions on different ones of these."""
+    """Choose documents and questions of several sets. Return the files and the questions.
+
+    Of each set these are the first ``documents`` that questions ask about, and one question on each of the first
+    ``questions`` documents.
+    """
     files, texts = [], []
     for folder in folders:
         pages = folder / "docs" if (folder / "docs").is_dir() else folder / "pdfs"
@@ -156,7 +160,10 @@ def mix_sets(folders: Sequence[Path], documents: int, questions: int) -> tuple[l
 
 
 def tokens_by_field(answer: dict[str, Any]) -> Counter[str]:
-    """Return the tokens of each field of an answer; fields of list items are added up as "list.field"."""
+    """Return the tokens of each field of an answer.
+
+    Fields of list items are added up under "list.field".
+    """
     tokens: Counter[str] = Counter()
     for name, value in answer.items():
         rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -200,7 +200,10 @@ def windows_of(text: str) -> list[str]:
 
 
 def own_set(name: str, data: Path | None, of: Sequence[str] | None) -> Dataset:
-    """Return the questions of ``benchmarks/data`` about the sets ``of``, together with the documents of these sets."""
+    """Return a data set of the questions in ``benchmarks/data`` about the sets ``of``.
+
+    Its documents are those of these sets.
+    """
     rows = [json.loads(line) for line in (Path(__file__).parent / "data" / f"{name}.jsonl").open(encoding="utf-8")]
     rows = [row for row in rows if of is None or row["set"] in of]
     sets = dict.fromkeys("bookmarks" if row["set"] == "bookmarks" else f"sets/{row['set']}" for row in rows)
@@ -217,8 +220,9 @@ def own_set(name: str, data: Path | None, of: Sequence[str] | None) -> Dataset:
 
 
 def index_part(engine: Engine, dataset: Dataset, pages: int) -> None:
-    """Index documents, two with right pages for each one without, until there are enough pages. Hashes decide the
-    order.
+    """Index documents of a set until there are enough pages.
+
+    Two documents with right pages are taken for each one without. Hashes decide the order.
     """
 
     def drawn(names: Sequence[str]) -> list[str]:
@@ -253,7 +257,10 @@ class Costs:
 
 
 def collect(dataset: Dataset, options: argparse.Namespace, models: tuple[SparseModel, DenseModel | None]) -> FeatureSet:
-    """Return the features of a set's questions. The columns ADDED, from the models under test, come last."""
+    """Return the features of the candidate pages of a set's questions.
+
+    The last columns are ADDED, computed by the models under test.
+    """
     path = options.out / f"{dataset.name.replace('/', '-')}.npz"
     stamp = {
         "pages": options.pages,
@@ -341,17 +348,17 @@ def added_features(sparse: Floats, dense: Floats) -> Floats:
 
 
 def with_columns(features: FeatureSet, added: Sequence[str]) -> FeatureSet:
-    """Return the features with only those columns of ADDED that ``added`` names."""
+    """Return the features without those columns of ADDED that are not in ``added``."""
     columns = [at for at, name in enumerate(features.names) if name not in ADDED or name in added]
     questions = tuple(replace(question, values=question.values[:, columns]) for question in features.questions)
     return replace(features, names=tuple(features.names[at] for at in columns), questions=questions)
 
 
 def held_out(sets: Sequence[FeatureSet], own: Sequence[FeatureSet]) -> dict[str, list[int]]:
-    """Return the ranks of the first right page, by set. Each set is ranked by weights learned without its kind of
-    documents.
+    """Return the rank of the first right page of each question, by set.
 
-    The questions in ``own`` are ranked by weights learned from all of ``sets``.
+    Each set is ranked by weights learned without its kind of documents. The questions in ``own`` are ranked by weights
+    learned from all of ``sets``.
     """
     fitter = Fitter(sets)
     ranks: dict[str, list[int]] = {}
@@ -367,7 +374,10 @@ def held_out(sets: Sequence[FeatureSet], own: Sequence[FeatureSet]) -> dict[str,
 
 
 def score_only(features: FeatureSet, added: Sequence[str]) -> list[RankedList]:
-    """Return a set's candidates with few columns: the score by the shipped weights, and the columns in ``added``."""
+    """Return a set's candidates with few columns, for learning few weights.
+
+    The columns are the score by the shipped weights, and those in ``added``.
+    """
     weights, plain = shipped_model().weights(), len(features.names) - len(ADDED)
     vector = np.array([weights[name] for name in weight_names(features.names[:plain], features.pairs)])
     paired = [features.names.index(name) for name in features.pairs]
@@ -384,7 +394,10 @@ def score_only(features: FeatureSet, added: Sequence[str]) -> list[RankedList]:
 def held_out_on_score(
     sets: Sequence[FeatureSet], own: Sequence[FeatureSet], added: Sequence[str]
 ) -> dict[str, list[int]]:
-    """Return the same ranks as ``held_out``, but learn only the weight of the shipped score and those of ``added``."""
+    """Return ranks by set as ``held_out`` does, but learn fewer weights.
+
+    Only the weight of the shipped score and the weights of ``added`` are learned.
+    """
     lists = {features.dataset: score_only(features, added) for features in (*sets, *own)}
     ranks = {}
     for features in (*sets, *own):

@@ -63,7 +63,10 @@ def questions(data: Path, limit: int) -> list[Question]:
 
 
 async def excerpts(data: Path, questions: Sequence[Question], folder: Path) -> list[Source]:
-    """Write shortened PDFs to ``folder``. Return each with its lines and the headings that the engine detects."""
+    """Write shortened PDFs to ``folder``.
+
+    Return each PDF with its lines and the headings that the engine detects.
+    """
     sources: dict[str, Source] = {}
     for question in questions:
         source = sources.setdefault(question.document, Source(question.document))
@@ -101,7 +104,7 @@ def _key(text: str) -> str:
 
 
 def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield the blocks of a page as (HTML tag: h1 to h6, table or p; lines)."""
+    """Yield the blocks of a page as (HTML tag, lines). Tags are h1 to h6, table and p."""
     waiting: list[str] = []
     rows: list[str] = []
     for line, level in [*_headed(source.texts.get(page, []), source.titles.get(page, {})), ("", 0)]:
@@ -127,8 +130,9 @@ def _blocks(source: Source, page: int) -> Iterator[tuple[str, list[str]]]:
 
 
 def _headed(lines: Sequence[str], titles: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """Yield the lines with their heading levels, 0 for text. The lines of a title that spans several lines are
-    joined.
+    """Yield (line, heading level) of each line, with level 0 for text.
+
+    The lines of a title that spans several lines are joined.
     """
     at = 0
     while at < len(lines):

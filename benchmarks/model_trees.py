@@ -50,7 +50,7 @@ class Book:
 
 
 def read(path: Path, *, bookmarks: bool) -> Book:
-    """Read a PDF's pages as the index stores them, and the tree that rules build from them."""
+    """Read a PDF's pages as the index stores them, and the section tree that rules build from them."""
     with open_pdf(path) as pdf:
         info = read_info(pdf)
         pages = [page for page in read_pages(pdf, range(1, info.pages + 1)) if isinstance(page, ParsedPage)]

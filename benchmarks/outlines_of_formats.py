@@ -33,7 +33,7 @@ def plain(title: str) -> str:
 
 
 def docx(package: zipfile.ZipFile) -> Iterator[str]:
-    """Yield the paragraphs whose style, or a style it is based on, has an outline level."""
+    """Yield the paragraphs with an outline level, which their style or its base style defines."""
     styles = {style.get(f"{_W}styleId"): style for style in _root(package, "word/styles.xml").iter(f"{_W}style")}
 
     def level(name: str | None) -> int:
@@ -62,7 +62,7 @@ def odt(package: zipfile.ZipFile) -> Iterator[str]:
 
 
 def epub(package: zipfile.ZipFile) -> Iterator[str]:
-    """Yield the titles of the table of contents: that of EPUB 3, otherwise the NCX file."""
+    """Yield the titles in the table of contents: of EPUB 3, or of the NCX file if there is none."""
     opf = next(str(item.get("full-path")) for item in _local(_root(package, "META-INF/container.xml"), "rootfile"))
     items = list(_local(_root(package, opf), "item"))
     nav = next((item for item in items if "nav" in (item.get("properties") or "").split()), None)

@@ -38,7 +38,7 @@ RULES: dict[str, Callable[[float], bool]] = {"strict": lambda gain: gain > 0, "l
 
 
 class Measured:
-    """The measures of a pack's entries on one set in one setting."""
+    """Measures, on one set in one setting, of searches with some of a pack's entries."""
 
     def __init__(self, plan: Plan, pack: Mapping[str, Any], measure: str, folder: Path) -> None:
         dataset = load(plan.dataset, plan.data)
@@ -53,8 +53,9 @@ class Measured:
         self.groups = {question.id: question.group for question, _ in self._asked}
 
     def scores(self, entries: Entries, ids: Collection[str] | None = None) -> Scores:
-        """Return the measure of each question with only these entries of the pack, for all questions or those in
-        ``ids``.
+        """Return the measure of each question when a pack has only these entries.
+
+        The questions are all questions, or those in ``ids``.
         """
         self._file.write_text(yaml.safe_dump({**self._pack, "expand": list(entries)}), encoding="utf-8")
         ranker = EngineRanker(
@@ -65,7 +66,7 @@ class Measured:
         return {number: values[self._measure] for number, values in retrieval.per_question(records).items()}
 
     def touched(self, entry: Mapping[str, Any]) -> set[str]:
-        """Return the questions that an entry matches. It changes nothing for the other questions."""
+        """Return the ids of the questions that an entry matches. Other questions are not affected."""
         alone = read_expert(yaml.safe_dump({**self._pack, "expand": [entry]}), self._file.name).everywhere()
         return {question.id for question, _ in self._asked if alone.expand(question.text, [""])}
 
@@ -82,7 +83,10 @@ class Measured:
 
 
 def report(sets: Sequence[Measured], entries: Entries) -> None:
-    """Print each entry's gain, then the results of the folds. ``sets`` has one element per setting."""
+    """Print the gain of each entry, then the results of the folds.
+
+    ``sets`` contains the measurements of one data set, one for each setting.
+    """
     none, full = [m.scores([]) for m in sets], [m.scores(entries) for m in sets]
     alone, without = [], []
     for entry in entries:

@@ -136,7 +136,10 @@ def _printed(*command: str) -> Callable[[Path], str]:
 
 
 def _converted(*command: str) -> Callable[[Path], str]:
-    """Return a reader that runs a converter command. The last argument but one of the command is the output folder."""
+    """Return a reader that runs a converter command.
+
+    The output folder and the file are appended to the command.
+    """
 
     def read(path: Path) -> str:
         with TemporaryDirectory() as folder:

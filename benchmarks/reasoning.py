@@ -43,8 +43,10 @@ MODELS = ("oracle", "guess")
 
 @dataclass(frozen=True)
 class Found:
-    """The result of one search. ``rank`` is that of the first right page, 0 for none. ``sureness`` estimates its
-    correctness.
+    """The result of one search.
+
+    ``rank`` is the rank of the first right page, 0 for none. ``sureness`` is the estimated probability that the first
+    page answers.
     """
 
     rank: int
@@ -55,8 +57,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with its results. ``routed`` and ``deep`` are by model: asked only about documents, or about pages
-    too.
+    """A question with the results of its searches.
+
+    ``fast`` is without a model. ``routed`` and ``deep`` are by model: asked only about documents, or about pages too.
     """
 
     fast: Found
@@ -116,7 +119,7 @@ def at_random(questions: Sequence[Asked], model: str, k: int, share: float) -> f
 
 
 def auroc(sure: Sequence[float], right: Sequence[bool]) -> float:
-    """Return the probability that a right question has a higher sureness than a wrong one.
+    """Return the probability that a rightly answered question has a higher sureness than another.
 
     0.5 is chance. The result is nan if all questions are right or all are wrong.
     """

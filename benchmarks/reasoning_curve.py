@@ -1,4 +1,4 @@
-"""Draw accuracy against cost: hit@k by the share of questions for which a model is asked."""
+"""Draw curves of accuracy against cost: hit@k by the share of questions that need a model."""
 
 from __future__ import annotations
 

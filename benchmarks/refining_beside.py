@@ -39,7 +39,7 @@ def searched(engine: Engine, questions: Iterator[str], goes_on: Callable[[int], 
 
 
 def read(home: Path) -> int:
-    """Return the number of pages that the layout model has read."""
+    """Return the number of pages that the layout model has read so far."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{home / 'cache.sqlite'}?mode=ro", uri=True)) as cache:
         return int(cache.execute("SELECT count(*) FROM entries WHERE key LIKE 'regions/%'").fetchone()[0])
     return 0

@@ -33,8 +33,9 @@ _SLOWEST = 8
 
 
 class PeakMemory(threading.Thread):
-    """Watch the memory of this process and its children. ``largest`` is of one process, ``together`` of all at once
-    (bytes).
+    """Samples the memory of this process and its children, in bytes.
+
+    ``largest`` is the maximum of one process, ``together`` that of all at once.
     """
 
     def __init__(self) -> None:
@@ -102,7 +103,7 @@ def _name(path: str) -> str:
 
 
 def _kind(error: str) -> str:
-    """Return the reason of a refusal without file names and numbers."""
+    """Return an error message without numbers and bracketed parts, by which refusals are grouped."""
     return re.sub(r"\([^()]*\)", "(…)", re.sub(r"\d+", "#", error))
 
 

@@ -197,9 +197,9 @@ def report_questions(title: str, library: Library, cases: Sequence[Asked], error
 
 
 def chance(library: Library, questions: Sequence[Asked]) -> float:
-    """Return the doc@1 of guessing among the documents of the right organisation and type.
+    """Return the doc@1 of choosing at random among the documents of the right organisation and type.
 
-    Without reading content, no method can do better if the question does not name a time.
+    No method that ignores content can do better if the question names no time.
     """
     values = []
     for a in questions:
@@ -218,7 +218,7 @@ def _show_errors(name: str, questions: Sequence[Asked], mixed: Sequence[Scores],
 
 
 def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], errors: bool) -> None:
-    """Print the share of generated questions for which exactly the expected documents have the best score."""
+    """Route generated questions, and print how often the best score is that of expected documents."""
     begun = time.perf_counter()
     router = Router(cards)
     built = time.perf_counter() - begun
@@ -247,7 +247,7 @@ def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], e
 
 
 def questions(name: str, data: Path) -> tuple[Library, list[Asked]]:
-    """Return a set's documents, and its questions with the documents that they are about."""
+    """Return a data set's documents, and its questions with the documents that they are about."""
     dataset = load(name, data)
     routed = [Asked(q.text, frozenset(Path(d).stem for d in q.documents)) for q in dataset.questions if q.documents]
     return read_library(dataset.files), routed

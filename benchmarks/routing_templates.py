@@ -58,7 +58,7 @@ def spellings(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def times(card: Card) -> Iterator[tuple[str, str]]:
-    """Yield ways to say the card's period, as (kind, words to put after "… margin")."""
+    """Yield ways to write the card's period, as (kind of wording, words after "… margin")."""
     if not card.years:
         return
     year, quarter = card.years[0], card.quarter
@@ -93,7 +93,7 @@ def _long(iso: str) -> str:
 
 
 def card_cases(cards: Mapping[str, Card]) -> list[Case]:
-    """Return test questions for every card that names an organisation."""
+    """Return questions about each card that names an organisation, with the expected documents."""
     cases = []
     for doc, card in cards.items():
         if not card.names:
@@ -129,7 +129,7 @@ def _squashed(name: str) -> str:
 
 
 def title_cases(cards: Mapping[str, Card]) -> list[Case]:
-    """Return test questions for documents known by their titles, such as statutes."""
+    """Return questions that name documents by title, such as statutes, with the expected documents."""
     cases: list[Case] = []
     for doc, card in cards.items():
         title = re.sub(r"[(（]\d{4}.*?[)）]$", "", doc)

@@ -49,7 +49,10 @@ Read = tuple[Document, ContentVersion, IndexedContent, TermCounts]
 
 
 def thinned(counts: TermCounts, copy: int) -> bytes:
-    """Return the postings with a random part left out, different for each copy. Pages keep their lengths."""
+    """Return the term counts of pages with a random part left out, different for each copy.
+
+    Pages keep their lengths.
+    """
     chosen = np.random.default_rng(copy).random(len(counts.pages)) < _KEPT_SHARE
     before = np.append(0, np.cumsum(chosen))
     starts = before[counts.starts]
@@ -114,7 +117,7 @@ def opened(home: Path) -> Engine:
 
 
 def first_search(home: Path, question: str) -> dict[str, float]:
-    """Measure the first search of a new process, without its imports."""
+    """Measure the first search of a new process, without its imports, and return the figures."""
     engine = opened(home)
     before, began, worked = resident(), time.perf_counter(), time.process_time()
     result = engine.search_now(question, effort="fast")

@@ -2,9 +2,9 @@
 
     python -m benchmarks scan_rule FOLDER…
 
-The acceptance test was fixed before the rule was written. Filings made with word processors have no scans, so none of
-their pages with text may be listed. Every listed page of other folders is inspected by a person. It must be a picture
-with only a stamp, a running head or a page number as text.
+What counts as an error was defined before the engine's rule for scans was written. Filings made with word processors
+have no scans, so none of their pages with text may be listed. Every listed page of other folders is inspected by a
+person. It must be a picture with only a stamp, a running head or a page number as text.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ def gold_of(question: EvalQuestion) -> list[tuple[tuple[str, int], str]]:
 
 
 def holds(question: EvalQuestion, shown: Shown) -> dict[str, bool]:
-    """Return whether the shown gold pages contain the gold text and the answer.
+    """Return whether the gold pages among ``shown`` contain the gold text and the answer.
 
-    Without shown gold pages they do not.
+    The keys are "text" and "answer". Without shown gold pages both are False.
     """
     gold = gold_of(question)
     counts = {}
@@ -56,7 +56,7 @@ def holds(question: EvalQuestion, shown: Shown) -> dict[str, bool]:
 
 
 def _why(answer: str, page: str) -> str:
-    """Return the finding of the citation check about only the numbers of the answer."""
+    """Return the result of the citation check for only the numbers of an answer."""
     numbers = " ".join(word for word in answer.split() if any(map(str.isdigit, word))).rstrip(".")
     return check(f"{numbers} [[source:1]]", {1: page}, "")[1][0].why
 

@@ -35,8 +35,9 @@ _Word = tuple[float, float, float, float, str]  # x0, y0, x1, y1, text
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number of the gold answer in a table: its text, the words of its row name, and the word at the head of its
-    column.
+    """A number of the gold answer in a table.
+
+    ``written`` is its text, ``row`` the words of its row name, and ``head`` the word at the head of its column.
     """
 
     written: str
@@ -64,8 +65,9 @@ def cells(words: Sequence[_Word], gold: Sequence[Figure], scale: int | None) -> 
 
 
 def shown(cell: Cell, snippet: str) -> tuple[bool, bool, bool]:
-    """Return whether the snippet contains the number; the number and its row name; and all three with the column
-    head.
+    """Return whether a snippet contains the number, also its row name, and also its column head.
+
+    Each of the three values requires those before it.
     """
     snippet_terms = set(tokens.tokenise(snippet))
     figure = cell.written.strip("$()%,.") in snippet

@@ -49,7 +49,7 @@ _OPEN = """async ([place, page]) => {
 
 
 def measured(browser: Browser, url: str, doc: str, pages: int) -> dict[str, float]:
-    """Measure one visit with a browser that has nothing cached."""
+    """Measure one visit with a browser that has nothing cached, and return the figures."""
     context = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
     context.add_init_script(_WATCH)
     page = context.new_page()

@@ -83,7 +83,10 @@ def write(
 
 
 def publish(source: Path, target: Path, url: str, writers: int, documents: int) -> dict[str, float]:
-    """Run ``writers`` processes that publish ``documents`` documents each, and return the row of the table."""
+    """Measure ``writers`` processes that publish ``documents`` documents each.
+
+    Return a row of the table.
+    """
     library = f"written-by-{writers}"
     catalog = Catalog(target, url)
     catalog.ensure_library(library)

@@ -1,6 +1,6 @@
-"""``hybrid-pageindex eval``: its actions with their arguments.
+"""``hybrid-pageindex eval``: the actions of the command and their arguments.
 
-The handler of an action is imported only when it runs.
+The handler of an action is imported only when the action runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _SHOWN_SAMPLE, _FIT_SAMPLE = 60, 150
 class Command:
     """An action of ``eval``.
 
-    ``handler`` is ``module:function``. It prints to stdout, returns the exit code and may raise PageIndexError.
+    ``handler`` is ``module:function``. This function prints to stdout, returns the exit code and may raise
+    PageIndexError.
     """
 
     help: str
@@ -60,7 +61,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """Print the data sets and whether they are in the data folder. Return the exit code."""
+    """Print the data sets, and which of them are in the data folder. Return the exit code."""
     from eval.datasets.registry import SOURCES, VARIABLE, data_folder, sets_of
     from hybrid_core.errors import NotFoundError
     from hybrid_pageindex.cli.output import dump

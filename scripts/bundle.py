@@ -1,7 +1,8 @@
 """Build the one-file bundle for MCP clients: ``python scripts/bundle.py [FILE]``.
 
 The bundle, by default build/hybrid-pageindex.mcpb, is a zip file with manifest.json, pyproject.toml and the packages.
-The client's uv installs the libraries that pyproject.toml names when it first starts the server.
+When the client first starts the server, its uv installs the libraries that pyproject.toml names.
+
 ``python scripts/bundle.py --registry VERSION`` writes server.json, which describes the server to the MCP registry.
 """
 
@@ -27,7 +28,7 @@ _ABOUT = "Find the right pages of long documents and cite them: search, read, co
 
 
 def describe(root: Path = ROOT) -> dict[str, Any]:
-    """Return the manifest of the bundle, in the form of version 0.4."""
+    """Return the manifest of the bundle, in version 0.4 of the manifest format."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = ["run", "--directory", "${__dirname}", "python", "-P", "-m", "hybrid_pageindex"]
     options = ["--home", "${user_config.home}", "mcp", "--root", "${user_config.documents}"]
@@ -70,7 +71,7 @@ def describe(root: Path = ROOT) -> dict[str, Any]:
 
 
 def describe_for_registry(release: str, root: Path = ROOT) -> dict[str, Any]:
-    """Return ``server.json`` of a release, by the registry's schema of 2025-09-29."""
+    """Return the contents of server.json for a release, by the MCP schema of 2025-09-29."""
     manifest = describe(root)
     return {
         "$schema": "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json",
@@ -109,7 +110,7 @@ def describe_for_registry(release: str, root: Path = ROOT) -> dict[str, Any]:
 
 
 def write_bundle(target: Path, root: Path = ROOT) -> Path:
-    """Write the bundle. The same sources give the same bytes."""
+    """Write the bundle to ``target``. Equal sources give equal bytes."""
     files = [root / name for name in ("README.md", "LICENSE")]
     for package in PACKAGES:
         inside = (root / package).rglob("*")
@@ -124,7 +125,10 @@ def write_bundle(target: Path, root: Path = ROOT) -> Path:
 
 
 def _project(root: Path) -> bytes:
-    """Return pyproject.toml with the version of this installation, because a bundle holds no git."""
+    """Return pyproject.toml with a fixed version, because a bundle contains no git history.
+
+    It is the version of this installation.
+    """
     text = (root / "pyproject.toml").read_text(encoding="utf-8")
     release = version(tomllib.loads(text)["project"]["name"])
     return re.sub(r'(?m)^(fallback_version = ").*"$', rf'\g<1>{release}"', text).encode()

@@ -1,7 +1,8 @@
 """List the licences of all packages that the product requires: ``python scripts/licences.py [--problems]``.
 
-It reads what is installed beside the Python that runs it. With ``--problems`` it lists problems only. It exits with 1
-if a licence does not fit AGPL-3.0-or-later, or if a package states none and nobody has looked at it (``REVIEWED``).
+It reads the packages that are installed for the Python that runs it. With ``--problems`` it lists only problems. It
+exits with 1 if a licence is incompatible with AGPL-3.0-or-later. It also does if a package states no licence and is not
+in ``REVIEWED``.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def main() -> int:
 
 
 def required(project: str, extras: tuple[str, ...]) -> tuple[dict[str, Distribution], set[str]]:
-    """Return the installed packages that a project requires with these extras, and the names of absent ones."""
+    """Return the installed packages that a project and some of its extras require.
+
+    Also return the names of required packages that are not installed.
+    """
     installed: dict[str, Distribution] = {}
     absent: set[str] = set()
     waiting = [(project, extra) for extra in ("", *extras)]
@@ -82,7 +86,7 @@ def required(project: str, extras: tuple[str, ...]) -> tuple[dict[str, Distribut
 
 
 def licence_of(package: Distribution) -> str:
-    """Return the licence that a package states, as an SPDX expression where it can be translated."""
+    """Return the licence that a package states, as an SPDX expression if possible."""
     data = package.metadata
     if name := REVIEWED.get(canonicalize_name(data["Name"])):
         return name
@@ -99,7 +103,10 @@ def licence_of(package: Distribution) -> str:
 
 
 def compatible(expression: str) -> bool:
-    """Return whether an SPDX expression allows a use under a compatible licence. Every part of an AND must."""
+    """Return whether an SPDX expression allows use under a compatible licence.
+
+    Every part of an AND must be compatible, but only one part of an OR.
+    """
     inner = re.search(r"\(([^()]*)\)", expression)
     if inner:
         value = "MIT" if compatible(inner[1]) else "NONE"

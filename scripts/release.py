@@ -1,8 +1,8 @@
 """Prepare and check a release.
 
-``python scripts/release.py lock`` writes requirements.lock: every package of the optional features, with hashes (``uv``
-must be installed). ``python scripts/release.py check`` checks without a network that the lock fits pyproject.toml and
-that all files name one version. ``check v0.1.0`` also compares them with a tag.
+``python scripts/release.py lock`` writes requirements.lock: the packages that the project and its optional features
+require, with hashes. It needs ``uv``. ``python scripts/release.py check`` checks without a network that the lock fits
+pyproject.toml, and that all files state one version. ``check v0.1.0`` also compares them with a tag.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def write_lock() -> int:
-    """Resolve the newest versions for each supported Python and system, and write them down."""
+    """Write requirements.lock with the newest versions for each supported Python and system."""
     command = ["uv", "pip", "compile", "pyproject.toml", "--universal", "--python-version", "3.11", "--upgrade",
                "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate",
                "--quiet", "--output-file", LOCK]  # fmt: skip
@@ -49,7 +49,7 @@ def write_lock() -> int:
 
 
 def check_lock(root: Path) -> Iterator[str]:
-    """Yield what is wrong with the lock: requirements that it does not meet, lines that pin no package."""
+    """Yield faults of the lock: requirements that it does not meet, and lines that pin no package."""
     text = (root / LOCK).read_text(encoding="utf-8")
     if rest := _ENTRY.sub("", text).strip():
         yield f"{LOCK}: {rest.splitlines()[0]!r} is no package with a version and its hashes"
@@ -66,7 +66,10 @@ def check_lock(root: Path) -> Iterator[str]:
 
 
 def requirements(project: dict[str, Any]) -> Iterator[Requirement]:
-    """Yield what the project and the extras of the lock require, also through other extras of the project."""
+    """Yield the requirements of the project and of the extras that the lock includes.
+
+    Extras that these extras name are included.
+    """
     optional = project["optional-dependencies"]
     waiting = [*project["dependencies"], *(line for extra in EXTRAS for line in optional[extra])]
     seen = set[str]()
@@ -81,7 +84,10 @@ def requirements(project: dict[str, Any]) -> Iterator[Requirement]:
 
 
 def check_versions(root: Path, tag: str = "") -> Iterator[str]:
-    """Yield files that name another version than the changelog, and what keeps ``tag`` from being released."""
+    """Yield the files that state another version than the changelog.
+
+    With a ``tag``, also yield the reasons why it must not be released.
+    """
     heading = _first(root / "CHANGELOG.md", r"(?m)^## (\d\S*)(.*)$")
     version, note = heading
     server = json.loads((root / "server.json").read_text(encoding="utf-8"))

@@ -1,12 +1,12 @@
 """Check the words of the code and the documentation: ``python scripts/words.py``. Exits 1 if it finds anything.
 
-- A binding has no name of ``VAGUE``, which names no thing. Fields and parameters that are public, in JSON or in a
-  setting, keep theirs (``PUBLIC``).
-- A private function name stands at most four times in the product.
-- A function has at most eight parameters, but for those of ``WIDE``, which mirror a public interface.
-- The first line of a docstring begins with a verb or a noun, not with a clause. A sentence of it has at most 25 words.
+- No variable, parameter or field has a name of ``VAGUE``, which names no thing. Fields and parameters that are public,
+  in JSON or in a setting, are exempt (``PUBLIC``).
+- At most four functions of the product have the same private name.
+- A function has at most eight parameters. Functions in ``WIDE`` are exempt, because they mirror a public interface.
+- The first line of a docstring begins with a verb or a noun, not with a clause. Its sentences have at most 25 words.
   Benchmarks are checked only for this.
-- A line of Markdown has at most 120 characters, outside of tables and code, and English quotes are no guillemets.
+- A line of Markdown has at most 120 characters, outside of tables and code. English text has no guillemets.
 """
 
 from __future__ import annotations

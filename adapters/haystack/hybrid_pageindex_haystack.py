@@ -1,6 +1,6 @@
 """Pages of Hybrid PageIndex as Haystack documents. Importing this module switches off Haystack's telemetry.
 
-from haystack import Pipeline from hybrid_pageindex_haystack import PageIndexRetriever
+from hybrid_pageindex_haystack import PageIndexRetriever
 
 PageIndexRetriever(top_k=5).run(query="What was the capital expenditure in fiscal 2025?")["documents"]
 """
@@ -29,7 +29,7 @@ _FIELDS = ("year", "type", "organisation", "quarter", "tags")
 class PageIndexRetriever:
     """A Haystack retriever that returns whole pages, best first, with a score from 0 to 1.
 
-    ``home`` is the folder of the index, by default that of the settings. ``options`` are further arguments of
+    ``home`` is the folder of the index, by default the folder in the settings. ``options`` are further arguments of
     ``Engine.search``. ``filters`` are comparisons in the form of Haystack's document stores: ``==`` of year, type,
     organisation, quarter or tags, several joined by ``AND``. A saved pipeline contains these values. Errors derive from
     ``PageIndexError`` of ``hybrid_pageindex``. Invalid options and filters raise one when the retriever is created.
@@ -47,7 +47,7 @@ class PageIndexRetriever:
         self._asked(None, None, None)
 
     def warm_up(self) -> None:
-        """Open the index. ``run`` does this if it was not done before."""
+        """Open the index. If this method is not called, ``run`` opens the index."""
         if self._engine is None:
             self._engine = Engine(self.home)
 
@@ -70,8 +70,9 @@ class PageIndexRetriever:
         options: dict[str, Any] | None = None,
         filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Return the best pages for a query as documents. ``filters`` replace those that the retriever was created
-        with.
+        """Return the best pages for a query as documents.
+
+        ``filters`` replace those with which the retriever was created.
         """
         return {"documents": _documents(run(retrieve(self._opened(), query, **self._asked(top_k, options, filters))))}
 
@@ -83,7 +84,7 @@ class PageIndexRetriever:
         options: dict[str, Any] | None = None,
         filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Do the same as ``run``, without blocking the event loop."""
+        """Return the best pages for a query as ``run`` does, without blocking the event loop."""
         return {"documents": _documents(await retrieve(self._opened(), query, **self._asked(top_k, options, filters)))}
 
     def _opened(self) -> Engine:

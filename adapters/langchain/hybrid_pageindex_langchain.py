@@ -1,6 +1,7 @@
 """Pages of Hybrid PageIndex as LangChain documents.
 
-from hybrid_pageindex import Engine from hybrid_pageindex_langchain import PageIndexRetriever
+from hybrid_pageindex import Engine
+from hybrid_pageindex_langchain import PageIndexRetriever
 
 PageIndexRetriever(source=Engine(), k=5).invoke("What was the capital expenditure in fiscal 2025?")
 """
@@ -26,10 +27,10 @@ class PageIndexRetriever(BaseRetriever):
     """A LangChain retriever that returns whole pages, best first.
 
     The metadata of a page are: source (the file's name), page, place, section path, and score (0 to 1). ``source`` is
-    an ``Engine``, in asynchronous code also a ``Client``, or the folder of an index (None: that of the settings). With
-    a folder the retriever can be pickled. ``options`` are further arguments of ``Engine.search``, such as libraries,
-    where, effort and expert. ``k`` and the options can also be passed to ``invoke``. Errors derive from
-    ``PageIndexError`` of ``hybrid_pageindex``. An unknown option raises one when the retriever is created.
+    an ``Engine``, in asynchronous code also a ``Client``. It may also be the folder of an index, or None for the folder
+    in the settings; with a folder the retriever can be pickled. ``options`` are further arguments of ``Engine.search``,
+    such as libraries, where, effort and expert. ``k`` and the options can also be passed to ``invoke``. Errors derive
+    from ``PageIndexError`` of ``hybrid_pageindex``. An unknown option raises one when the retriever is created.
     """
 
     source: Any = None

@@ -1,9 +1,11 @@
 """Answer a question with a LangGraph graph: retrieve → enough? → read tree → answer.
 
-from hybrid_pageindex import Engine from hybrid_pageindex_langgraph import answer_graph
+from hybrid_pageindex import Engine
+from hybrid_pageindex_langgraph import answer_graph
 
-graph = answer_graph(Engine()) state = await graph.ainvoke({"question": "What was the capital expenditure in fiscal
-2025?"}) state["answer"].text, state["answer"].sources
+graph = answer_graph(Engine())
+state = await graph.ainvoke({"question": "What was the capital expenditure in fiscal 2025?"})
+state["answer"].text, state["answer"].sources
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ Choice = Literal["read_tree", "answer"]
 
 
 class AnswerState(TypedDict, total=False):
-    """The state of the graph. The input is ``question``, or ``messages``, whose last message is the question.
+    """The state of the graph. The input is ``question``, or ``messages`` with the question as last message.
 
     ``found`` are the pages found so far, and ``read`` tells whether section trees were read for them. The output is
     ``answer``, and a message in ``messages``.
@@ -50,7 +52,10 @@ class AnswerState(TypedDict, total=False):
 
 
 def enough(state: AnswerState) -> Choice:
-    """Choose the next step: read section trees, once, if the evidence of the pages is not strong; otherwise answer."""
+    """Choose the next step: "answer" if the evidence of the pages is strong, otherwise "read_tree".
+
+    Section trees are read only once.
+    """
     return "answer" if state.get("read") or state["found"].evidence.level == "strong" else "read_tree"
 
 
@@ -60,8 +65,8 @@ def answer_graph(
     """Return a graph that answers questions, for ``invoke``, ``ainvoke``, ``stream`` or ``astream``.
 
     ``options`` are further arguments of ``Engine.search``. After each search ``decide`` chooses whether section trees
-    are read. If they are, a configured model walks them; without a model the pages of the ``sections`` with the best
-    scores come first. The graph has no checkpointer: ``Engine.conversations`` stores conversations. Errors derive from
+    are read. If they are, a configured model reads them. Without a model, pages of the best ``sections`` sections are
+    put first. The graph has no checkpointer: ``Engine.conversations`` stores conversations. Errors derive from
     ``PageIndexError`` of ``hybrid_pageindex``. An unknown option raises one when the graph is created.
     """
     options = checked(options)
@@ -101,7 +106,10 @@ def answer_graph(
 
 
 def _question(state: AnswerState) -> str:
-    """Return the question of a state, otherwise its last message. Raise UsageError if there is neither."""
+    """Return the question of a state, or its last message if there is none.
+
+    Raise UsageError if there is neither.
+    """
     if question := state.get("question"):
         return question
     messages = state.get("messages") or []

@@ -1,6 +1,7 @@
 """Pages of Hybrid PageIndex as LlamaIndex nodes.
 
-from hybrid_pageindex import Engine from hybrid_pageindex_llamaindex import PageIndexRetriever
+from hybrid_pageindex import Engine
+from hybrid_pageindex_llamaindex import PageIndexRetriever
 
 PageIndexRetriever(Engine(), top_k=5).retrieve("What was the capital expenditure in fiscal 2025?")
 """
@@ -78,5 +79,8 @@ def _node(page: RetrievedPage) -> TextNode:
 
 
 def _label(page: RetrievedPage) -> str:
-    """Return the printed label of a page, otherwise its number, as text like LlamaIndex's own readers."""
+    """Return the printed label of a page, or its number if it has none, as text.
+
+    LlamaIndex's own readers return text too.
+    """
     return str(page.metadata.get("label") or page.metadata["page"])

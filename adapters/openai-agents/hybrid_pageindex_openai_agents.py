@@ -17,5 +17,8 @@ __all__ = ["page_index_tools"]
 
 
 def page_index_tools(source: ToolSource, *, library: str | None = None, top_k: int = 5) -> list[FunctionTool]:
-    """Return the tools search_pages, read_pages and count_pages of an ``Engine`` or a ``Client`` of a server."""
+    """Return the tools search_pages, read_pages and count_pages, for an ``Engine`` or a ``Client``.
+
+    They use ``library`` and return at most ``top_k`` pages of a search.
+    """
     return [function_tool(tool) for tool in page_tools(source, library=library, top_k=top_k)]

@@ -1,6 +1,7 @@
-"""The documents of a library: page texts for the baselines, sections, and the location of gold evidence.
+"""The documents of a library for an evaluation, and the location of gold evidence in them.
 
-Gold pages of a set are checked; gold texts are searched in the indexed page texts.
+Gold evidence is the right pages of a question. Its page numbers are checked, and its texts are searched in the indexed
+page texts.
 """
 
 from __future__ import annotations
@@ -31,12 +32,11 @@ _WHOLE = 40  # texts up to this number of letters must be on the page as a whole
 
 @dataclass(frozen=True, slots=True)
 class GoldPlacement:
-    """Questions whose gold evidence (the right pages) was located. Gold that was not found keeps its document and has
-    no page.
+    """Questions whose gold evidence (the right pages) was located.
 
-    Of gold texts, ``exact`` were found literally, ``ends`` by beginning and end, ``fuzzy`` by their words. ``unplaced``
-    counts gold without a usable page; ``problems`` gives the reason and question id of each. ``document_only`` counts
-    gold without page and text.
+    Gold that was not found keeps its document and has no page. Of gold texts, ``exact`` were found literally, ``ends``
+    by beginning and end, ``fuzzy`` by their words. ``unplaced`` counts gold without a usable page; ``problems`` gives
+    the reason and question id of each. ``document_only`` counts gold without page and text.
     """
 
     questions: tuple[EvalQuestion, ...]
@@ -50,9 +50,9 @@ class GoldPlacement:
 
 
 async def locate(engine: Engine, questions: Iterable[EvalQuestion], *, library: str | None = None) -> GoldPlacement:
-    """Locate gold in the documents that ``engine`` has indexed. A file name shared by two documents counts as missing.
+    """Locate gold evidence in the documents that ``engine`` has indexed.
 
-    Only documents with gold texts are read.
+    If two documents share a file name, gold in them counts as missing. Only documents with gold texts are read.
     """
     listed_questions = tuple(questions)
     needed = {gold.document for question in listed_questions for gold in question.evidence if _is_text(gold)}
@@ -82,9 +82,10 @@ def place(
     texts: Mapping[str, Sequence[str]],
     sections: Mapping[str, Sequence[tuple[str, int, int]]] | None = None,
 ) -> GoldPlacement:
-    """Locate gold by the page counts of documents, and by the page texts of documents with gold texts.
+    """Locate gold evidence by the page counts of documents, their page texts and their sections.
 
-    Each of the ``sections`` is (title folded by ``letters``, first page, last page) in a document with gold sections.
+    ``texts`` contains the documents with gold texts. ``sections`` contains (title folded by ``letters``, first page,
+    last page) of the documents with gold sections.
     """
     read = {name: PageTexts(page_texts) for name, page_texts in texts.items()}
     counts: Counter[str] = Counter()
@@ -137,7 +138,7 @@ def place(
 
 
 class PageTexts:
-    """A document's pages as one sequence of letters and digits, in which texts are searched."""
+    """A document's pages as one sequence of letters and digits, in which gold texts are searched."""
 
     def __init__(self, pages: Sequence[str]) -> None:
         self._pages = pages
@@ -149,8 +150,9 @@ class PageTexts:
         self._words: list[frozenset[str]] | None = None
 
     def find(self, text: str) -> tuple[str, tuple[int, ...]]:
-        """Return how a text was found ("exact", "ends", "fuzzy" or "unplaced"), and its pages (from 1) at the
-        first match.
+        """Return how a text was found, and its pages (from 1) at the first match.
+
+        The first value is "exact", "ends" (by beginning and end), "fuzzy" (by words), or "unplaced" with no pages.
         """
         sought = letters(text)
         if not sought:
@@ -167,15 +169,15 @@ class PageTexts:
         return ("fuzzy", (page,)) if page else ("unplaced", ())
 
     def turns(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the pages (from 1) on which one of these turns of a transcript begins. A turn begins with "[n] "."""
+        """Return the pages (from 1) on which any of these turns of a transcript begins, as "[n] "."""
         marks = [f"[{number}] " for number in numbers]
         return tuple(n for n, page in enumerate(self._pages, 1) if any(mark in page for mark in marks))
 
     def halves(self, text: str) -> tuple[str, tuple[int, ...]]:
-        """Return ("exact", "fuzzy" or "unplaced", the pages from 1 that contain at least half of the text).
+        """Return how a text was found, and the pages (from 1) that contain at least half of it.
 
-        A page contains half of a text if it has at least half of the distinct 12-letter sequences. A short text must be
-        on the page as a whole.
+        The first value is "exact", "fuzzy" or "unplaced". A page contains half of a text if it has at least half of its
+        distinct 12-letter sequences. A page must contain a short text completely.
         """
         sought = letters(text)
         if not sought:
@@ -193,7 +195,7 @@ class PageTexts:
         return next((n for n, page in enumerate(self._pages, 1) if spread.search(_folded(page))), None)
 
     def _span(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the pages from 1 that contain the letters ``start`` to ``end`` (exclusive)."""
+        """Return the pages (from 1) that contain the letters ``start`` to ``end`` (exclusive)."""
         return tuple(range(bisect_right(self._starts, start), bisect_right(self._starts, end - 1) + 1))
 
     def _by_ends(self, sought: str) -> tuple[int, int] | None:
@@ -209,7 +211,10 @@ class PageTexts:
         return None
 
     def _by_words(self, text: str) -> int | None:
-        """Return the page that contains most of the words, if it contains enough of them."""
+        """Return the page (from 1) with most of a text's words, None if no page has enough of them.
+
+        Rare words weigh more.
+        """
         sought = _word_set(text)
         if len(sought) < _FEWEST:
             return None
@@ -222,7 +227,7 @@ class PageTexts:
 
 
 def letters(text: str) -> str:
-    """Return only letters and digits, with compatibility forms and case folded."""
+    """Return the letters and digits of a text, with compatibility forms and case folded."""
     return re.sub(r"[\W_]+", "", _folded(text))
 
 
@@ -249,7 +254,10 @@ _BEGINNING = 40  # letters that locate the beginning of a text
 
 
 class Corpus:
-    """The published documents of the engine's library, by file name. Texts and outlines are read once, when needed."""
+    """The published documents of the engine's library, by file name.
+
+    Texts and outlines are read when they are first needed, and kept.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -287,11 +295,14 @@ class Corpus:
         return self._sections[name]
 
     def sections_on(self, name: str, page: int) -> tuple[str, ...]:
-        """Return the node_ids of the deepest sections on a page; empty for an unknown document or page."""
+        """Return the node_ids of the deepest sections on a page, () for an unknown document or page."""
         return tuple(dict.fromkeys(node for _, _, node in self._stretches(name, page)))
 
     def section_at(self, name: str, page: int, text: str = "") -> str:
-        """Return the node_id of the deepest section that contains ``text``, or most of the page if it is not found."""
+        """Return the node_id of the deepest section that contains ``text`` on a page.
+
+        If the text is not found, return that of the section with most of the page.
+        """
         cut = self._stretches(name, page)
         if not cut:
             return ""
@@ -304,14 +315,20 @@ class Corpus:
         return next((s.start_page, s.end_page) for s in self.sections(name) if s.node_id == node_id)
 
     def _stretches(self, name: str, page: int) -> list[tuple[int, int, str]]:
-        """Return the page split at section boundaries: (start, end, node_id of the deepest section), in characters."""
+        """Return a page split at section boundaries, as (start, end, node_id of the deepest section).
+
+        Start and end are character offsets.
+        """
         if name not in self.documents or not 1 <= page <= self.documents[name].pages:
             return []
         return stretches(self.sections(name), page, len(self.texts(name)[page - 1]))
 
 
 def offset(page: str, text: str) -> int | None:
-    """Return the position of a text on a page by its first letters, ignoring spaces and signs; None if not found."""
+    """Return the position of a text on a page by its first letters, None if it is not found.
+
+    Spaces and punctuation are ignored.
+    """
     at = letters(page).find(letters(text)[:_BEGINNING])
     if at < 0:
         return None
@@ -324,7 +341,10 @@ def offset(page: str, text: str) -> int | None:
 
 
 def stretches(sections: Sequence[Section], page: int, length: int) -> list[tuple[int, int, str]]:
-    """Split a page of ``length`` characters at section ends: (start, end, node_id of the deepest section)."""
+    """Split a page at section boundaries into (start, end, node_id of the deepest section).
+
+    Start and end are character offsets up to ``length``, the length of the page.
+    """
     overlapping = [section for section in sections if section.start_page <= page <= section.end_page]
     cuts = {0}
     cuts |= {min(s.anchor, length) for s in overlapping if s.start_page == page}

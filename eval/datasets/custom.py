@@ -1,10 +1,10 @@
-"""Custom question sets: a user's documents and questions, and ``people``, questions on documents of the other sets.
+"""Question sets in the format of this project: ``custom``, a user's own set, and ``people``.
 
-``people`` refers to parts by page, number or name, and asks for a document's subject, about two documents at once, and
-for documents of a library. Its questions were written by hand from the documents, before the rules that answer them.
-Half of each kind of document are held out: no rule was designed by looking at their questions. Questions "asked later"
-were written after the rules were complete. Questions "in other words" (on the documents of "about") and those on "two
-of one time" were written before their rule.
+``people`` has questions on documents of the other sets. They refer to parts by page, number or name, and ask for a
+document's subject, about two documents, or for documents of a library. They were written by hand from the documents,
+before the rules that answer them. Half of each kind of document are held out: no rule was designed by looking at their
+questions. Questions "asked later" were written after the rules were complete. Questions "in other words" (on the
+documents of "about") were written before their rule, as were those on "two of one time".
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def read_custom(docs: Path, questions: Path) -> Dataset:
     """Read a user's documents and questions; ``questions`` is a JSONL file.
 
     Each line is an object: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?, "kind"?, "group"?, "lang"?,
-    "doc"?, "candidates"?, "labelled"?: [{"answer", "label"}]}. Evidence names right pages by the first of: "page" (from
-    1), "turns" (turns that begin with "[n] "), "text" (pages with at least half of it), "section" (a title); without
-    any, every page of the document is right. "doc" or "candidates" restrict the question to documents.
+    "doc"?, "candidates"?, "labelled"?: [{"answer", "label"}]}. Evidence names right pages by the first key that it has:
+    "page" (from 1), "turns" (turns that begin with "[n] "), "text" (pages with at least half of it), "section" (title).
+    Without any, every page of the document is right. "doc" or "candidates" restrict the question to documents.
 
-    Document names may lack their suffix. No evidence means that the documents do not answer. Lines with malformed JSON,
-    an unknown document or a page below 1 are left out. Raise NotFoundError, and DocumentError for a file that is not
-    UTF-8.
+    Document names may lack their suffix. Empty evidence means that the documents do not contain the answer. Lines with
+    malformed JSON, an unknown document or a page below 1 are left out. Raise NotFoundError, and DocumentError for a
+    file that is not UTF-8.
     """
     if not (exists(docs) and docs.is_dir()):
         raise NotFoundError(f"The folder {docs} does not exist.", "Name the folder of the documents with --docs.")
@@ -56,7 +56,7 @@ def read_custom(docs: Path, questions: Path) -> Dataset:
 
 
 def _names(files: tuple[Path, ...]) -> dict[str, str]:
-    """Return the file name for each name of a document, with or without suffix; "" for an ambiguous name."""
+    """Return the file name of each document by its name with and without suffix, "" if ambiguous."""
     named = {path.name: path.name for path in files}
     for path in files:
         named[path.stem] = path.name if named.get(path.stem, path.name) == path.name else ""
@@ -104,12 +104,11 @@ HELD_OUT = " (held out)"
 
 
 def read_people(root: Path) -> Dataset:
-    """Read ``people``; ``root`` contains the folders of the other sets. Missing documents and their questions are left
-    out.
+    """Read the set ``people``. Missing documents and their questions are left out.
 
-    The lines of the file are documents, {"path", "key"?, "held_out"?}, then questions, {"kind", "question", "gold",
-    "held_out"?}. Gold names, by the documents' keys, pages, the beginning of a text or only the document. A question
-    without "held_out" is held out if one of its documents is.
+    ``root`` contains the folders of the other sets. The lines of the file are documents, {"path", "key"?, "held_out"?},
+    then questions, {"kind", "question", "gold", "held_out"?}. Gold names a document by its key, with a page, the
+    beginning of a text, or neither. A question without "held_out" is held out if one of its documents is.
     """
     left_out: list[str] = []
     documents: dict[str, Mapping[str, Any]] = {}

@@ -1,4 +1,7 @@
-"""Files of a set: find them, read entries, labelled answers and kinds. Invalid entries are left out and reported."""
+"""Read the files of data sets: documents, entries of JSON files, labelled answers, and kinds.
+
+Invalid entries are left out and reported.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: l
 
 
 def usable_entries(place: str, left_out: list[str], make: Callable[..., T], *arguments: Any) -> Iterator[T]:
-    """Yield the result of ``make``. If the entry is invalid, yield nothing and add the reason to ``left_out``."""
+    """Yield the result of ``make`` once, or nothing if it finds the entry invalid.
+
+    The reason is then added to ``left_out``. ``place`` names the entry in it.
+    """
     try:
         yield at(place, make, *arguments)
     except DocumentError as error:
@@ -73,7 +79,7 @@ def usable_entries(place: str, left_out: list[str], make: Callable[..., T], *arg
 
 
 def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of ``make``. Raise DocumentError that names the place in the file if the entry is invalid."""
+    """Return the result of ``make``. If it fails, raise DocumentError that names ``place``."""
     try:
         return make(*arguments)
     except KeyError as error:
@@ -112,7 +118,7 @@ def _kinds() -> dict[str, str]:
 
 
 def kind_of(dataset: str) -> str:
-    """Return the kind of documents of a set. A set that is not listed is a kind of its own."""
+    """Return the kind of documents in a data set. A set that is not listed is a kind of its own."""
     return _kinds().get(dataset, dataset)
 
 
@@ -123,7 +129,7 @@ LABELS: Mapping[str, Verdict] = {
 
 
 def label(written: object) -> Verdict:
-    """Return the verdict for a written label. Raise ValueError for an unknown label."""
+    """Return the verdict that a human label stands for. Raise ValueError for an unknown label."""
     verdict = LABELS.get(str(written).strip().lower())
     if verdict is None:
         raise ValueError(f"'{written}' is not a known label; the labels are {', '.join(LABELS)}")
@@ -131,7 +137,10 @@ def label(written: object) -> Verdict:
 
 
 def published_results(folder: Path, left_out: list[str]) -> Iterator[LabelledAnswer]:
-    """Read FinanceBench's results/*.jsonl: answers of models, labelled by the set's authors; empty if it is missing."""
+    """Yield the labelled answers in FinanceBench's results/*.jsonl, none if the folder is missing.
+
+    They are answers of models, labelled by the authors of the set.
+    """
     for path in sorted(folder.glob("*.jsonl")):
 
         def answer(entry: Mapping[str, Any], _: int, run: str = path.stem) -> LabelledAnswer:
@@ -147,7 +156,7 @@ def published_results(folder: Path, left_out: list[str]) -> Iterator[LabelledAns
 def own_labels(entry: Mapping[str, Any], id: str) -> Iterator[LabelledAnswer]:
     """Yield the labelled answers of a question in the set ``custom``.
 
-    They are in "labelled": [{"answer", "label"}]. The reference answer "answer" is separate from them.
+    They are in "labelled": [{"answer", "label"}]. The reference answer in "answer" is not one of them.
     """
     for number, labelled in enumerate(entry.get("labelled", ()), 1):
         reference = words(entry.get("answer"), "answer")

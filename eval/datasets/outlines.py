@@ -1,6 +1,6 @@
-"""Sets of outlines without questions: handwritten, by the authors of legal books, or from bookmarks.
+"""Data sets of outlines without questions: written by hand, by authors, or from bookmarks.
 
-HiPS: legal books with outlines written by people (Wehnert et al. 2025, arXiv 2509.00909).
+HiPS contains legal books with outlines written by people (Wehnert et al. 2025, arXiv 2509.00909).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROW = re.compile(r"\s*(\d+),(.*),(\d+)[\s,]*")
 
 
 def outline_rows(path: Path, left_out: list[str]) -> tuple[Row, ...]:
-    """Read the rows of an outline file; invalid ones are reported in ``left_out``.
+    """Read the rows of an outline file. Invalid rows are left out and reported in ``left_out``.
 
     Raise NotFoundError and DocumentError.
     """
@@ -38,11 +38,11 @@ _SCOPE = "SCOPE.csv"
 
 
 def read_outlines(root: Path) -> Dataset:
-    """Read ``NAME.toc`` of each document and the optional files beside it.
+    """Read the set ``outlines``: ``NAME.toc`` for each document, and the optional files beside it.
 
-    ``NAME.maybe`` contains optional headings, ``NAME.doubt`` and ``NAME.notext`` headings that the tree may omit.
-    ``SCOPE.csv`` contains the pages that are scored. The documents are PDFs anywhere in the data folder that contains
-    the set's folder; missing ones are left out.
+    ``NAME.maybe`` contains headings that count as no error. ``NAME.doubt`` and ``NAME.notext`` contain headings that
+    need not be found. ``SCOPE.csv`` contains the pages that are scored. The documents are PDFs anywhere in the data
+    folder that contains the set's folder; missing ones are left out.
     """
     left_out: list[str] = []
     pdfs = {path.stem: path for path in documents(root.parent, ".pdf")}
@@ -91,7 +91,10 @@ def _scope(row: list[str]) -> tuple[str, tuple[int, int | None]]:
 
 
 def read_hips(root: Path) -> Dataset:
-    """Read PDFs, each with an outline of the same name: ``.toc`` with rows ``level,heading,page``, pages from 1."""
+    """Read PDFs, each with an outline ``.toc`` of the same name.
+
+    The rows of an outline are ``level,heading,page``, with pages from 1.
+    """
     files = documents(root, ".pdf")
     outlines = {path.stem: path for path in documents(root, ".toc")}
     missing = [path for path in files if path.stem not in outlines]
@@ -113,9 +116,10 @@ _MANUALS = "manual"
 
 
 def read_bookmarks(root: Path) -> Dataset:
-    """Read PDFs with ``.toc`` files in the format of hips, and ``index.csv`` with their kind, language and source.
+    """Read PDFs with ``.toc`` files as of ``read_hips``, and ``index.csv``.
 
-    Manuals are by many makers, so each source is a separate kind.
+    The index contains the kind, language and source of each PDF. Manuals are by many makers, so each source is a
+    separate kind.
     """
     dataset = read_hips(root)
     index = root / "index.csv"

@@ -29,9 +29,10 @@ _COMPANY = re.compile(r"(.+?)_\d{4}")
 
 
 def read_financebench(root: Path) -> Dataset:
-    """Read the public repository (data/ and pdfs/, pages from 0), or questions.jsonl beside pdfs/ with pages from 1.
+    """Read the public repository of FinanceBench, or questions.jsonl beside pdfs/.
 
-    The repository's results/ contain answers of models, labelled by the set's authors.
+    The repository has data/ and pdfs/, and counts pages from 0; questions.jsonl counts them from 1. The repository's
+    results/ contain answers of models, labelled by the authors of the set.
     """
     public = root / "data" / "financebench_open_source.jsonl"
     files = documents(root / "pdfs", ".pdf")
@@ -56,7 +57,10 @@ def _plain_question(entry: Mapping[str, Any], _: int) -> EvalQuestion:
 
 
 def _financebench_question(entry: Mapping[str, Any], number: str, kind: str, gold: tuple[Gold, ...]) -> EvalQuestion:
-    """Return a question of FinanceBench. Its group is the company: the part of the document's name before the year."""
+    """Return a question of FinanceBench, with the company as its group.
+
+    The company is the part of the document's name before the year.
+    """
     if not gold:
         raise ValueError("no evidence")
     company = _COMPANY.match(gold[0].document)
@@ -156,7 +160,7 @@ def _evidence_kind(sources: list[str]) -> str:
 
 
 def _list(written: object) -> list[Any]:
-    """Parse a list that may be written as Python text, as in the set's files."""
+    """Parse a list, which the files of the set write as Python text."""
     values = ast.literal_eval(written) if isinstance(written, str) else written
     if not isinstance(values, list):
         raise ValueError(f"'{written}' is not a list")
@@ -173,8 +177,8 @@ _OMISSION = "<omitted>"  # marks text of the clause that a span skips
 def read_cuad(root: Path, wording: str = "official") -> Dataset:
     """Read clauses.jsonl ({doc, clause, spans}) beside pdfs/.
 
-    Gold is text, whose page is located after the contract is indexed. ``wording`` is "official" (the set's own
-    question) or "short" (the clause's name alone). A question's kind is the clause, its group the contract.
+    Gold is text, whose page is located after the contract is indexed. ``wording`` is "official" (the question as the
+    set asks it) or "short" (only the clause's name). A question's kind is the clause, and its group the contract.
     """
 
     def question(entry: Mapping[str, Any], number: int) -> EvalQuestion:
@@ -197,7 +201,7 @@ def read_cuad(root: Path, wording: str = "official") -> Dataset:
 
 @cache
 def descriptions() -> dict[str, str]:
-    """Return the official question of the set for each clause."""
+    """Return the official question of CUAD for each kind of clause."""
     texts = yaml.safe_load(Path(__file__).with_name("cuad_clauses.yaml").read_text(encoding="utf-8"))
     return dict(texts)
 
@@ -218,10 +222,9 @@ class _Law:
 def read_statutes_zh(root: Path) -> Dataset:
     """Read queries.json ({query_id, 问题, 相关法规: {law and article: its text}}) beside laws/**/*.md.
 
-    Gold is the article's number and text in the file that contains it literally, the newest if several versions of the
-    law do. Articles of laws that are not in the folder are not gold; a question with only such articles is
-    unanswerable. ``notes`` count these cases. A question's group is the file of its first gold (the civil code has one
-    file for each book).
+    Gold is the number and text of an article, in the newest file of the law that contains it literally. Articles of
+    laws that are not in the folder are not gold; a question with only such articles is unanswerable. ``notes`` count
+    these cases. A question's group is the file of its first gold (the civil code has one file for each book).
     """
     files, notes = _files(root / "laws")
     laws: dict[str, list[_Law]] = {}
@@ -243,7 +246,10 @@ def read_statutes_zh(root: Path) -> Dataset:
 
 
 def _files(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
-    """Return the laws. One that occurs in two folders is returned once."""
+    """Return the files of laws, and notes on files that are left out.
+
+    A law that occurs in two folders is returned once.
+    """
     paths = documents(folder, ".md")
     laws = [path for path in paths if path.name != _FOLDER_PAGE]
     once = {path.name: path for path in reversed(laws)}

@@ -1,4 +1,4 @@
-"""The data sets by name: their sources, and how to load them."""
+"""The data sets by name: where they come from, and how to load them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ VARIABLE = "PAGEINDEX_EVAL_DATA"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data set: its source, and the required contents of its folder.
+    """A data set: where it comes from, and what its folder must contain.
 
-    ``wordings`` are the available wordings of its questions, the default first. ``of_others`` means that its documents
+    ``wordings`` are the available wordings of its questions, the default first. ``of_others`` is True if its documents
     belong to other sets.
     """
 
@@ -96,7 +96,7 @@ _SETS = "sets"
 
 
 def data_folder(path: str | Path | None = None) -> Path:
-    """Return the data folder: ``path``, else PAGEINDEX_EVAL_DATA. Raise NotFoundError if there is none."""
+    """Return the data folder: ``path``, or that of PAGEINDEX_EVAL_DATA. Raise NotFoundError without one."""
     folder = path or os.environ.get(VARIABLE)
     if not folder or not Path(folder).is_dir():
         raise NotFoundError(
@@ -116,8 +116,8 @@ def load(
     """Load a data set by name, from ``folder`` or PAGEINDEX_EVAL_DATA.
 
     "custom" reads the user's ``docs`` (a folder) and ``questions`` (JSONL). ``wording`` is one of ``Source.wordings``.
-    Raise UsageError for an unknown name or combination, NotFoundError if the set is missing, DocumentError if nothing
-    in it is valid. Invalid entries are in its ``left_out``.
+    Raise UsageError for an unknown name or combination, NotFoundError if the set is missing, and DocumentError if
+    nothing in the set is valid. Invalid entries are listed in the ``left_out`` of the result.
     """
     if wording is not None and (name not in SOURCES or wording not in SOURCES[name].wordings):
         wordings = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
@@ -147,7 +147,10 @@ def load(
 
 
 def sets_of(data: Path) -> tuple[str, ...]:
-    """Return the names sets/NAME of the sets below ``data`` that have documents and questions, sorted."""
+    """Return the names "sets/NAME" of the folders in ``data``/sets with documents and questions.
+
+    They are sorted.
+    """
     return tuple(
         f"{_SETS}/{file.parent.name}"
         for file in sorted((data / _SETS).glob("*/questions.jsonl"))
@@ -156,7 +159,7 @@ def sets_of(data: Path) -> tuple[str, ...]:
 
 
 def _shared_layout(name: str) -> Source | None:
-    """Return the source of a set with the name sets/NAME; None for another name."""
+    """Return the source of a data set with a name "sets/NAME", None for other names."""
     folder, _, own = name.partition("/")
     if folder != _SETS or not own or Path(own).name != own or own == "..":
         return None
@@ -171,7 +174,7 @@ def _shared_layout(name: str) -> Source | None:
 def checked(dataset: Dataset) -> Dataset:
     """Return the set without questions that repeat an id or name a missing document.
 
-    Raise DocumentError if it has no documents, a repeated file name, or no valid question.
+    Raise DocumentError if the set has no documents, a repeated file name, or no valid question.
     """
     name = dataset.name
     if not dataset.files and not dataset.left_out:

@@ -19,9 +19,10 @@ from hybrid_core.errors import DocumentError, UsageError
 
 
 def hide_names(dataset: Dataset, folder: Path) -> Dataset:
-    """Return the set with its files as "document-001.pdf" … in ``folder``, as links or copies.
+    """Return the set with its files renamed to "document-001.pdf" … in ``folder``.
 
-    Numbers follow the hashes of the names, so their order reveals nothing.
+    The new files are links or copies. Their numbers follow hashes of the old names, so that their order reveals
+    nothing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     hidden: dict[str, Path] = {}
@@ -66,17 +67,18 @@ _SCAN_CONFUSIONS = (("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c
 
 
 def misspelt(dataset: Dataset, words: int, seed: int) -> Dataset:
-    """Return the set with ``words`` misspelled words per question, chosen by ``seed``.
+    """Return the set with ``words`` misspelled words in each question, chosen by ``seed``.
 
-    Questions with fewer words of five or more letters are unchanged.
+    Only words of five or more letters are misspelled; if a question has fewer, all of these are.
     """
     questions = (replace(q, text=misspell(q.text, words, random.Random(f"{seed} {q.id}"))) for q in dataset.questions)
     return replace(dataset, questions=tuple(questions))
 
 
 def misspell(text: str, words: int, chance: random.Random) -> str:
-    """Misspell ``words`` words of a text, with one error each. The first letters stay, as in most real typing
-    errors.
+    """Misspell ``words`` words of a text, with one error in each.
+
+    Their first letters are kept, as in most real typing errors.
     """
     matches = list(_WORD.finditer(text))
     for match in sorted(chance.sample(matches, min(words, len(matches))), key=lambda hit: -hit.start()):
@@ -116,11 +118,11 @@ _SLIPS: tuple[Callable[[str, int, random.Random], str], ...] = (_neighbour_key, 
 
 
 def reworded(dataset: Dataset, path: Path) -> Dataset:
-    """Return the questions that ``path`` rephrases, with their gold, in the set's order; others are left out.
+    """Return the questions that a file rephrases, with their gold, in the set's order.
 
-    Each line of ``path`` is {"id", "question"}. ``before``, a list of earlier questions, makes it the last turn of a
-    conversation. A line whose ``set`` is another one is passed over. Invalid, unknown and repeated lines are left out
-    and reported. Raise DocumentError if none is valid.
+    Other questions are left out. Each line of ``path`` is {"id", "question"}. With ``before``, a list of earlier
+    questions, the question is the last turn of a conversation. A line with ``set`` is for this set only. Invalid,
+    unknown and repeated lines are left out and reported. Raise DocumentError if none is valid.
     """
     ids, written = {question.id for question in dataset.questions}, dict[str, str]()
     earlier: dict[str, tuple[str, ...]] = {}
@@ -150,10 +152,10 @@ def reworded(dataset: Dataset, path: Path) -> Dataset:
 
 
 def sample(questions: Sequence[EvalQuestion], size: int, seed: int = 0) -> tuple[EvalQuestion, ...]:
-    """Return a sample of ``size`` questions in their order, each kind in proportion (largest remainder).
+    """Return a sample of ``size`` questions in their order, with kinds in proportion.
 
-    The choice depends on a hash of seed and id, so it is independent of the set's order, and an added question replaces
-    at most one. A larger ``size`` returns all. Raise UsageError for a size below 1.
+    The choice depends on a hash of seed and id. So it is independent of the set's order, and an added question replaces
+    at most one. If there are fewer questions, return all. Raise UsageError for a size below 1.
     """
     if size < 1:
         raise UsageError(f"A sample needs at least one question, not {size}.", "Set --sample to 1 or more.")
@@ -169,7 +171,7 @@ def sample(questions: Sequence[EvalQuestion], size: int, seed: int = 0) -> tuple
 
 
 def _shares(counts: dict[str, int], size: int) -> dict[str, int]:
-    """Return the number of questions of each kind.
+    """Divide ``size`` among kinds by their question counts. Return the share of each kind.
 
     Each kind gets the integer part of its share; the rest goes to the largest remainders, ties to the larger kind.
     """

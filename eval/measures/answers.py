@@ -15,12 +15,15 @@ Values = dict[str, float]
 def answer_values(record: QuestionRecord) -> Values:
     """Return the measures of one answer, higher is better, {} without an answer.
 
-    ``answers-strict`` and ``answers-lenient``: the judge's verdict is "right", or at least "partly". They are missing
-    without a verdict, which ``answers-judged`` counts as 0. ``answers-rules`` and ``answers-rules-lenient``: the same
-    by rules. ``answers-given`` (answerable questions): an answer was given. ``answers-refused`` (other questions): the
-    answer says that the library does not contain it. ``citations-supported``: the share of claims whose numbers,
-    quotations and words are on the cited pages. ``answers-supported``: all claims are supported. ``citations-gold``:
-    the share of citations of gold pages, 0 without citations.
+    - ``answers-strict`` and ``answers-lenient``: the judge's verdict is "right", or at least "partly". Both are missing
+      without a verdict.
+    - ``answers-judged``: the judge gave a verdict.
+    - ``answers-rules`` and ``answers-rules-lenient``: the verdict of rules is "right", or at least "partly".
+    - ``answers-given`` (answerable questions only): an answer was given.
+    - ``answers-refused`` (other questions): the answer says that the library does not contain it.
+    - ``citations-supported``: the share of claims whose numbers, quotations and words are on the cited pages.
+    - ``answers-supported``: all claims are supported.
+    - ``citations-gold``: the share of citations that name gold pages, 0 without citations.
     """
     answer = record.answer
     if answer is None:
@@ -47,7 +50,7 @@ def answer_values(record: QuestionRecord) -> Values:
 
 
 def gold_places(record: QuestionRecord) -> set[tuple[str, int]]:
-    """Return (document, page) of all pages that count as gold."""
+    """Return (document, page) of all pages that count as gold evidence."""
     return {(g.document, page) for g in record.gold if g.page is not None for page in (g.page, *g.also)}
 
 
@@ -59,10 +62,10 @@ def _accuracy(verdict: Verdict | None, strict: str, lenient: str) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement of two judges on the same ``answers``: both say yes, only the first, only the second, neither.
+    """The agreement of two judges on the same ``answers``.
 
-    ``kappa`` (Cohen 1960) is (po - pe) / (1 - pe): 1 for full agreement, 0 for chance, None if both always say the
-    same.
+    The fields count the answers to which both say yes, only the first, only the second, or neither. ``kappa`` (Cohen
+    1960) is (po - pe) / (1 - pe), 1 for full agreement and 0 for chance. It is None if both always give the same reply.
     """
 
     both: int
@@ -90,14 +93,20 @@ class Agreement:
 
 
 def agreement(pairs: Sequence[tuple[Verdict, Verdict]], *, strict: bool) -> Agreement:
-    """Return the agreement of two judges. With ``strict`` only "right" counts as yes, otherwise "partly" too."""
+    """Return the agreement of two judges, from pairs of their verdicts.
+
+    With ``strict`` only "right" counts as yes, otherwise "partly" too.
+    """
     yes = ("right",) if strict else ("right", "partly")
     counted = [(first in yes, second in yes) for first, second in pairs]
     return Agreement(*(counted.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
 
 
 def of_run(records: Sequence[QuestionRecord], *, strict: bool) -> Agreement:
-    """Return the agreement of model and rules on the answers of a run, without refusals."""
+    """Return the agreement of the judging model and the rules on the answers of a run.
+
+    Refusals are left out.
+    """
     return agreement(
         [
             (answer.judgement.verdict, answer.by_rules)
@@ -113,12 +122,12 @@ def of_run(records: Sequence[QuestionRecord], *, strict: bool) -> Agreement:
 class AnswerFigures:
     """The totals of the answers of a run.
 
-    ``judge`` and ``rules`` count verdicts. Of the answers without the judge's verdict, ``not_judged`` failed (the first
-    with the reason ``failure``), and ``no_reference`` have no reference. ``refused_right`` counts refused unanswerable
-    questions, ``refused_wrong`` refused answerable ones. ``failed`` counts questions whose model or search failed.
-    ``on_gold`` counts citations of gold pages among the ``citations`` of questions with gold pages. ``claims`` counts
-    all claims, ``supported`` those that the cited page supports. ``strict`` and ``lenient`` are the agreement of judge
-    and rules on given answers.
+    ``judge`` and ``rules`` count verdicts. ``not_judged`` counts answers for which the judge failed, the first with the
+    reason ``failure``; ``no_reference`` counts those without a reference answer. ``refused_right`` counts refused
+    unanswerable questions, ``refused_wrong`` refused answerable ones. ``failed`` counts questions whose model or search
+    failed. ``on_gold`` counts citations of gold pages among the ``citations`` of questions with gold pages. ``claims``
+    counts all claims, ``supported`` those that the cited page supports. ``strict`` and ``lenient`` are the agreement of
+    judge and rules on given answers.
     """
 
     asked: int

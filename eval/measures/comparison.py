@@ -1,6 +1,6 @@
-"""Compare runs: differences with bootstrap intervals, changed questions, gains across folds, and required minimums.
+"""Compare runs: differences with bootstrap intervals, changed questions, and cross-validation.
 
-With ``--fail-under hit@5=0.6`` a build fails if the measure is below the minimum.
+Measures can also be compared with minimums. With ``--fail-under hit@5=0.6`` a build fails if hit@5 is below 0.6.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT_ONCE = 2_000_000  # values drawn in one step; limits the memory use for many
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean difference and the bounds of its interval, from ``pairs`` paired values."""
+    """A mean difference and the bounds of its confidence interval, from ``pairs`` paired values."""
 
     mean: float
     low: float
@@ -73,9 +73,10 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """A run compared with the first one. Differences are this run minus the first, so a positive value is better.
+    """A run compared with the first one. Differences are this run minus the first run.
 
-    ``won`` contains the questions that improved, ``lost`` those that got worse.
+    A positive difference is an improvement. ``won`` contains the questions that improved, ``lost`` those that got
+    worse.
     """
 
     run: str
@@ -86,10 +87,10 @@ class RunDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of runs with the first one. ``runs`` are names, and ``measures`` has one mapping per run.
+    """A comparison of runs with the first one.
 
-    All measures cover ``questions``, the ids that all runs asked; ``left_out`` counts the other questions by run.
-    ``notes`` warn of differences between the runs.
+    ``runs`` are their names, and ``measures`` has one mapping for each. All measures cover ``questions``, the ids that
+    all runs asked; ``left_out`` counts the other questions of each run. ``notes`` warn of differences between the runs.
     """
 
     runs: tuple[str, ...]
@@ -142,7 +143,10 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def by_id(run: Run) -> dict[str, QuestionRecord]:
-    """Return the records by question id. Raise DocumentError if a question is repeated or there is none."""
+    """Return a run's records by question id.
+
+    Raise DocumentError if an id is repeated or the run has no records.
+    """
     records = {record.id: record for record in run.questions}
     if len(records) < len(run.questions):
         raise DocumentError(
@@ -212,7 +216,10 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A fold: the ``means`` of each run in it; ``chosen`` is the run that is best on the other folds."""
+    """A fold of cross-validation: the ``means`` of each run in it.
+
+    ``chosen`` is the index of the run that is best on the other folds.
+    """
 
     questions: int
     groups: int
@@ -224,9 +231,9 @@ class Fold:
 class CrossFold:
     """The result of cross-validation over runs.
 
-    ``cross_fold`` is the mean over all questions, each scored by the run that is best on the other folds. ``in_sample``
-    is the mean of the run that is best on all questions, and ``best`` the index of that run; ``means`` are those of
-    each run. If ``cross_fold`` is lower than ``in_sample``, the choice of the run does not generalise.
+    ``cross_fold`` is the mean over all questions, where each is scored by the run that is best on the other folds.
+    ``means`` are the means of each run on all questions, ``best`` the index of the best run, and ``in_sample`` its
+    mean. If ``cross_fold`` is lower than ``in_sample``, the choice of the run does not generalise.
     """
 
     folds: tuple[Fold, ...]
@@ -262,9 +269,10 @@ def assign(groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> d
 
 
 def across(runs: Sequence[Scores], groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> CrossFold:
-    """For every fold, choose the run that is best on the other folds, and score it on this one.
+    """Cross-validate the choice of the best run.
 
-    Every run must have a score, higher is better, for every question of ``groups``; ties go to the first run.
+    For every fold, the run that is best on the other folds is chosen and scored on this fold. Every run must have a
+    score, higher is better, for every question of ``groups``. If runs are equally good, the first is chosen.
     """
     dealt = assign(groups, folds=folds, seed=seed)
     scored_folds, earned = [], 0.0
@@ -306,7 +314,10 @@ def parse_floor(text: str) -> Floor:
 
 
 def shortfalls(run: str, measures: Mapping[str, float], floors: Sequence[Floor]) -> list[str]:
-    """Return a sentence for each floor that the run misses. Raise UsageError for an unknown measure."""
+    """Return a sentence for each minimum in ``floors`` that the run misses.
+
+    Raise UsageError for an unknown measure.
+    """
     short = []
     for name, floor in floors:
         if name not in measures:

@@ -74,11 +74,10 @@ class Judge:
 
 
 def load_judge(name: str, settings: Settings) -> Judge | None:
-    """Return the judge with this model name at the endpoint of the settings' language model; "" means that model
-    itself.
+    """Return a judge that uses the model ``name`` at the endpoint of the settings' language model.
 
-    Return None if no model is configured. A named judge is tested with one call. Raise UsageError or ChatError if it
-    cannot be used.
+    With "" it uses the settings' model itself. Return None if no model is configured. A named judge is tested with one
+    call. Raise UsageError or ChatError if it cannot be used.
     """
     models = Models(replace(settings, llm_model=name or settings.llm_model), None)
     if name:
@@ -89,7 +88,7 @@ def load_judge(name: str, settings: Settings) -> Judge | None:
 
 @dataclass(frozen=True, slots=True)
 class JudgedLabel:
-    """A labelled answer with the verdicts of rules and of a model. ``judgement`` is None without a model."""
+    """A labelled answer with the verdicts of the rules and of a model (None without a model)."""
 
     labelled: LabelledAnswer
     by_rules: Verdict
@@ -100,8 +99,8 @@ class JudgedLabel:
 class JudgeFigures:
     """The agreement of a judge with human labels.
 
-    ``strict`` and ``lenient`` compare the labels (first) with the verdicts (second). ``failure`` is the reason of the
-    first missing verdict.
+    ``strict`` and ``lenient`` compare the labels (first judge) with the verdicts (second judge). ``failure`` is the
+    reason why the first missing verdict is missing.
     """
 
     judge: str
@@ -116,7 +115,7 @@ class JudgeFigures:
 def judge_labelled(
     answers: Sequence[LabelledAnswer], judge: Judge | None, progress: Progress, *, sample: int = 0, seed: int = 0
 ) -> list[JudgedLabel]:
-    """Return the verdicts of rules and model on every labelled answer, or on a random ``sample``."""
+    """Judge every labelled answer, or a random ``sample`` of them, by rules and by a model."""
     if 0 < sample < len(answers):
         chosen = sorted(random.Random(seed).sample(range(len(answers)), sample))
         answers = [answers[at] for at in chosen]
@@ -131,7 +130,10 @@ def judge_labelled(
 
 
 def judge_figures(judged: Sequence[JudgedLabel], name: str) -> list[JudgeFigures]:
-    """Return the figures of the rules, and those of the model ``name`` if it judged."""
+    """Return how the rules agree with human labels and, if a model judged, how the model does.
+
+    ``name`` is the name of the model.
+    """
     rules = [(result.labelled.label, result.by_rules) for result in judged]
     figures = [_judge_figures("rules", len(judged), rules, "", Usage())]
     judgements = [(result.labelled.label, result.judgement) for result in judged if result.judgement]

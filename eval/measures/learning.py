@@ -1,7 +1,7 @@
-"""Learning algorithms in numpy, deterministic: listwise softmax, gradient boosting and logistic regression.
+"""Deterministic learning in numpy: listwise softmax, gradient boosting and logistic regression.
 
-The boosted trees are oblivious: every level asks one question of all rows (Kohavi and Li 1995). They are boosted as in
-CatBoost (Prokhorenkova et al. 2018), on quantiles of the values.
+The boosted trees are oblivious: every level has one split, which is used for all rows (Kohavi and Li 1995). They are
+boosted as in CatBoost (Prokhorenkova et al. 2018), on quantiles of the values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _TINY = 1e-30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedList:
-    """The candidates of one question. values: float32 (n, f). gold: bool (n,), whether each candidate is right."""
+    """The candidate pages of one question with their features.
+
+    values: float32 (n, f). gold: bool (n,), whether each candidate is right.
+    """
 
     values: npt.NDArray[np.float32]
     gold: npt.NDArray[np.bool_]
@@ -43,10 +46,10 @@ def learn(
 ) -> Floats:
     """Return the weights, float64 (f,), that minimise the mean of −ln Σ_gold softmax(values · weights).
 
-    Each set counts the same, and so does each question in a set (the top-one probability of ListNet, Cao et al. 2007,
-    summed over the right candidates). ``l2`` · |weights − prior|² / 2 is added, for weights of standardised columns;
-    ``prior`` is 0 by default. A column that is equal for all candidates of each question keeps the prior's weight.
-    Raise ValueError if no question has both right and wrong candidates.
+    Each set has equal weight, and so has each question in a set. The loss is the top-one probability of ListNet (Cao et
+    al. 2007), summed over the right candidates. ``l2`` · |weights − prior|² / 2 is added, for weights of standardised
+    columns; ``prior`` is 0 by default. A column that is equal for all candidates of each question keeps the prior's
+    weight. Raise ValueError if no question has both right and wrong candidates.
     """
     taught = [[question for question in questions if question.teaches] for questions in sets]
     lists = [question for questions in taught for question in questions]
@@ -99,9 +102,10 @@ class _Slope:
 
 
 def prune(columns: npt.NDArray[np.float32], gold: npt.NDArray[np.bool_], keep: int = KEEP) -> npt.NDArray[np.int64]:
-    """Return the rows to learn from, ascending: right candidates, and rows with a high rank in a column.
+    """Return the indexes of the candidates to learn from, ascending.
 
-    columns: float32 (n, c), higher is better. At most ``keep`` rows are returned, among them up to 20 right ones.
+    They are right candidates, and candidates with a high rank in a column. columns: float32 (n, c), higher is better.
+    At most ``keep`` are returned, among them up to 20 right ones.
     """
     rank = np.full(len(gold), len(gold))
     for column in columns.T:
@@ -115,7 +119,10 @@ def prune(columns: npt.NDArray[np.float32], gold: npt.NDArray[np.bool_], keep: i
 
 
 def first_gold(scores: npt.NDArray[np.floating], gold: npt.NDArray[np.bool_]) -> int:
-    """Return the rank (from 1) of the best right candidate, 0 if there is none. Equal scores keep their order."""
+    """Return the rank (from 1) of the best right candidate, 0 if no candidate is right.
+
+    Candidates with equal scores keep their order.
+    """
     order = np.argsort(-scores, kind="stable")
     places = np.flatnonzero(gold[order])
     return int(places[0]) + 1 if len(places) else 0
@@ -129,8 +136,8 @@ _BINS = 48
 class BoostingPlan:
     """Parameters of gradient boosting.
 
-    ``columns`` and ``rows`` are the shares that each tree uses. ``leaf`` is the minimum weight of rows on each side of
-    a split. ``l2`` shrinks leaves.
+    ``columns`` and ``rows`` are the shares of columns and rows that each tree uses. ``leaf`` is the minimum weight of
+    rows on each side of a split. ``l2`` shrinks the values of leaves.
     """
 
     trees: int = 80
@@ -146,11 +153,10 @@ class BoostingPlan:
 def fit_trees(
     values: Floats, right: npt.NDArray[np.bool_], shares: Floats, prior: Floats, plan: BoostingPlan = BoostingPlan()
 ) -> BoostedTrees:
-    """Return trees that, added to ``prior``, give the log odds that a row is right. The result depends only on rows and
-    seed.
+    """Return boosted trees that, added to ``prior``, estimate the log odds that a row is right.
 
-    values: float64 (rows, features). right: bool (rows,). shares: float64 (rows,), the weight of each row, 1 on
-    average. prior: float64 (rows,), the log odds without the trees.
+    The result depends only on rows and seed. values: float64 (rows, features). right: bool (rows,). shares: float64
+    (rows,), the weight of each row, 1 on average. prior: float64 (rows,), the log odds without the trees.
     """
     chance = np.random.default_rng(plan.seed)
     rows, features = values.shape
@@ -182,7 +188,10 @@ def fit_trees(
 
 
 def _cuts(column: Floats) -> Floats:
-    """Return the bounds between the bins of a column, halfway between values: at most one fewer than the bins."""
+    """Return the bounds between the bins of a column, halfway between neighbouring values.
+
+    There is one bound fewer than bins.
+    """
     different = np.unique(column)
     if len(different) > _BINS:
         different = np.unique(np.quantile(column, np.linspace(0, 1, _BINS), method="nearest"))
@@ -192,9 +201,9 @@ def _cuts(column: Floats) -> Floats:
 def _question(
     bins: npt.NDArray[np.int32], leaf: Ints, leaves: int, weights: Sequence[Floats], plan: BoostingPlan
 ) -> tuple[int, int]:
-    """Return the column and bin of the best split over all leaves. Rows above the bin go right.
+    """Return the column and the bin of the best split, which is used in all leaves of a level.
 
-    weights: the slope, curvature and share of each row, repeated for each column.
+    Rows above the bin go right. weights: the slope, curvature and share of each row, repeated for each column.
     """
     columns = bins.shape[1]
     slots = ((leaf[:, None] * columns + np.arange(columns)) * _BINS + bins).ravel()
@@ -213,10 +222,11 @@ _STEPS, _CALIBRATION_BINS = 30, 10
 
 
 def fit_logistic(values: Floats, right: npt.NDArray[np.bool_], shares: Floats, l2: float) -> tuple[Floats, float]:
-    """Return weights, float64 (n,), and a base, so that 1 / (1 + exp(−(values · weights + base))) is a probability.
+    """Return the weights, float64 (n,), and the base of a logistic regression.
 
-    values: float64 (rows, n). right: bool (rows,). shares: float64 (rows,), the weight of each row. ``l2`` applies to
-    standardised weights. Newton's method starts from zero, so that equal rows give equal weights.
+    The probability is 1 / (1 + exp(−(values · weights + base))). values: float64 (rows, n). right: bool (rows,).
+    shares: float64 (rows,), the weight of each row. ``l2`` applies to standardised weights. Newton's method starts from
+    zero, so that equal rows give equal weights.
     """
     mean, spread = values.mean(axis=0), values.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)

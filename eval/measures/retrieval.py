@@ -1,10 +1,11 @@
-"""Retrieval measures on pages, sections and documents, and the search stage that lost a question's page.
+"""Retrieval measures on pages, sections and documents, and the stage where a page was lost.
 
-A question without results scores zero and is never dropped. A measure is left out for a question without the gold that
-the measure needs, e.g. pages if only the document is known. A mean is over the questions that have the measure.
+A question without results scores zero and is never dropped. A measure is left out for a question without the gold
+evidence that the measure needs, e.g. pages if only the document is known. A mean is over the questions that have the
+measure.
 
-The attribution follows the stages of the search: it selects the document, finds candidate sections in it, reads their
-pages and returns the best pages.
+A question is lost at a stage of the search. The search selects the document, finds candidate sections in it, reads
+their pages and returns the best pages.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
     """Return every measure of every question, by question id; higher is better.
 
     ``hit@k``, ``recall@k``, ``mrr``, ``ndcg@5``, ``ndcg@10`` and ``r-precision`` are ir-measures' Success@k, R@k, RR,
-    nDCG@k and Rprec on pages. The prefixes ``section.`` and ``document.`` mark the same measures on sections and
+    nDCG@k and Rprec on pages. The prefixes ``section.`` and ``document.`` mark these measures on sections and
     documents.
 
     ``document.among@5`` is the share of the right documents that have a page among the first five results. ``doc@1``
     tells whether the first result is in a right document, ``citation.page`` whether it is on a gold page.
-    ``citation.overlap`` is the best token F1 of a snippet among the first five results with gold text. For
+    ``citation.overlap`` is the best token F1 between a gold text and the snippet of one of the first five results. For
     ``answers-…`` and ``citations-…`` see ``answer_values``.
 
     Raise PageIndexError if the extra ``eval`` is not installed.
@@ -76,7 +77,7 @@ def summarise_kinds(records: Sequence[QuestionRecord]) -> dict[str, Values]:
 
 
 def summarise_trees(records: Sequence[TreeRecord]) -> dict[str, Values]:
-    """Return the means over documents, separately for documents with and without bookmarks."""
+    """Return the mean scores of section trees, separately for PDFs with and without bookmarks."""
     kinds: dict[str, list[Values]] = {}
     for r in records:
         row = {"f1": r.f1, "precision": r.precision, "recall": r.recall, "parent": r.parent}
@@ -100,11 +101,12 @@ def mean(values: Sequence[float]) -> float:
 
 
 def abstention(records: Sequence[QuestionRecord]) -> Values:
-    """Return how well evidence separates answerable questions from unanswerable ones; empty without both kinds.
+    """Return how well evidence separates answerable from unanswerable questions.
 
     ``evidence.auroc`` is the probability that an answerable question has more evidence than an unanswerable one.
-    ``abstention.recall`` is the share of unanswerable questions with evidence "none"; ``abstention.false`` is the same
-    share of answerable questions, where lower is better. A question that failed counts as wrong.
+    ``abstention.recall`` is the share of unanswerable questions with evidence "none". ``abstention.false`` is the share
+    of answerable questions with evidence "none", lower is better. A question that failed counts as wrong. Return {} if
+    all questions are of one sort.
     """
     judged = [r for r in records if r.evidence is not None or r.error]
     yes, no = [r for r in judged if r.answerable], [r for r in judged if not r.answerable]
@@ -120,16 +122,18 @@ def abstention(records: Sequence[QuestionRecord]) -> Values:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Return the probability that a positive score is above a negative one, ties counting half (Mann-Whitney U
-    / n m).
+    """Return the probability that a positive score is above a negative one.
+
+    Ties count half (Mann-Whitney U / n m).
     """
     above = sum((p > n) + 0.5 * (p == n) for p in positive for n in negative)
     return above / (len(positive) * len(negative))
 
 
 def token_f1(answer: str, gold: str) -> float:
-    """Return the F1 of the tokens that two texts share, counted with repeats (as SQuAD does); 0.0 if either is
-    empty.
+    """Return the F1 of the tokens that two texts share, 0.0 if either is empty.
+
+    Repeated tokens count each time, as in SQuAD.
     """
     left, right = Counter(tokenise(answer)), Counter(tokenise(gold))
     shared = sum((left & right).values())
@@ -137,12 +141,18 @@ def token_f1(answer: str, gold: str) -> float:
 
 
 def unplaced(record: QuestionRecord) -> bool:
-    """Return whether the gold names a place that was not found. Measures on pages leave such a question out."""
+    """Return whether all gold of a question lacks a page because a named place was not found.
+
+    Measures on pages leave such a question out.
+    """
     return any(place.lost for place in record.gold) and all(place.page is None for place in record.gold)
 
 
 def level_rankings(records: Sequence[QuestionRecord], level: str) -> dict[str, tuple[set[str], list[str]]]:
-    """Return the gold and the ranking of each question that has gold at a level: pages, sections or documents."""
+    """Return (gold ids, ranked ids) of each question with gold at ``level``, by question id.
+
+    The level is pages, sections or documents.
+    """
     rows = {record.id: _gold_and_ranking(record, level) for record in records if record.answerable}
     return {id: row for id, row in rows.items() if row[0]}
 
@@ -156,7 +166,10 @@ def _gold_and_ranking(record: QuestionRecord, level: str) -> tuple[set[str], lis
 
 
 def _ranked(values: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[str], list[str]]]) -> None:
-    """Compute the measures with ir-measures for the questions that have gold, and add them to ``values``."""
+    """Compute the measures with ir-measures for questions with gold, and add them to ``values``.
+
+    ``runs`` contains the gold and the ranking of each question, as of ``level_rankings``.
+    """
     if not runs:
         return
     ir = require("ir_measures", "eval")
@@ -177,7 +190,7 @@ def _ranked(values: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set
 
 
 def page_key(document: str, page: int) -> str:
-    """Return the id of a page in qrels and runs."""
+    """Return the id of a page in TREC qrels and runs."""
     return f"{document}#{page}"
 
 
@@ -186,7 +199,10 @@ def _page_gold(record: QuestionRecord) -> set[str]:
 
 
 def _page_ranking(record: QuestionRecord) -> list[str]:
-    """Return the pages without duplicates, best first. A page that counts as a gold page has the key of that page."""
+    """Return the keys of a question's result pages without duplicates, best first.
+
+    A page that counts as equal to a gold page has the key of the gold page.
+    """
     stands_for = {
         page_key(place.document, other): page_key(place.document, place.page)
         for place in record.gold
@@ -203,9 +219,9 @@ def _section_gold(record: QuestionRecord) -> set[str]:
 
 
 def _section_ranking(record: QuestionRecord) -> list[str]:
-    """Return the sections without duplicates, best first.
+    """Return the keys of the sections of a question's results without duplicates, best first.
 
-    A section that counts as a gold section has the key of that section.
+    A section that counts as equal to a gold section has the key of the gold section.
     """
     stands_for = {
         f"{place.document}#{other}": f"{place.document}#{place.section}"
@@ -222,9 +238,9 @@ FIRST = 5
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The questions lost at a stage.
+    """The number and share of the questions that were lost at a stage of the search.
 
-    ``ceiling`` is the share still winnable after it if all later stages were perfect.
+    ``ceiling`` is the share of questions that could still be hits if all later stages were perfect.
     """
 
     stage: str
@@ -272,9 +288,10 @@ def _ended(doc_id: str, page: int, sections: Sequence[str], trace: Trace) -> str
 
 
 def losses(records: Sequence[QuestionRecord]) -> tuple[Loss, ...]:
-    """Return how many questions were lost at each stage, in order and with hits last; empty without stages.
+    """Return how many questions were lost at each stage, in order and with hits last.
 
-    Questions without an answer or gold pages do not count; gold that was not located has its own row.
+    Questions without an answer or gold pages do not count. Gold that was not located has its own row. Return () if no
+    question has a stage.
     """
     counts = Counter(record.stage for record in records if record.stage)
     total, left = counts.total(), counts.total()

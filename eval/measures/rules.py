@@ -1,7 +1,7 @@
-"""Judge answers without a model: by numbers with their scale, by yes or no, and by the reference's words.
+"""Judge answers without a model: by numbers, by yes or no, and by the reference's words.
 
-The rules cannot detect a contradiction besides the right figure, or the same fact in other words. They check the
-judging model, and replace it if there is none.
+The rules cannot detect a contradiction beside the right figure, or the same fact in other words. They are compared with
+the judging model, and replace it if there is none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHARES = (0, 2, -2)
 class Figure:
     """A number in a text.
 
-    ``digits`` are in plain form ("4210", "8.7"). ``scale`` is a power of ten (6: millions, -2: percent), None if
+    ``digits`` are in plain form ("4210", "8.7"). ``scale`` is a power of ten (6 for millions, -2 for percent), None if
     unknown.
     """
 
@@ -54,8 +54,9 @@ class Figure:
 
 
 def figures(text: str) -> list[Figure]:
-    """Return the numbers of a text in order, without years (1900 to 2099) and numbers in names ("Q2", "10-K",
-    "364-day").
+    """Return the numbers of a text in order.
+
+    Years (1900 to 2099) and numbers in names ("Q2", "10-K", "364-day") are left out.
     """
     results = []
     for match in _DIGITS.finditer(text):
@@ -75,22 +76,27 @@ def figures(text: str) -> list[Figure]:
 
 
 def _negative(before: str, after: str) -> bool:
-    """Return whether a number is negative: after a minus sign that is not part of a range ("3-5"), or in brackets as in
-    accounts.
+    """Return whether a number is negative: after a minus sign, or in brackets as in accounts.
+
+    The minus sign of a range ("3-5") does not count.
     """
     return bool(_MINUS.search(before)) or bool(_OPEN_BRACKET.search(before) and after.lstrip().startswith(")"))
 
 
 def asked_scale(question: str) -> int | None:
-    """Return the scale that a question asks for ("in USD millions") as a power of ten, None if it names none."""
+    """Return the scale that a question asks for as a power of ten, None if it names none.
+
+    "in USD millions" gives 6.
+    """
     match = _REQUESTED_UNIT.search(question)
     return _SCALES[match[1].lower()] if match else None
 
 
 def same(gold: Figure, stated: Figure, scale: int | None) -> bool:
-    """Return whether an answer's number equals the gold number, in some scale, or after rounding like the gold number.
+    """Return whether an answer's number (``stated``) equals the gold number.
 
-    A number without a scale has the requested ``scale``; if that is None, any usual scale may be meant.
+    It may be in another scale or have more decimals. A number without a scale has the requested ``scale``; if that is
+    None, any usual scale may be meant.
     """
     for shift in _shifts(gold, stated, scale):
         apart = abs(stated.value * 10.0**shift - gold.value)
@@ -101,13 +107,13 @@ def same(gold: Figure, stated: Figure, scale: int | None) -> bool:
 
 
 def near(gold: Figure, stated: Figure, scale: int | None) -> bool:
-    """Return whether a number of the answer is within one percent of the gold number, ignoring the sign."""
+    """Return whether an answer's number is within one percent of the gold number, in absolute value."""
     expected, actual = abs(gold.value), abs(stated.value)
     return any(abs(actual * 10.0**shift - expected) <= _TOLERANCE * expected for shift in _shifts(gold, stated, scale))
 
 
 def _shifts(gold: Figure, stated: Figure, scale: int | None) -> tuple[int, ...]:
-    """Return the possible powers of ten by which the answer's number is shifted for comparison with the gold number."""
+    """Return possible powers of ten between the scales of an answer's number and the gold number."""
     left = scale if gold.scale is None else gold.scale
     right = scale if stated.scale is None else stated.scale
     if left is not None and right is not None:
@@ -130,10 +136,10 @@ _SHORT = 8  # maximum terms of a reference with a number that states only that n
 
 
 def judge_by_rules(question: str, reference: str, answer: str) -> Verdict:
-    """Return the verdict on an answer by its reference answer. Citations in the answer do not count.
+    """Return the verdict on an answer by its reference answer. Citations are ignored.
 
     Yes or no must agree. Then the answer must contain every number of the reference that is not in the question. If
-    there are none, or the reference says more, its words count, except those of the question.
+    there is no such number, or the reference says more, the words of the reference count. Words of the question do not.
     """
     plain_answer, reference = CITATION.sub("", answer), _plain_list(reference)
     expected, actual = _polarity(reference), _polarity(plain_answer)
@@ -172,9 +178,9 @@ def _in(figure: Figure, others: list[Figure]) -> bool:
 
 
 def _by_words(question: str, reference: str, answer: str) -> Verdict:
-    """Judge an answer by the share of the reference's terms that it contains.
+    """Return the verdict on an answer by the share of the reference's terms that it contains.
 
-    Terms of the question do not count, unless no others remain.
+    Terms of the question do not count, unless the reference has no others.
     """
     terms, question_terms = set(words.tokenise(reference)), set(words.tokenise(question))
     new = {term for term in terms - question_terms if not term[0].isdigit()} or terms
@@ -194,9 +200,9 @@ def _only_polarity(reference: str) -> bool:
 
 
 def _contains(answer: str, reference: str) -> bool:
-    """Return whether the answer contains the reference literally.
+    """Return whether an answer contains the reference literally, word for word.
 
-    References with only numbers are not compared in this way.
+    Return False for a reference with only numbers.
     """
     letters = words.tokenise(reference)
     if not letters or all(term[0].isdigit() for term in letters):
@@ -205,7 +211,7 @@ def _contains(answer: str, reference: str) -> bool:
 
 
 def _plain_list(reference: str) -> str:
-    """Return the items of a list in Python syntax as plain text. Other references are returned unchanged."""
+    """Return the items of a reference that is a Python list as plain text, others unchanged."""
     if reference.startswith("[") and reference.endswith("]"):
         try:
             items = ast.literal_eval(reference)

@@ -37,7 +37,7 @@ Tokens = Callable[[Sequence[str]], list[list[str]]]
 
 
 class Places:
-    """All pages of the library in one order: documents by name, and pages of a document by number."""
+    """All pages of the library in one order: by document name, then by page number."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.names = sorted(corpus.documents)
@@ -49,7 +49,7 @@ class Places:
         return [text for name in self.names for text in corpus.texts(name)]
 
     def ranking(self, scores: Floats, documents: Sequence[str] | None, depth: int) -> Ranking:
-        """Return the ranking of the pages with the highest scores, and of documents by their best pages."""
+        """Return the ``depth`` pages with the highest scores, and documents ranked by their best page."""
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > 0]
         if documents is not None:
@@ -62,7 +62,10 @@ class Places:
 
 
 def english(texts: Sequence[str]) -> list[list[str]]:
-    """Tokenise like bm25s: lower case, at least two letters, without English stop words and stemming."""
+    """Tokenise English texts like bm25s: words of at least two letters, in lower case.
+
+    Stop words are removed, and words are not stemmed.
+    """
     bm25s = require("bm25s", "eval")
     tokens: list[list[str]] = bm25s.tokenize(
         list(texts), stopwords="en", stemmer=None, return_ids=False, show_progress=False
@@ -71,7 +74,7 @@ def english(texts: Sequence[str]) -> list[list[str]]:
 
 
 def chinese(texts: Sequence[str]) -> list[list[str]]:
-    """Tokenise with jieba, without punctuation and spaces."""
+    """Tokenise Chinese texts with jieba, without punctuation and spaces."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the import warns of outdated escapes and of pkg_resources
         jieba = require("jieba", "eval")
@@ -83,10 +86,10 @@ def chinese(texts: Sequence[str]) -> list[list[str]]:
 
 
 def stemmed(texts: Sequence[str], language: str) -> list[list[str]]:
-    """Return the stems of each text's words, lower case and NFKC, in order.
+    """Return the stems of each text's words in order, in lower case and NFKC.
 
     ``language`` is an ISO 639-1 code; languages without a Snowball stemmer use the English rules. A word with Chinese,
-    Japanese or Korean characters becomes its character bigrams.
+    Japanese or Korean characters is split into its character bigrams.
     """
     import Stemmer
 
@@ -105,7 +108,7 @@ def stemmed(texts: Sequence[str], language: str) -> list[list[str]]:
 
 
 class PageBM25:
-    """BM25 of Lù 2024 (bm25s), the "lucene" variant of Kamphuis et al. 2020.
+    """BM25 over whole pages (bm25s, Lù 2024), in the "lucene" variant of Kamphuis et al. 2020.
 
     Statistics are over all pages of the library.
     """
@@ -131,9 +134,9 @@ class PageBM25:
 
 
 class StemmedPageBM25:
-    """BM25 like ``PageBM25``, but over stems of the question's language (Snowball), or over character bigrams
-    for CJK scripts.
+    """BM25 over whole pages like ``PageBM25``, but with stems or character bigrams.
 
+    Words are stemmed by the language of the question (Snowball); bigrams are used for Chinese, Japanese and Korean.
     Stop words remain in pages and questions. There is an index of all pages for each language of the questions.
     """
 
@@ -166,7 +169,7 @@ class StemmedPageBM25:
 
 
 def _scores(index: Any, terms: Sequence[str], pages: int) -> Floats:
-    """Return each page's score for the terms in the vocabulary of a bm25s index: shape (pages,), float64."""
+    """Return each page's score for those terms that a bm25s index contains: float64 (pages,)."""
     indexed_terms = [term for term in terms if term in index.vocab_dict]
     return np.asarray(index.get_scores(indexed_terms), dtype=np.float64) if indexed_terms else np.zeros(pages)
 
@@ -196,7 +199,10 @@ Vectors = npt.NDArray[np.float32]
 
 
 def chunks(pages: Sequence[str]) -> list[tuple[int, str]]:
-    """Split a document into chunks of 190 words that overlap by 40: (page with most of the words, text)."""
+    """Split a document into chunks of 190 words that overlap by 40 words.
+
+    Return (page with most of the chunk's words, text) of each.
+    """
     words = [(number, word) for number, text in enumerate(pages, 1) for word in text.split()]
     pieces = []
     for start in range(0, max(len(words) - OVERLAP, min(len(words), 1)), WORDS - OVERLAP):
@@ -207,7 +213,7 @@ def chunks(pages: Sequence[str]) -> list[tuple[int, str]]:
 
 
 class ChunkDense:
-    """Cosine similarity over all chunks, computed exactly.
+    """Rank pages by the cosine similarity of the question with all chunks, computed exactly.
 
     Vectors are stored in ``cache``, one file for each document.
     """
@@ -215,7 +221,7 @@ class ChunkDense:
     name = "chunk-dense"
 
     def __init__(self, corpus: Corpus, embedder: Embedder | None, cache: Path, progress: Progress) -> None:
-        """Create the ranker. Raise UsageError without an embedder, ModelError if it fails."""
+        """Create the ranker. Raise UsageError without an embedder, ModelError if the embedder fails."""
         if embedder is None:
             raise UsageError(
                 "The ranker chunk-dense needs an embedder.", "Name one, for example --embedder bge-m3 or hashed:256."
@@ -247,7 +253,7 @@ class ChunkDense:
         return Ranking(pages=ranked[:depth], documents=tuple(dict.fromkeys(page.document for page in ranked)))
 
     def _vectors(self, texts: list[str], cache: Path) -> Vectors:
-        """Return unit vectors: float32 (n, dimension)."""
+        """Return the unit vectors of texts, which are stored in ``cache``: float32 (n, dimension)."""
         if not texts:
             return np.zeros((0, self._embedder.id.dimension), np.float32)
         key = hashlib.sha256("\0".join([self._embedder.id.fingerprint, *texts]).encode()).hexdigest()[:32]

@@ -14,9 +14,10 @@ _MODEL_FAILED = frozenset(("effort.failed", "effort.failed-before", "route.faile
 
 
 class EngineRanker:
-    """The engine as a ranker. ``ids`` are doc_ids by file name, since short names may belong to several documents.
+    """The engine as a ranker.
 
-    ``search`` are the search options of every question. ``before`` are the earlier questions of follow-up questions.
+    ``ids`` are doc_ids by file name, since short names may belong to several documents. ``search`` are the search
+    options of every question. ``before`` are the earlier questions of each follow-up question.
     """
 
     name = "engine"

@@ -1,11 +1,11 @@
-"""Rankers by section trees: those of the package ``pageindex``, and whole-tree reasoning as in PageIndex.
+"""Rankers by section trees: of the package ``pageindex``, and a model that reads whole trees.
 
-``PageIndexTree`` combines the package's trees with the pinned page scorer, so its gain over page BM25 comes from the
+``PageIndexTree`` combines the package's trees with page scores by BM25, so its gain over page BM25 comes from the
 trees.
 
-``WholeTree`` puts a document's whole tree, with titles, page ranges and summaries, into one prompt and receives a list
-of nodes. For several documents the model first selects some by one-line descriptions. It neither matches words nor
-scores pages.
+``WholeTree`` puts a document's whole tree, with titles, page ranges and summaries, into one prompt, as PageIndex does.
+It receives a list of nodes. For several documents the model first selects some by one-line descriptions. It neither
+matches words nor scores pages.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ class PageIndexTree:
         return self._pages.places.ranking(self._by_section(scores), documents, depth)
 
     def _by_section(self, scores: Floats) -> Floats:
-        """Return each page's rank as a score: best sections first, and the best pages of a section first."""
+        """Return a score for each page, so that pages of better sections come first.
+
+        Within a section, better pages come first.
+        """
         hits = np.zeros(len(scores))
         best = np.argsort(-scores, kind="stable")[:HITS]
         hits[best] = scores[best]
@@ -100,7 +103,10 @@ class PageIndexTree:
 
 
 def _installed() -> Any:
-    """Return the package's tree builder. It is not an extra of this project because it has its own requirements."""
+    """Return the tree builder of the package ``pageindex``. Raise PageIndexError if it is missing.
+
+    The package is not an extra of this project, because it has its own requirements.
+    """
     try:
         return importlib.import_module("pageindex").page_index_flash
     except (ImportError, AttributeError) as error:
@@ -111,7 +117,10 @@ def _installed() -> Any:
 
 
 def _leaves(pdf: Path, cache_file: Path, pages: int) -> list[Leaf]:
-    """Return (first page, last page) of the sections without subsections. A document without a tree is one section."""
+    """Return (first page, last page) of each part of a document that has no subsections.
+
+    The pages of a section before its first subsection are such a part. A document without a tree is one part.
+    """
     if cache_file.exists():
         tree = json.loads(cache_file.read_text(encoding="utf-8"))
     else:
@@ -210,7 +219,10 @@ class WholeTree:
         )  # fmt: skip
 
     def _picked(self, question: str) -> tuple[list[str], Usage, list[str]]:
-        """Return the documents that the model selects by their descriptions, best first."""
+        """Return the documents that the model selects by their descriptions, best first.
+
+        Also return the usage of the call, and notes.
+        """
         names = sorted(self._corpus.documents)
         lines, left = [], LIST_TOKENS
         for number, name in enumerate(names, 1):
@@ -234,9 +246,10 @@ class WholeTree:
         return [candidates[short] for short in picked if short in candidates][:MOST_PICKED], reply.usage, notes
 
     def _trees(self, documents: Sequence[str]) -> tuple[list[tuple[tuple[str, Section] | None, str]], list[str]]:
-        """Return what the model is shown: ((document, section), line) for each line.
+        """Return the lines of the trees that the model is shown, as ((document, section), line).
 
-        Also return notes on what was left out because of the token limit.
+        The first value is None for a line without a section. Also return notes on what was left out because of the
+        token limit.
         """
         whole = self._lines(documents, summaries=True)
         if _size(whole) <= TREE_TOKENS:

@@ -1,1 +1,1 @@
-"""Records of a run, as frozen values: questions, rankings, answers and features."""
+"""Records of an evaluation run, as frozen values: questions, rankings, answers and features."""

@@ -1,5 +1,6 @@
-"""Files with the candidate features of a data set's questions, so that weights can be learned
-again without searching.
+"""Files with the features of candidate pages, from which weights can be learned again.
+
+Each file has the candidate pages of a data set's questions, so that no search is needed.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from hybrid_core.errors import StoreError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionFeatures:
-    """The candidate pages of one question. values: float32 (n, features). gold: bool (n,), whether each page is right.
+    """The candidate pages of one question with their features.
 
-    ``group`` is the document of the first right page, which folds keep together.
+    values: float32 (n, features). gold: bool (n,), whether each page is right. ``group`` is the document of the first
+    right page; questions with equal groups are in one fold.
     """
 
     id: str
@@ -32,9 +34,10 @@ class QuestionFeatures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSet:
-    """The questions of one data set with their candidate pages, for one setting and one choice of expert knowledge.
+    """The questions of a data set with the features of their candidate pages.
 
-    names: the features in order. pairs: features whose product with "named" has a weight too. notes: what was left out.
+    They are from searches in one setting, with one choice of expert knowledge. names: the features in order. pairs:
+    features whose product with "named" has a weight too. notes: what was left out.
     """
 
     dataset: str
@@ -46,7 +49,7 @@ class FeatureSet:
     notes: tuple[str, ...] = ()
 
     def same_features(self, other: FeatureSet) -> bool:
-        """Return whether both sets have the same questions, candidates and features."""
+        """Return whether two sets have equal question ids, feature values and right pages."""
         return [question.id for question in self.questions] == [question.id for question in other.questions] and all(
             np.array_equal(mine.values, theirs.values) and np.array_equal(mine.gold, theirs.gold)
             for mine, theirs in zip(self.questions, other.questions, strict=True)
@@ -54,7 +57,10 @@ class FeatureSet:
 
 
 def write_features(path: Path, features: FeatureSet, stamp: Mapping[str, Any]) -> None:
-    """Write features with a ``stamp`` of the data they were made from. Raise StoreError if this fails."""
+    """Write features to a file. Raise StoreError if this fails.
+
+    ``stamp`` describes the data from which they were computed.
+    """
     head = {
         "dataset": features.dataset, "setting": features.setting, "expert": features.expert, "names": features.names,
         "pairs": features.pairs, "notes": features.notes, "ids": [question.id for question in features.questions],
@@ -80,7 +86,10 @@ def write_features(path: Path, features: FeatureSet, stamp: Mapping[str, Any]) -
 
 
 def read_features(path: Path, stamp: Mapping[str, Any]) -> FeatureSet | None:
-    """Return the features that ``write_features`` wrote, None if the file is missing, damaged or has another stamp."""
+    """Return the features in a file of ``write_features``.
+
+    Return None if the file is missing, damaged or has another stamp.
+    """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             head = json.loads(str(arrays["head"]))

@@ -1,4 +1,7 @@
-"""Show progress with the time left: a bar on stderr in a terminal, otherwise a line from time to time."""
+"""Show the progress of a run and the time left.
+
+In a terminal this is a bar on stderr, otherwise a line from time to time.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ class Progress:
 
     @contextmanager
     def bar(self, what: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
-        """Yield a function to call after each of ``total`` steps. ``done`` steps are already complete."""
+        """Show a bar for ``total`` steps, and yield a function to call after each step.
+
+        ``done`` steps are complete at the beginning.
+        """
         if self._quiet or not sys.stderr.isatty():
             yield self._lines(what, total, done)
             return

@@ -16,8 +16,8 @@ from hybrid_core.types.usage import Usage
 class RankedPage:
     """A page in a ranking.
 
-    ``section`` is the node_id of the page's section, "" if the ranker does not return one, and ``node`` its page range.
-    ``text`` is the cited snippet, "" if the whole page is cited.
+    ``section`` is the node_id of the page's section, "" if the ranker does not return one, and ``node`` the section's
+    page range. ``text`` is the cited snippet, "" if the whole page is cited.
     """
 
     document: str
@@ -30,11 +30,11 @@ class RankedPage:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The result of a ranker for a question, everything best first.
+    """The result of a ranker for a question. All lists are best first.
 
-    ``documents`` are file names. ``evidence`` is (level, score), None for rankers that do not judge it. ``trace`` is
-    None for rankers other than the engine. ``receipts`` are stored unchanged in the run's file. ``failed`` is the note
-    on a model that failed, so that pages were ranked without it.
+    ``documents`` are file names. ``evidence`` is (level, score), None for rankers that do not estimate it. ``trace`` is
+    None for rankers other than the engine. ``receipts`` are stored unchanged in the run's file. If a model failed, so
+    that pages were ranked without it, ``failed`` is the note on this.
     """
 
     pages: tuple[RankedPage, ...]
@@ -51,13 +51,16 @@ class Ranking:
 
 
 class Ranker(Protocol):
-    """A ranking method. ``name`` is shown in reports; ``options`` (JSON values) are recorded with a run."""
+    """A method to rank pages. ``name`` is shown in reports; ``options`` (JSON values) are recorded."""
 
     name: str
     options: Mapping[str, Any]
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
-        """Return the ``depth`` best pages, in the whole library or only in ``documents`` if it is not None."""
+        """Return the ``depth`` best pages for a question.
+
+        They are from ``documents``, or from the whole library if it is None.
+        """
         ...
 
 
@@ -75,7 +78,7 @@ VERDICTS: tuple[Verdict, ...] = ("right", "partly", "wrong")
 
 @dataclass(frozen=True, slots=True)
 class SourceGiven:
-    """A page that the answer could cite, with its source number."""
+    """A page that an answer could cite, with its source number."""
 
     number: int
     document: str
@@ -134,11 +137,11 @@ Row = tuple[int, str, int]  # level from 1, title, page from 1
 
 @dataclass(frozen=True, slots=True)
 class HumanOutline:
-    """The headings of a document according to people, with ``rows`` in reading order.
+    """The headings of a document as people wrote them down, with ``rows`` in reading order.
 
-    In tolerant judgement, ``optional`` headings are no errors, and ``doubtful`` rows (headings drawn as pictures, or
-    debatable) need not be found. Only headings on pages ``first`` to ``last`` count; None means to the end. Outlines of
-    one ``kind`` are held out together. ``language`` is "" if unknown.
+    For the tolerant score, ``optional`` headings are no errors. ``doubtful`` ones (drawn as pictures, or debatable)
+    need not be found. Only headings on pages ``first`` to ``last`` count; None means to the end. Outlines of one
+    ``kind`` are held out together. ``language`` is "" if unknown.
     """
 
     rows: tuple[Row, ...]
@@ -155,13 +158,15 @@ GoldMatch = Literal["place", "half", "turns", "section", "document"]
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """A piece of gold evidence in a document, given by file name.
+    """A piece of gold evidence: a right page or text in a document, which is given by file name.
 
     ``page`` is the physical page, from 1. It is None if only the document is known, or if the page must be found by
     ``text`` (eval.datasets.corpus). ``text`` is the gold text, "" for none. ``also`` are pages that count as equal,
-    onto which the text continues. ``match`` defines the right pages. "place" is the page given by ``page`` or ``text``.
-    "half" are pages with at least half of ``text``. "turns" are pages with one of ``turns`` ("[n] " begins each turn of
-    a transcript). "section" are pages of the section titled ``section``. "document" are all pages of the document.
+    onto which the text continues.
+
+    ``match`` defines the right pages. "place" is the page given by ``page`` or ``text``. "half" are pages with at least
+    half of ``text``. "turns" are pages with one of ``turns`` ("[n] " begins each turn of a transcript). "section" are
+    pages of the section titled ``section``. "document" are all pages of the document.
     """
 
     document: str
@@ -177,12 +182,12 @@ class Gold:
 class EvalQuestion:
     """A question of a data set.
 
-    ``kind`` is the group from which samples are drawn; ``group`` is the unit that folds keep together (a company, a
+    ``kind`` is the group from which samples are drawn. ``group`` is the unit that folds keep together (a company, a
     law, a contract). ``given`` are the documents of the setting "given"; if it is empty, they are those of the
-    evidence. ``within`` are the documents that the question is about in every setting; if it is empty, the question
-    asks the whole library. ``language`` is an ISO 639-1 code, "" if the set does not state it. ``before`` are earlier
-    questions of the same conversation, oldest first, if the question is a follow-up. ``answerable`` is False if the
-    library does not contain the answer; such a question has no evidence.
+    evidence. ``within`` are the documents that the question is about in every setting, empty for the whole library.
+    ``language`` is an ISO 639-1 code, "" if the set does not state it. ``before`` are earlier questions of the same
+    conversation, oldest first, if the question is a follow-up. ``answerable`` is False if the library does not contain
+    the answer; such a question has no evidence.
     """
 
     id: str
@@ -205,7 +210,7 @@ class EvalQuestion:
 
 @dataclass(frozen=True, slots=True)
 class LabelledAnswer:
-    """An answer to a question, with a human label of its correctness."""
+    """An answer to a question, with a human label that says whether it is right."""
 
     id: str
     question: str
@@ -218,10 +223,10 @@ class LabelledAnswer:
 class Dataset:
     """A data set: documents and questions.
 
-    ``files`` are the documents' paths, with unique file names. ``chinese`` chooses the tokenisation of the baseline.
-    ``outlines`` are human outlines by file, for sets that measure trees. ``labelled`` are answers by which judges are
-    measured. ``notes`` describe what is not measured, with reasons. ``left_out`` lists unusable entries with file,
-    position and reason. Reports show both.
+    ``files`` are the documents' paths, with unique file names. ``chinese`` is True if the BM25 baseline must tokenise
+    Chinese. ``outlines`` are human outlines by file, for sets that measure trees. ``labelled`` are answers with human
+    labels, by which judges are measured. ``notes`` describe what is not measured, with reasons. ``left_out`` lists
+    unusable entries with file, position and reason. Reports show notes and unusable entries.
     """
 
     name: str

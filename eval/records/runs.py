@@ -1,4 +1,4 @@
-"""Run folders: ``run.json`` describes the measurement, and ``questions.jsonl`` has a line for each question.
+"""Run folders: ``run.json`` describes a measurement, ``questions.jsonl`` has a line per question.
 
 A measurement of trees has ``trees.jsonl`` instead. All figures can be computed again from these files.
 """
@@ -27,9 +27,9 @@ STAGES = (
 class RunHead:
     """The description of a run: what was measured, and with which engine and data.
 
-    ``options`` determine the results; a run is only resumed with the same ones. ``engine`` is {version, code}, where
-    code is a hash of the engine's source. ``settings`` are the relevant settings of the engine. ``counts`` is
-    {documents, pages, questions, answerable, gold, unplaced, …}. ``index`` is {seconds, pages, bytes_per_page,
+    ``options`` determine the results; a run is only resumed with equal ones. ``engine`` is {version, code}, where code
+    is a hash of the engine's source. ``settings`` are the relevant settings of the engine. ``counts`` is {documents,
+    pages, questions, answerable, gold, unplaced, …}. ``index`` is {seconds, pages, bytes_per_page,
     first_answer_seconds, reused}; a reused index has the times of its creation. ``problems`` are documents that could
     not be indexed and gold places that could not be used. ``left_out`` lists unusable entries of the data set with
     file, position and reason. ``model`` is the model's name, "" for none. ``judge`` is {model, prompt, text} of the
@@ -77,12 +77,12 @@ class GoldPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """The record of a question. ``given`` are the documents that were searched, None for the whole library.
+    """The record of a question. ``given`` are the searched documents, None for the whole library.
 
     ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None if the ranker does not estimate it.
     ``stage`` is one of STAGES. ``error`` is "" if nothing went wrong. ``tokens`` and ``cost`` are those of the search;
-    ``input_tokens`` are included in ``tokens``. ``answer`` is None in a run without answers. ``search_failed`` is the
-    note on a model that failed, so that pages were ranked without it.
+    ``input_tokens`` are included in ``tokens``. ``answer`` is None in a run without answers. If a model failed, so that
+    pages were ranked without it, ``search_failed`` is the note on this.
     """
 
     id: str
@@ -110,9 +110,9 @@ class QuestionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """The match of a document's section tree with its human outline.
+    """The scores of a document's section tree, compared with its human outline.
 
-    ``bookmarks`` is "kept" or "stripped". ``tolerant`` is the F1 in which optional headings are no errors and doubtful
+    ``bookmarks`` is "kept" or "stripped". ``tolerant`` is an F1 for which optional headings are no errors and doubtful
     ones need not be found.
     """
 
@@ -158,7 +158,7 @@ def write_head(folder: Path, head: RunHead) -> None:
 
 
 def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
-    """Append a record and flush it to the system at once, so that it survives a kill.
+    """Append a record, and flush it to the system so that it is kept if the process is killed.
 
     Raise StoreError if this fails.
     """
@@ -185,7 +185,7 @@ def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
 
 
 def drop_torn_line(folder: Path) -> None:
-    """Remove an incomplete last line that a killed run left."""
+    """Remove an incomplete last line, which a killed run leaves."""
     for path in (folder / QUESTIONS_FILE, folder / TREES_FILE):
         if path.exists():
             written = path.read_bytes()
@@ -271,7 +271,10 @@ T = TypeVar("T")
 
 
 def _from_fields(kind: type[T], data: Mapping[str, Any]) -> T:
-    """Return a record of the class ``kind``, without the unknown fields of newer versions."""
+    """Return a record of the class ``kind`` from its stored fields.
+
+    Unknown fields, which newer versions may have written, are ignored.
+    """
     names = {f.name for f in fields(kind)}  # type: ignore[arg-type]  # only dataclasses come here
     return kind(**{name: value for name, value in data.items() if name in names})
 
@@ -280,8 +283,8 @@ def _from_fields(kind: type[T], data: Mapping[str, Any]) -> T:
 class Degraded:
     """The failures of a question, each as a reason, "" for none.
 
-    ``error`` is a failure of the question, ``search`` of the model in the search, ``answer`` of the answering model,
-    ``judge`` of the judge.
+    ``error`` is a failure of the whole question. Others are failures of models: ``search`` in the search, ``answer``
+    while answering, ``judge`` while judging.
     """
 
     error: str = ""
@@ -294,12 +297,12 @@ class Degraded:
 
     @property
     def by_model(self) -> bool:
-        """Return whether repeating the question may help, because a model failed."""
+        """Return whether a model failed, so that asking the question again may help."""
         return not self.error and bool(self.search or self.answer)
 
 
 def degraded(record: QuestionRecord) -> Degraded:
-    """Return which parts of a record failed."""
+    """Return which parts of a question failed, according to its record."""
     answer = record.answer
     failed = "" if answer is None or answer.status != "model_failed" else answer.why or "the model failed"
     judged = None if answer is None else answer.judgement

@@ -1,1 +1,1 @@
-"""Reports of runs, and the handlers of the command line."""
+"""Reports of evaluation runs, and the handlers of the command line."""

@@ -1,4 +1,4 @@
-"""Handlers of ``eval run`` and of the commands that read runs: ``compare``, ``report`` and ``folds``."""
+"""Handlers of ``eval run``, and of the commands that read runs: ``compare``, ``report``, ``folds``."""
 
 from __future__ import annotations
 
@@ -142,7 +142,10 @@ def run_folds(options: argparse.Namespace) -> int:
 
 
 def _cross(runs: Sequence[Run], measure: str, folds: int = 5, seed: int = 0) -> CrossFold:
-    """Return the means over the questions that all runs asked and that have the measure."""
+    """Cross-validate the choice of the best run by one measure.
+
+    Only questions count that all runs asked and that have the measure.
+    """
 
     by_run = [by_id(run) for run in runs]
     values = [per_question(run.questions) for run in runs]

@@ -41,10 +41,10 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def write_trec(run: Run, folder: Path) -> list[Path]:
-    """Write a pair of files each for pages, sections and documents, if the run has gold for them.
+    """Write two files, judgements and results, for each of pages, sections and documents.
 
-    Questions without gold are in neither file, as in the measures. Raise UsageError if there is nothing to write,
-    StoreError if the folder cannot be written.
+    A level for which the run has no gold is left out, and so are questions without gold, as in the measures. Raise
+    UsageError if there is nothing to write, StoreError if the folder cannot be written.
     """
     written = list[Path]()
     tag = _field(run.name)
@@ -103,11 +103,12 @@ def run_import(options: argparse.Namespace) -> int:
 
 
 def read_beir(folder: Path, out: Path, split: str = "test", limit: int = 0) -> dict[str, int]:
-    """Write the corpus as files and the judged queries as a question set. Return counts.
+    """Convert a BEIR folder: write the corpus as files and the judged queries as a question set.
 
-    ``limit`` is the maximum number of documents, judged ones first; 0 takes all. A judgement above 0 makes a document
-    right. Raise NotFoundError for a folder of another form, DocumentError for an invalid line, StoreError if ``out``
-    cannot be written, and UsageError if it contains documents.
+    Return counts of documents, questions and left-out entries. ``limit`` is the maximum number of documents, judged
+    ones first; 0 takes all. A judgement above 0 makes a document right. Raise NotFoundError for a folder of another
+    form, DocumentError for an invalid line, StoreError if ``out`` cannot be written, and UsageError if it contains
+    documents.
     """
     qrels, corpus, queries = folder / "qrels" / f"{split}.tsv", folder / "corpus.jsonl", folder / "queries.jsonl"
     for file in (qrels, corpus, queries):
@@ -137,7 +138,7 @@ def read_beir(folder: Path, out: Path, split: str = "test", limit: int = 0) -> d
 
 
 def _read_qrels(file: Path) -> dict[str, list[str]]:
-    """Return the relevant documents by query."""
+    """Return the ids of the relevant documents of each query, by query id."""
     relevant: dict[str, list[str]] = {}
     with file.open(encoding="utf-8", newline="") as lines:
         for number, row in enumerate(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
@@ -160,7 +161,7 @@ def _read_qrels(file: Path) -> dict[str, list[str]]:
 
 
 def _write_corpus(corpus: Path, folder: Path, judged: set[str], limit: int) -> dict[str, str]:
-    """Write each document as Markdown. Return the file names by id."""
+    """Write each document of the corpus as Markdown. Return the file names by document id."""
     names: dict[str, str] = {}
     others = max(limit - len(judged), 0) if limit else None
     for row in _json_lines(corpus, ("_id", "text")):

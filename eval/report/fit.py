@@ -1,4 +1,4 @@
-"""Handler of ``eval fit``: learn ranking weights and print their measures on kinds that were held out."""
+"""Handler of ``eval fit``: learn ranking weights, and print their measures on held-out kinds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ from hybrid_pageindex.config.settings import load_settings
 
 
 def run_fit(options: argparse.Namespace) -> int:
-    """Learn, report and write the weights. Return 1 if weights learned from ratings are refused."""
+    """Learn ranking weights, print a report and write them.
+
+    Return 1 if weights learned from ratings are refused because they are worse.
+    """
 
     if options.l2 is not None and not options.l2 > 0:
         raise UsageError(f"--l2 is {options.l2}, but must be above 0.", "Choose a larger number.")
@@ -141,7 +144,7 @@ def _closing_notes(file: Path, unlearned: Sequence[str]) -> list[str]:
 
 
 def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
-    """Write the weights. Raise StoreError."""
+    """Write weights to a file, and return its path. Raise StoreError if this fails."""
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +157,7 @@ def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
 
 
 def table(title: str, rows: Sequence[HeldOut]) -> Table:
-    """Return a row for each measure of each set, and the means over the sets."""
+    """Return a table with a row for each measure of each set, and the means over the sets."""
 
     cells = [
         (
@@ -186,8 +189,9 @@ def table(title: str, rows: Sequence[HeldOut]) -> Table:
 
 
 def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
-    """Return how well evidence separates right pages from wrong ones on each held-out kind of
-    document, and the means.
+    """Return a table of how well evidence separates right pages from wrong ones.
+
+    It has a row for each set, measured by weights learned without the set's kind of documents, and the means.
     """
 
     names = {"first": "the first page", "five": "one of the first five"}
@@ -218,7 +222,7 @@ def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
 
 
 def weights_table(weights: Mapping[str, float], in_use: Mapping[str, float]) -> Table:
-    """Return the learned weights beside the current ones."""
+    """Return a table of the learned weights and the weights in use."""
 
     rows = [
         (text(name), number(weights.get(name, 0.0), 4), number(weight, 4))
@@ -229,7 +233,7 @@ def weights_table(weights: Mapping[str, float], in_use: Mapping[str, float]) -> 
 
 
 def feedback_table(fitted: FeedbackFit) -> Table:
-    """Return the shipped and the learned weights side by side, measured on the held-out rated questions."""
+    """Return a table of measures on held-out rated questions, by shipped and learned weights."""
 
     rows = [(text(name), share(fitted.shipped[name]), share(value)) for name, value in fitted.learned.items()]
     return Table("Rated questions, held out", ("measure", "shipped", "learned"), tuple(rows))

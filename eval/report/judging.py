@@ -21,7 +21,7 @@ from hybrid_pageindex.config.settings import load_settings
 
 
 def run_judges(options: argparse.Namespace) -> int:
-    """Measure how far judges agree with labels. Raise UsageError for a set without labelled answers."""
+    """Print how far judges agree with human labels. Raise UsageError for a set without labelled answers."""
 
     dataset = load(options.dataset, options.data, docs=options.docs, questions=options.questions)
     if not dataset.labelled:
@@ -60,7 +60,7 @@ def run_judges(options: argparse.Namespace) -> int:
 
 
 def run_rejudge(options: argparse.Namespace) -> int:
-    """Judge the answers of a run again. Raise UsageError if none is named."""
+    """Judge the answers of a run again. Raise UsageError if no judging model is configured."""
 
     judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
     if judge is None:
@@ -107,9 +107,9 @@ _MAX_NAMED = 5
 
 
 def unusable(left_out: Sequence[str], where: str = "") -> list[str]:
-    """Return a note with the number of left-out items and the first of them, None without any.
+    """Return a note with the number of left-out entries and the first of them, in a list.
 
-    ``where`` tells where the full list is.
+    The list is empty if no entry was left out. ``where`` tells where all of them are listed.
     """
     if not left_out:
         return []

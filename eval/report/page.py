@@ -1,4 +1,4 @@
-"""The report as one HTML page. It loads no other resources, and texts of runs are escaped."""
+"""The report as one HTML page. It loads nothing else, and escapes texts of runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _UNBROKEN_LENGTH = 36  # characters; a column with texts up to this length is no
 
 
 def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None) -> str:
-    """Return the whole page. A policy in its head permits only its own script and forbids loading anything."""
+    """Return the whole HTML page of a report.
+
+    A Content Security Policy in its head permits only its own script and forbids loading anything.
+    """
     script, style = _asset("page.js"), _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -51,7 +54,10 @@ def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparis
 def _sections(
     runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None
 ) -> list[tuple[str, str, Markup]]:
-    """Return (id, name in the navigation, content) of all sections that have content, lost questions first."""
+    """Return (id, name in the navigation, content) of all sections that have content.
+
+    The section on lost questions comes first.
+    """
     lost = [table for table in (degradation(summaries), *tables.attributions(summaries)) if table.rows or table.note]
     traced, untraced = (
         [_render_table(table) for table in lost if bool(table.rows) is has_rows] for has_rows in (True, False)
@@ -94,7 +100,7 @@ def _render_notes(summaries: Sequence[Summary], comparison: Comparison | None) -
 
 
 def _render_table(table: Table) -> Markup:
-    """Return the table with its title, or only its note if it has no rows."""
+    """Return a table with its title as HTML, or only its note if it has no rows."""
     if not table.shown:
         return Markup("")
     parts = [element("h2", table.title)]
@@ -153,9 +159,9 @@ def _answers(summaries: Sequence[Summary]) -> list[Markup]:
 
 
 def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:
-    """Return the share of right answers against tokens and cost.
+    """Return plots of the share of right answers against tokens and cost.
 
-    The judge decides if every run with answers has one, otherwise the rules.
+    The judge decides which answers are right if every run with answers has one, otherwise the rules do.
     """
     answered = [run for run in summaries if run.answers]
     measure = "answers-strict" if all("answers-strict" in run.measures for run in answered) else "answers-rules"
@@ -167,7 +173,7 @@ def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:
 
 
 def _judges(summaries: Sequence[Summary]) -> list[Markup]:
-    """Return the judges with their prompts, each prompt once."""
+    """Return the judges of all runs with their prompts. Each prompt is shown once."""
     judges = [(summary.run, summary.head.judge) for summary in summaries if summary.head.judge]
     if not judges:
         return []
@@ -181,7 +187,10 @@ def _judges(summaries: Sequence[Summary]) -> list[Markup]:
 def _against_cost(
     summaries: Sequence[Summary], measure: str
 ) -> list[tuple[str, str, dict[str, tuple[float, float] | None]]]:
-    """Return (id, x axis, points by run) for tokens and for cost, if there are any."""
+    """Return (id, x axis, points by run) for plots of ``measure`` against tokens and cost.
+
+    A plot is left out if no run has tokens or cost.
+    """
     measured = [run for run in summaries if measure in run.measures]
     spent = (
         ("tokens", {run.run: float(run.tokens) for run in measured}),

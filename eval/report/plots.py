@@ -1,4 +1,4 @@
-"""Plots of the page as SVG with the page's colours, so that they suit light and dark themes.
+"""Plots of the HTML page, as SVG with the page's colours, so that they suit light and dark themes.
 
 Every plot gets all runs in the same order, which determines each run's colour and shape. A run without data is left
 out.
@@ -27,7 +27,10 @@ _BINS = 24
 
 
 def hit_curves(curves: Mapping[str, Sequence[float]]) -> str:
-    """Draw the share of questions with a gold page among the first k, for k from 1, with a line for each run."""
+    """Draw hit@k, the share of questions with a gold page among the first k, for k from 1.
+
+    There is a line for each run.
+    """
     figure, axes = _figure(3.4)
     for number, name, shares in _with_data(curves):
         axes.plot(range(1, len(shares) + 1), shares, label=_short_label(name), **_line_style(number))
@@ -43,7 +46,7 @@ def hit_curves(curves: Mapping[str, Sequence[float]]) -> str:
 
 
 def scatter(points: Mapping[str, tuple[float, float] | None], measure: str, across: str, identity: str) -> str:
-    """Draw each run at (x, measure); ``across`` names x with its unit."""
+    """Draw each run as a point (x, measure). ``across`` is the label of the x axis with its unit."""
     figure, axes = _figure(3.0, _HALF)
     for number, name, (x, y) in _with_data(points):
         line = _line_style(number) | {"linestyle": "none", "markersize": 9}
@@ -57,8 +60,9 @@ def scatter(points: Mapping[str, tuple[float, float] | None], measure: str, acro
 
 
 def attribution_bars(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """Draw the number of questions that ended at each stage, by run: {run: {stage: count}}, all with the same
-    stages.
+    """Draw how many questions ended at each stage, with bars for each run.
+
+    ``counts`` is {run: {stage: count}}, with the same stages in all runs.
     """
     drawn = _with_data(counts)
     stages = list(drawn[0][2])
@@ -114,7 +118,7 @@ def latency_histogram(times: Mapping[str, Sequence[float]]) -> str:
 def _matplotlib(module: str = "") -> Any:
     """Import matplotlib or one of its modules.
 
-    Its font cache is in a folder of this process, not in the user's cache.
+    Its font cache is created in a temporary folder, not in the user's cache.
     """
     if "matplotlib" in sys.modules or "MPLCONFIGDIR" in os.environ:
         return require(f"matplotlib.{module}".rstrip("."), "eval")
@@ -131,12 +135,12 @@ Drawn = TypeVar("Drawn")
 
 
 def _with_data(runs: Mapping[str, Drawn | None]) -> list[tuple[int, str, Drawn]]:
-    """Return (number, name, data) of the runs that have data."""
+    """Return (index of the run, name, data) of each run that has data."""
     return [(number, name, data) for number, (name, data) in enumerate(runs.items()) if data]
 
 
 def _figure(height: float, width: float = _WIDTH) -> tuple[Any, Any]:
-    """Create a figure without pyplot, which would retain it and require a display."""
+    """Create a figure without pyplot, because pyplot would keep it in memory and require a display."""
     figure = _matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.grid(color=_FAINT, linewidth=0.6)
@@ -167,7 +171,7 @@ def _legend(axes: Any, names: Collection[str]) -> None:
 
 
 def _short_label(name: str) -> str:
-    """Escape dollar signs, which would begin a formula."""
+    """Return the name of a run with dollar signs escaped, which would begin a formula."""
     return (name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…").replace("$", r"\$")
 
 

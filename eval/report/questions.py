@@ -1,4 +1,7 @@
-"""The questions of the HTML page: gold, results, receipts, and the stage that lost the page. Also: HTML elements."""
+"""The list of questions on the HTML page, and helpers to write HTML elements.
+
+A question is shown with its gold evidence, results and receipts, and the stage that lost the page.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class Markup(str):
 
 
 def element(name: str, *inside: str, **attributes: str) -> Markup:
-    """Return ``<name attribute="…">inside</name>``.
+    """Return an HTML element ``<name attribute="…">inside</name>``.
 
     In attribute names, a trailing ``_`` is removed and each other ``_`` becomes ``-``.
     """
@@ -28,7 +31,7 @@ def element(name: str, *inside: str, **attributes: str) -> Markup:
 
 
 def join(parts: Iterable[str]) -> Markup:
-    """Join the parts; escape those that are not Markup."""
+    """Join the parts as HTML. Escape those that are not Markup."""
     return Markup("".join(part if isinstance(part, Markup) else html.escape(part) for part in parts))
 
 
@@ -182,7 +185,7 @@ def _fact_text(fact: Any) -> str:
 
 
 def _grid(columns: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> Markup:
-    """Return a table; ``rows`` are cells with a class for the row."""
+    """Return a table. Each row is given as (cells, CSS class of the row)."""
     head = element("thead", element("tr", *(element("th", name, scope="col") for name in columns)))
     body = [element("tr", *(element("td", cell) for cell in cells), class_=kind) for cells, kind in rows]
     return element("div", element("table", head, element("tbody", *body)), class_="wide")

@@ -45,7 +45,10 @@ from hybrid_core.errors import StoreError, UsageError
 
 
 def run_baseline(options: argparse.Namespace) -> int:
-    """Print the table. Return 1 if a measure is below the baseline by more than its interval."""
+    """Print the engine's measures beside those of the baselines.
+
+    Return 1 if a measure of the engine is below a baseline by more than the confidence interval.
+    """
 
     sets = tuple(options.sets) or sets_at_hand(options.data)
     plans = plans_of(
@@ -64,7 +67,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 
 def baseline_table(pairs: Sequence[BaselinePair]) -> Table:
-    """Return a row for each measure of each set, setting and expert."""
+    """Return a table with a row for each measure of each set, setting and expert knowledge."""
 
     rows = [
         (
@@ -84,7 +87,7 @@ def baseline_table(pairs: Sequence[BaselinePair]) -> Table:
 
 
 def run_shown(options: argparse.Namespace) -> int:
-    """Measure which gold pages the prompt shows to a model, and print the table."""
+    """Measure which gold pages the first prompt shows to a model, and print the table."""
 
     progress = Progress()
     sets = [
@@ -106,7 +109,10 @@ def run_shown(options: argparse.Namespace) -> int:
 
 
 def shown_table(sets: Sequence[ShownSet]) -> Table:
-    """Return a row for each set: the shares of questions by how much of their gold is shown."""
+    """Return a table of how much of their gold pages the first prompts show, by data set.
+
+    Its columns are shares of questions.
+    """
 
     rows = [
         (
@@ -130,7 +136,10 @@ def shown_table(sets: Sequence[ShownSet]) -> Table:
 
 
 def misses(sets: Sequence[ShownSet]) -> Table:
-    """Return the questions whose gold page is missing from the first prompt, with what the prompt shows instead."""
+    """Return a table of the questions whose gold page the first prompt does not show.
+
+    It states what the prompt shows instead.
+    """
 
     rows = [
         (text(measured.dataset), text(q.id), text(q.shown), number(q.rank), text(q.question[:100]))
@@ -149,7 +158,7 @@ _FIGURES = {
 
 
 def run_trees(options: argparse.Namespace) -> int:
-    """Score the trees that the engine builds without bookmarks and without OCR."""
+    """Score the section trees that the engine builds without bookmarks and OCR."""
 
     documents = _documents(options)
     judged = {"rules": [judge(document, NO_TREES) for document in documents]} if options.rules else {}
@@ -159,7 +168,10 @@ def run_trees(options: argparse.Namespace) -> int:
 
 
 def run_fit_headings(options: argparse.Namespace) -> int:
-    """Train the heading model on all sets, and score each kind of document with a model trained on the other kinds."""
+    """Train the heading model on all sets. Print scores on kinds of documents that were held out.
+
+    Each kind is scored by a model that was trained on the other kinds.
+    """
 
     documents = _documents(options)
     if len({document.outline.kind for document in documents}) < 2:
@@ -206,7 +218,7 @@ def _show(options: argparse.Namespace, judged: Mapping[str, Sequence[JudgedTree]
 
 
 def _means_table(title: str, judged: Mapping[str, Sequence[JudgedTree]], group: Callable[[JudgedTree], str]) -> Table:
-    """Return a row for each group of documents and each tree builder, with means over the documents."""
+    """Return a table of mean scores over documents, by group of documents and by tree builder."""
 
     groups = dict.fromkeys(group(each) for own in judged.values() for each in own)
     rows = []

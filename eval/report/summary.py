@@ -1,4 +1,4 @@
-"""Measures of one run, and the tables of its answers: accuracy, citations, costs and judges."""
+"""The measures of one run, and tables of its answers: accuracy, citations, costs and judges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HIT = f"hit@{FIRST}"
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds per question; ``steps`` are the medians of the individual steps."""
+    """Times per question in milliseconds. ``steps`` are the medians of the individual steps."""
 
     median: float
     p95: float
@@ -38,13 +38,14 @@ class Latency:
 class Summary:
     """The summary of a run.
 
-    ``attribution`` is empty if the ranker leaves no trace. ``failed`` counts questions that raised an error. ``curve``
-    is hit@1, hit@2, …, empty without gold on pages. ``times`` are each question's milliseconds.
+    ``attribution`` counts questions by the stage that lost them; it is empty if the ranker leaves no trace. ``failed``
+    counts questions that raised an error. ``curve`` is hit@1, hit@2, …, empty without gold pages. ``times`` are each
+    question's milliseconds.
 
     ``search_tokens`` and ``search_cost`` are sums over the questions, ``search_inputs`` each question's input tokens.
-    ``answers`` is None if none were requested. ``kinds`` and ``kind_counts`` are by kind of question. ``unreasoned``
-    gives the reason for each question that was searched without its model; ``degraded`` contains the missing features
-    of records.
+    ``answers`` is None if no answers were requested. ``kinds`` and ``kind_counts`` are by kind of question.
+    ``unreasoned`` has a reason for each question that was searched without the requested model. ``degraded`` has the
+    failures of each question with any.
     """
 
     run: str
@@ -108,12 +109,18 @@ def summary(name: str, run: Run) -> Summary:
 
 
 def _untraced(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> bool:
-    """Return whether a question without a hit has no recorded stage. A table of stages would then be incomplete."""
+    """Return whether a question without a hit has no recorded stage.
+
+    A table of stages would then be incomplete.
+    """
     return any(not record.stage and not values[record.id].get(HIT, 1.0) for record in records)
 
 
 def _curve(records: Sequence[QuestionRecord], values: Mapping[str, Values]) -> tuple[float, ...]:
-    """Return the hit curve from reciprocal ranks: a question is a hit at k if its reciprocal rank is at least 1/k."""
+    """Return hit@1, hit@2, … from the reciprocal ranks of the questions.
+
+    A question is a hit at k if its reciprocal rank is at least 1/k.
+    """
     reciprocal_ranks = [each["mrr"] for each in values.values() if "mrr" in each]
     depth = max((len(record.pages) for record in records), default=0)
     return (
@@ -162,7 +169,7 @@ def judges(summaries: Sequence[Summary]) -> Table:
 
 
 def missing(summaries: Sequence[Summary]) -> list[str]:
-    """Return notes on failures of models, with the run's name if there are several runs."""
+    """Return notes on failures of models. If there are several runs, each note names its runs."""
     runs_by_note: dict[str, list[str]] = {}
     for run in summaries:
         for note in _missing(run):
@@ -172,7 +179,10 @@ def missing(summaries: Sequence[Summary]) -> list[str]:
 
 
 def _unreasoned(run: Summary) -> list[str]:
-    """Return a note if a model was required but not used, so that the measures are those of the effort fast."""
+    """Return a note, in a list, if a requested model was not used in all searches.
+
+    The measures are then partly or wholly those of the effort fast.
+    """
     effort = run.head.options.get("effort", "fast")
     if effort != "fast" and not run.head.model and not run.search_tokens:
         return [f"No language model is configured (llm_model): effort {effort} worked like the effort fast."]

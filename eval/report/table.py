@@ -1,4 +1,4 @@
-"""Tables that are the same on the terminal, in Markdown and on the page."""
+"""Tables that are printed on the terminal, written as Markdown and shown on the HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIPED_WIDTH = 200  # used if no terminal limits the width, so that the table is
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A table cell. Rows are sorted by its ``value``, or by its text if the value is None."""
+    """A table cell. Rows are sorted by the ``value`` of a cell, or by its text if the value is None."""
 
     text: str
     value: float | None = None
@@ -122,7 +122,10 @@ def _typed(text: str) -> str:
 def print_report(
     options: argparse.Namespace, tables: Sequence[Table], data: dict[str, Any], notes: Sequence[str]
 ) -> None:
-    """Print the tables, or ``data`` with --json, and write the tables with --markdown."""
+    """Print the tables and notes, or only ``data`` as JSON with --json.
+
+    With --markdown, also write the tables to a file.
+    """
 
     tables = [table for table in tables if table.shown]
     if getattr(options, "markdown", None):
@@ -134,7 +137,7 @@ def print_report(
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a file and its folders. Raise StoreError if that fails."""
+    """Write a text file and create its folder. Raise StoreError if that fails."""
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Tables of the report and of the comparison."""
+"""Tables of ``eval report`` and ``eval compare``: measures, lost questions, times, settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.among@5", "docum
 
 
 def attributions(summaries: Sequence[Summary]) -> list[Table]:
-    """Return a table for each run: where questions were lost, and the share still winnable after each stage."""
+    """Return a table for each run: how many questions each stage lost, and how many can still be won."""
     with_questions = sorted((run for run in summaries if run.questions), key=lambda run: not run.attribution)
     return [_attribution(run, f": {run.run}" if len(with_questions) > 1 else "") for run in with_questions]
 
@@ -40,7 +40,7 @@ def _attribution(run: Summary, named: str) -> Table:
 
 
 def measures(summaries: Sequence[Summary], every: bool = True) -> Table:
-    """Return the table of all or the main measures, with a column for each run."""
+    """Return the table of the main measures, with a column for each run. With ``every``, return all."""
     named = ordered([run.measures for run in summaries], every)
     rows = [(text(name), *(share(run.measures.get(name)) for run in summaries)) for name in named]
     note = "Means over the questions that have gold for the measure; a question without results counts as zero."
@@ -48,7 +48,10 @@ def measures(summaries: Sequence[Summary], every: bool = True) -> Table:
 
 
 def compared(comparison: Comparison, every: bool = True) -> Table:
-    """Return the measures over the shared questions and the differences from the first run with 95 % intervals."""
+    """Return the measures over the shared questions, and the differences from the first run.
+
+    The differences have 95 % confidence intervals.
+    """
     columns = ["measure", *comparison.runs[:1]]
     for name in comparison.runs[1:]:
         columns += [name, "difference (95 %)"]
@@ -73,7 +76,7 @@ def difference(interval: Interval | None) -> Cell:
 
 
 def flips(comparison: Comparison) -> Table:
-    """Return the questions that improved or got worse."""
+    """Return the table of the questions that improved or got worse."""
     rows = [
         (text(against.run), text(went), text(flip.id), share(flip.before), share(flip.after), text(_cut(flip.question)))
         for against in comparison.against
@@ -118,7 +121,7 @@ def latency(summaries: Sequence[Summary]) -> Table:
 
 
 def steps(summaries: Sequence[Summary]) -> Table:
-    """Return the table of the steps' times; no rows if the rankers report none."""
+    """Return the table of the search steps' times. It has no rows if the rankers report none."""
     timed = [run.latency.steps if run.latency else {} for run in summaries]
     named = dict.fromkeys(step for each in timed for step in each)
     rows = [(text(step), *(number(each.get(step), 2) for each in timed)) for step in named]
@@ -127,7 +130,10 @@ def steps(summaries: Sequence[Summary]) -> Table:
 
 
 def trees(summaries: Sequence[Summary]) -> Table:
-    """Return the table of how well trees match human outlines; no rows if none were measured."""
+    """Return the table of how well section trees match human outlines.
+
+    It has no rows if no trees were measured.
+    """
     named = ordered([values for run in summaries for values in run.trees.values()])
     rows = [
         (text(run.run), text(kind), *(share(values.get(name)) for name in named))
@@ -164,7 +170,10 @@ def problems(summaries: Sequence[Summary]) -> Table:
 
 
 def folds(crossed: CrossFold, runs: Sequence[str], measure: str) -> Table:
-    """Return each fold's means, gains over the first run, and the score of the run that is best on the other folds."""
+    """Return the table of a cross-validation, with a row for each fold.
+
+    It shows the mean of each run, gains over the first run, and the score of the run that is best on the other folds.
+    """
     columns = [
         "fold",
         "groups",
@@ -193,7 +202,10 @@ def _gains(means: Sequence[float]) -> list[Cell]:
 
 
 def ordered(columns: Sequence[Mapping[str, float]], every: bool = True) -> list[str]:
-    """Return each measure once, by family and cutoff: the main ones, with ``every`` followed by the others."""
+    """Return the names of the main measures, sorted by family and cutoff.
+
+    With ``every``, the other measures follow.
+    """
     named = {name for values in columns for name in values}
     return sorted(named if every else named.intersection(_MAIN), key=_measure_order)
 
@@ -206,7 +218,7 @@ def _measure_order(name: str) -> tuple[int, int, str, int]:
 
 
 def _facts(title: str, facts: Sequence[Mapping[str, Any]], summaries: Sequence[Summary]) -> Table:
-    """Return a table with a row for each fact and a column for each run.
+    """Return a table with a row for each key in ``facts`` and a column for each run.
 
     Keys of nested mappings are joined with a dot.
     """
@@ -238,7 +250,10 @@ def _fact(value: Any) -> Cell:
 
 
 def degradation(summaries: Sequence[Summary]) -> Table:
-    """Return degraded records by the missing feature; no rows if no run has any."""
+    """Return the table of degraded questions, in which something failed, with counts by cause.
+
+    It has no rows if no run has any.
+    """
     rows = [
         (
             text(run.run), number(run.questions), number(len(lacking)), number(sum(bool(d.error) for d in lacking)),

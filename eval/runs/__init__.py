@@ -1,1 +1,1 @@
-"""Runs of a set: asking, answering, judging, learning, and resuming."""
+"""Runs of a data set: asking, answering, judging, learning, and resuming."""

@@ -1,4 +1,4 @@
-"""Ask the questions of a run, several at a time, with the engine's answers and the verdicts of judges.
+"""Ask the questions of a run, several at a time, let the engine answer, and judge the answers.
 
 Each record is written immediately. If a model failed, the question is asked once more.
 """
@@ -42,15 +42,15 @@ _NO_REFERENCE = "not judged: the set has no answer to compare with"
 
 
 class Answerer:
-    """Let the engine answer from the first pages of a ranking, as ``ask`` does from search results.
+    """Answers by the engine from the first pages of a ranking, like ``ask`` from search results.
 
-    ``force`` calls the model whatever the evidence, for rankers without an estimate of it.
+    With ``force``, the model is called whatever the evidence, for rankers that do not estimate it.
     """
 
     def __init__(
         self, engine: Engine, corpus: Corpus, judge: Judge | None, *, force: bool, pages: int | None, vision: str = ""
     ) -> None:
-        """Create the answerer. ``pages`` is the number of pages used as sources, None for the whole ranking.
+        """Create the answerer. ``pages`` is the number of source pages, None for the whole ranking.
 
         ``vision`` is "always" or "never" for pictures of the pages, "" for the engine's default.
         """
@@ -96,7 +96,7 @@ class Answerer:
 
 
 def judged(question: EvalQuestion, answered: AnswerRecord, judge: Judge | None) -> AnswerRecord:
-    """Return the answer with the verdicts of rules and judge.
+    """Return an answer with the verdicts of rules and judge.
 
     A refusal is right only if the library does not contain the answer; a failed answer is wrong. Neither is sent to the
     judge.
@@ -125,10 +125,11 @@ def _level(name: str) -> EvidenceLevel:
 
 
 def judge_again(folder: Path, judge: Judge, progress: Progress, *, everything: bool) -> Run:
-    """Judge the answers of a run again and write the results in place. ``everything`` includes judged answers.
+    """Judge the answers of a run again, and replace the results in its folder.
 
-    Raise NotFoundError if the folder is not a run, UsageError if it is unfinished, has no answers, or was judged by
-    another judge while only missing verdicts are requested.
+    With ``everything``, answers that have a verdict are judged too. Raise NotFoundError if the folder is not a run.
+    Raise UsageError if the run is unfinished or has no answers, or if it was judged by another judge and not everything
+    is judged again.
     """
     run = read_run(folder)
     if not run.head.finished or not any(record.answer for record in run.questions):
@@ -158,7 +159,10 @@ def _settled(answer: AnswerRecord) -> bool:
 
 
 def _again(record: QuestionRecord, judge: Judge, everything: bool) -> AnswerRecord | None:
-    """Judge the answer of a record again. The usage of the failed attempt is added to that of the new judgement."""
+    """Return the answer of a record, judged again.
+
+    The usage of an earlier failed attempt is added to that of the new judgement.
+    """
     if record.answer is None:
         return None
     question = EvalQuestion(record.id, record.question, (), answer=record.gold_answer, answerable=record.answerable)
@@ -175,12 +179,12 @@ _MAX_RESULTS = 1000  # the engine's maximum
 def ask(
     ranker: Ranker, corpus: Corpus, question: EvalQuestion, gold: Sequence[GoldPlace], setting: str, depth: int
 ) -> tuple[tuple[str, ...] | None, Ranking]:
-    """Return the selected documents (None: the whole library) and the ranking.
+    """Rank the pages for a question in a setting. Return the selected documents and the ranking.
 
-    A question with ``within`` is limited to those documents in the setting "library", too. "oracle-section" removes the
-    pages outside the deepest sections with gold. "oracle-pages" leaves only gold pages, with those not found last and
-    with score 0: an upper bound, and the input for a reader of right pages. Raise the ranker's errors, and
-    NotFoundError if none of the selected documents was indexed.
+    The documents are None for the whole library. A question with ``within`` is limited to those documents in the
+    setting "library", too. "oracle-section" removes the pages outside the deepest sections with gold. "oracle-pages"
+    leaves only gold pages, an upper bound. Gold pages that were not found are added with score 0. Raise the ranker's
+    errors, and NotFoundError if none of the selected documents was indexed.
     """
     if setting == "library" and not question.within:
         return None, _located(corpus, ranker.rank(question.text, None, depth))
@@ -219,9 +223,9 @@ def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
 
 
 def _located(corpus: Corpus, ranking: Ranking) -> Ranking:
-    """Return the ranked pages with a section for each.
+    """Return the ranking with a section for each page.
 
-    A page without a section gets the deepest section that contains most of it.
+    A page for which the ranker returned no section gets the deepest section that contains most of the page.
     """
     if all(page.section for page in ranking.pages):
         return ranking
@@ -236,7 +240,7 @@ def _located(corpus: Corpus, ranking: Ranking) -> Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The questions of a run with their ranker and answerer. ``gold`` is by the question's id."""
+    """The questions of a run with their ranker and answerer. ``gold`` is by question id."""
 
     plan: Plan
     ranker: Ranker
@@ -245,7 +249,7 @@ class Asking:
     gold: Mapping[str, tuple[GoldPlace, ...]]
 
     def ask_all(self, folder: Path, questions: Sequence[EvalQuestion], progress: Progress) -> None:
-        """Ask all questions without a record in the folder, then repeat those whose model failed.
+        """Ask all questions that have no record in the folder. Then repeat those whose model failed.
 
         Records are in the order of completion.
         """
@@ -268,7 +272,10 @@ class Asking:
                 step()
 
     def _ask_each(self, questions: Sequence[EvalQuestion]) -> Iterator[QuestionRecord]:
-        """Yield records as they are completed; without parallel questions, in the order of the questions."""
+        """Ask questions and yield their records as they are completed.
+
+        Without parallel questions, this is the order of the questions.
+        """
         if self.plan.parallel < 2:
             yield from map(self.record, questions)
             return
@@ -280,7 +287,7 @@ class Asking:
             pool.shutdown(cancel_futures=True)
 
     def record(self, question: EvalQuestion) -> QuestionRecord:
-        """Ask a question, with retries for a busy endpoint, and return its record, including any failure."""
+        """Ask a question and return its record, including any failure. Retry if an endpoint is busy."""
         gold = self.gold[question.id]
         record = QuestionRecord(
             id=question.id, question=question.text, kind=question.kind, group=question.group,

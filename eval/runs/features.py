@@ -1,5 +1,7 @@
-"""Training data from a set: candidates' features with the right pages, and signals of whether the
-first pages answer.
+"""Training data from a data set, for ranking weights and for evidence.
+
+It consists of the features of candidate pages with the right pages marked, and of signals with whether the first pages
+answer.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ _NO_FILES: dict[str, Any] = {"docs": None, "questions": None}
 
 
 def sets_to_learn_from(data: Path | None = None) -> tuple[str, ...]:
-    """Return the available sets with gold pages, except sets over the documents of others."""
+    """Return the names of the available sets with gold pages.
+
+    Sets over the documents of other sets are left out.
+    """
     folder = data_folder(data)
     own = (name for name, source in SOURCES.items() if not source.of_others and source.folder(folder).is_dir())
     return tuple(name for name in (*own, *sets_of(folder)) if any(map(has_pages, load(name, folder).questions)))
@@ -52,12 +57,12 @@ def has_pages(question: EvalQuestion) -> bool:
 
 
 def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> list[FeatureSet]:
-    """Return the features of every plan's questions; those in ``folder`` from the same code are read.
+    """Return the features of the questions of every plan.
 
-    A plan with the same features as an earlier plan of its set is left out, because its setting or expert knowledge
-    changes nothing. ``homes`` returns indexed homes, one per set, and is called like ``Plan.label``; without it they
-    are created as in ``eval run``. Raise the errors of ``eval run``, and UsageError if a plan has no question with
-    gold.
+    Features that the same code wrote to ``folder`` are read. A plan with the same features as an earlier plan of its
+    set is left out, because its setting or expert knowledge changes nothing. ``homes`` contains the indexed home of
+    each set, in a folder named by ``Plan.label``. Without it homes are created as in ``eval run``. Raise the errors of
+    ``eval run``, and UsageError if a plan has no question with gold.
     """
     collected: list[FeatureSet] = []
     for _, group in groupby(plans, lambda plan: plan.dataset):
@@ -76,7 +81,10 @@ def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: P
 
 
 def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: Progress) -> Iterator[FeatureSet]:
-    """Yield the features of a question set for each plan. Open the home of the set only if a search has to run."""
+    """Yield the features of one set's questions for each plan.
+
+    The home of the set is opened only if a search has to run.
+    """
     first = plans[0]
     dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
     if not any(map(has_pages, dataset.questions)):
@@ -103,7 +111,7 @@ def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: 
 
 
 def _stamp(plan: Plan, dataset: Dataset) -> dict[str, Any]:
-    """Return everything that determines features: the code, the options, the questions and the documents."""
+    """Return everything that determines features: code, options, questions and documents."""
     digest = hashlib.sha256(repr(dataset.questions).encode())
     for path in dataset.files:
         digest.update(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode())
@@ -141,7 +149,7 @@ def _ask(
 
 
 def gold_of(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
-    """Return (doc_id, page) of every right page."""
+    """Return (doc_id, page) of every right page of a question."""
     return {
         (corpus.ids[gold.document], page)
         for gold in question.evidence
@@ -151,7 +159,10 @@ def gold_of(question: EvalQuestion, corpus: Corpus) -> set[tuple[str, int]]:
 
 
 def candidates_of(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Corpus) -> CandidateFeatures | None:
-    """Return the candidates; None if none of the question's documents is indexed."""
+    """Return the candidate pages of a question with their features.
+
+    Return None if none of the question's documents is indexed.
+    """
     fields: SearchFields = {"expert": plan.expert}
     documents = question.documents if plan.setting == "given" else question.within
     if documents:
@@ -162,15 +173,16 @@ def candidates_of(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Co
 
 
 def labelled(id: str, group: str, candidates: CandidateFeatures, gold: set[tuple[str, int]]) -> QuestionFeatures:
-    """Return the candidates with a mark for the right ones."""
+    """Return the features of the candidate pages, with the right pages marked."""
     right = np.array([page in gold for page in candidates.pages], bool)
     return QuestionFeatures(id, group, candidates.values.astype(np.float32), right)
 
 
 def plans_for(sets: Sequence[str], settings: Sequence[str], experts: Sequence[str], usual: Plan) -> list[Plan]:
-    """Return a plan for each set, setting and expert knowledge, with the other options of ``usual``.
+    """Return a plan for each combination of set, setting and expert knowledge.
 
-    The files of the user's own set are passed only to the plans of the set "custom".
+    They have the other options of ``usual``. The files of the user's own set are passed only to the plans of the set
+    "custom".
     """
     return [
         replace(usual, dataset=name, setting=setting, expert=expert, **({} if name == "custom" else _NO_FILES))
@@ -188,7 +200,7 @@ L2 = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A question with its evidence signals, whether its first page answers, and whether one of the first five does.
+    """A question with its evidence signals, and whether its first page (or first five) answers.
 
     answerable: False for a question of another set, or one that its set calls unanswerable.
     """
@@ -202,11 +214,12 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """The measures of a set for probabilities learned without its kind. what: first or five.
+    """Measures of the evidence on a set, with probabilities learned without the set's kind.
 
-    auroc: the probability that a question answered by these pages has more evidence than another. answerable: the same
-    for questions that the set answers and others; NaN if all questions are of one sort. calibration: expected
-    calibration error.
+    what: "first" (the first page answers) or "five" (one of the first five does). auroc: the probability that an
+    answered question has more evidence than one that is not. answerable: the probability that a question of the set has
+    more evidence than a foreign or unanswerable one; NaN if there is only one sort. calibration: expected calibration
+    error.
     """
 
     dataset: str
@@ -221,10 +234,10 @@ class EvidenceRow:
 def collect_evidence(
     plans: Sequence[Plan], weights: Path, homes: Path | None, progress: Progress, foreign: int = FOREIGN
 ) -> list[Judged]:
-    """Ask every set its questions, including unanswerable ones, and ``foreign`` questions of sets of other kinds.
+    """Search for the questions of every set, and return their evidence signals.
 
-    The pages are ranked by the ``weights`` of a file. Questions that only make sense within a document are not asked of
-    other sets.
+    They include unanswerable questions, and ``foreign`` questions of sets of other kinds. The pages are ranked by the
+    ``weights`` of a file. Questions that only make sense within a document are not asked of other sets.
     """
     sets = {plan.dataset: load(plan.dataset, plan.data) for plan in plans}
     free = {
@@ -264,9 +277,10 @@ def collect_evidence(
 
 
 def learn_evidence(judged: Sequence[Judged]) -> tuple[dict[str, dict[str, float]], list[EvidenceRow]]:
-    """Return the weights of signals and "base", by "first" and "five", and their measures for each set.
+    """Return the learned weights for evidence, and a row of measures for each set.
 
-    The measures are those of weights learned without the set's kind. Each set has equal weight.
+    The weights are by "first" and "five", and by signal or "base". The measures are those of weights learned without
+    the set's kind. Each set has equal weight.
     """
     names = list(judged[0].signals)
     values = np.array([[question.signals[name] for name in names] for question in judged])

@@ -32,7 +32,7 @@ _CHECKED_MEASURES = ("hit@1", "hit@5")
 
 @dataclass(frozen=True, slots=True)
 class RatedQuestion:
-    """A question with the pages (doc_id, number) that people rated."""
+    """A question with the pages, as (doc_id, number), that people rated right or wrong."""
 
     text: str
     right: set[tuple[str, int]] = field(default_factory=set)
@@ -40,13 +40,13 @@ class RatedQuestion:
 
     @property
     def held_out(self) -> bool:
-        """Return whether the question is held out from learning, to score the weights."""
+        """Return whether the question is held out from learning, so that it can test the weights."""
         return hashlib.sha256(self.text.encode()).digest()[0] % _HELD_OUT == 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeedbackFit:
-    """Weights from ratings compared with the shipped ones, on questions that neither learned from.
+    """Weights learned from ratings, compared with the shipped weights on held-out questions.
 
     shipped, learned: by the names of MEASURES. written: the file of weights, as returned by ``Fitter.written``.
     """
@@ -61,15 +61,18 @@ class FeedbackFit:
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """Return the measures that the learned weights make worse. If there are any, these weights must not be used."""
+        """Return the measures that are lower with the learned weights.
+
+        If there are any, these weights must not be used.
+        """
         return tuple(name for name in _CHECKED_MEASURES if self.learned[name] < self.shipped[name])
 
 
 def rated_questions(feedback: Sequence[Feedback], documents: Mapping[str, tuple[str, int]]) -> list[RatedQuestion]:
     """Return the questions with rated pages that still exist, in the order of their first rating.
 
-    ``documents`` contains (doc_id, pages) by path. The last rating of a page counts. A rating of a whole document as
-    right applies to all of its pages.
+    ``documents`` maps paths to (doc_id, pages). The last rating of a page counts. A rating of a whole document as right
+    applies to all of its pages.
     """
     questions: dict[str, RatedQuestion] = {}
     for rating in feedback:
@@ -87,7 +90,7 @@ def rated_questions(feedback: Sequence[Feedback], documents: Mapping[str, tuple[
 
 
 def shipped_sets(data: Path | None) -> tuple[str, ...]:
-    """Return the training sets of the shipped weights if all of them are available, otherwise nothing.
+    """Return the training sets of the shipped weights, () unless all of them are available.
 
     Raise NotFoundError if ``data`` is given and is not a folder.
     """
@@ -103,7 +106,10 @@ def shipped_sets(data: Path | None) -> tuple[str, ...]:
 
 
 def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
-    """Return the rated questions of a library. Raise NotFoundError, and UsageError for fewer than NEEDED."""
+    """Return the rated questions of a library. Raise UsageError for fewer than NEEDED questions.
+
+    Raise NotFoundError if the library does not exist.
+    """
     name = library or engine.settings.library
     ids = [entry.id for entry in run(engine.libraries.named()) if entry.called(name)]
     if not ids:
@@ -128,10 +134,10 @@ def fit_feedback(
     l2: float | None,
     progress: Progress,
 ) -> FeedbackFit:
-    """Learn from two thirds of the rated questions, and score with the others.
+    """Learn weights from two thirds of the rated questions, and measure them on the others.
 
-    With ``sets``, those of the shipped weights, the ratings are an additional set. Without them, learning starts from
-    the shipped weights, and ``l2`` regularises towards them. Raise UsageError if nothing can be learned.
+    ``sets`` are the training sets of the shipped weights, to which the ratings are added. Without them, learning starts
+    from the shipped weights, and ``l2`` regularises towards them. Raise UsageError if nothing can be learned.
     """
     shipped = find_ranking()
     taught: list[QuestionFeatures] = []
@@ -168,9 +174,9 @@ def fit_feedback(
 
 
 def _taught(question: RatedQuestion, candidates: CandidateFeatures) -> QuestionFeatures:
-    """Return the candidates of a rated question with marks for the right pages, as training data.
+    """Return the features of a rated question's candidate pages, with the right pages marked.
 
-    Right are the pages rated right; without any, all pages except those rated wrong.
+    If no page was rated right, all pages except those rated wrong are marked.
     """
     if question.right:
         return labelled(question.text, "", candidates, question.right)

@@ -1,4 +1,4 @@
-"""Learn ranking weights from sets, and measure them on held-out kinds of documents."""
+"""Learn ranking weights from data sets, and measure them on held-out kinds of documents."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _BEST, _ELEVENTH = 1.0, 0.6  # median scores of the first and the eleventh page
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A set as ranked by BM25, by the current weights, and by weights learned without its kind (or its fold).
+    """The measures of a set as ranked by BM25, by the weights in use, and by held-out weights.
 
-    bm25, in_use, held_out, and differences (held_out − bm25) are by the names of MEASURES. folds: 0 if the whole kind
-    was left out.
+    Held-out weights are learned without the set's kind, or without the question's fold. bm25, in_use, held_out, and
+    differences (held_out − bm25) are by the names of MEASURES. folds: 0 if the whole kind was left out.
     """
 
     dataset: str
@@ -52,7 +52,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """A question with its right pages. ``lists`` are the candidates that are used for learning."""
+    """A question with its features. ``lists`` are the candidates that are used for learning."""
 
     features: QuestionFeatures
     place: Place
@@ -60,10 +60,13 @@ class Question:
 
 
 class Fitter:
-    """Learn from feature sets of the same features. Every set has equal weight, whatever its settings."""
+    """Learns weights from feature sets with the same features.
+
+    Every data set has equal weight, whatever the number of its settings.
+    """
 
     def __init__(self, sets: Sequence[FeatureSet], *, l2: float = L2) -> None:
-        """Create a learner. Raise UsageError if there is nothing to learn from."""
+        """Create a fitter. Raise UsageError if there is nothing to learn from."""
         if not sets:
             raise UsageError(
                 "No data sets to learn from were found.",
@@ -80,7 +83,10 @@ class Fitter:
         }
 
     def lists(self, question: QuestionFeatures) -> RankedList:
-        """Return the candidates that are used for learning, with the products of pairs."""
+        """Return the candidates of a question that are used for learning.
+
+        The products of the features in ``pairs`` with "named" are added as columns.
+        """
         pruned_by = [self.names.index(name) for name in _PRUNED_BY if name in self.names]
         rows = prune(question.values[:, pruned_by], question.gold)
         values = question.values[rows]
@@ -88,9 +94,10 @@ class Fitter:
         return RankedList(np.concatenate([values, products], axis=1), question.gold[rows])
 
     def learn(self, *, without_kind: str = "", without: Collection[Place] = (), prior: Floats | None = None) -> Floats:
-        """Return weights, float64 in the order of ``columns``, without the questions of a kind or at some indices.
+        """Return learned weights, float64 in the order of ``columns``.
 
-        Raise UsageError if no question is left that has both right and wrong candidates.
+        The questions of one kind, or those whose places are in ``without``, can be left out. Raise UsageError if no
+        question is left that has both right and wrong candidates.
         """
         by_set: dict[str, list[RankedList]] = {}
         for at, features in enumerate(self.sets):
@@ -111,16 +118,19 @@ class Fitter:
         return np.asarray(values @ weights[:plain] + products, np.float64)
 
     def ranks(self, at: int, weights: Floats) -> list[int]:
-        """Return the rank of the first right page, 0 for none, for every question of a set."""
+        """Return the rank of the first right page for every question of a set, 0 for none."""
         return [first_gold(self.scores(q.features, weights), q.features.gold) for q in self.questions[at]]
 
     def vector(self, weights: Mapping[str, float]) -> Floats:
-        """Return named weights in the order of ``columns``."""
+        """Return weights, given by name, as an array in the order of ``columns``."""
         return np.array([weights.get(name, 0.0) for name in self.columns], np.float64)
 
     @property
     def unlearned(self) -> list[str]:
-        """Return the columns that are equal for all candidates of each question."""
+        """Return the columns that are equal for all candidates of each question.
+
+        No weight can be learned for them.
+        """
         apart = np.zeros(len(self.columns), bool)
         for questions in self.questions.values():
             for question in questions:
@@ -129,7 +139,10 @@ class Fitter:
         return [name for name, differs in zip(self.columns, apart.tolist(), strict=True) if not differs]
 
     def by_kind(self, in_use: Floats, progress: Progress) -> list[HeldOut]:
-        """Return every set ranked by weights learned only from the other kinds; nothing for a single kind."""
+        """Return the measures of every set with weights learned only from the other kinds.
+
+        Return [] if there is only one kind.
+        """
         kinds = list(dict.fromkeys(kind_of(features.dataset) for features in self.sets))
         if len(kinds) < 2:
             return []
@@ -144,9 +157,10 @@ class Fitter:
         return [rows[at] for at in range(len(self.sets))]
 
     def by_folds(self, in_use: Floats, folds: int, progress: Progress) -> list[HeldOut]:
-        """Return the sets of kinds with many questions, ranked by weights learned without the same documents.
+        """Return the measures of sets of kinds with many questions, by cross-validation.
 
-        A fold contains whole documents; weights learn from the other folds of the kind and from all other kinds.
+        A fold contains whole documents. The weights for a fold are learned from the other folds of the kind and from
+        all other kinds.
         """
         rows = []
         for kind, ats in self._large_kinds():
@@ -173,8 +187,8 @@ class Fitter:
     def written(self, in_use: Mapping[str, float], weights: Floats, unlearned: Sequence[str]) -> dict[str, Any]:
         """Return weights in the format of their file, with ``base`` and ``scale``.
 
-        They are scaled so that the median best page scores 1 and the median eleventh page 0.6. ``unlearned`` weights
-        have no data and keep the values of ``in_use``.
+        They are scaled so that the median best page scores 1 and the median eleventh page 0.6. The weights named in
+        ``unlearned`` have no data and keep the values of ``in_use``.
         """
         sorted_scores = [
             np.sort(self.scores(question.features, weights))[::-1]
@@ -220,12 +234,15 @@ def hit(rank: int, k: int) -> float:
 
 
 def hits(ranks: Sequence[int]) -> dict[str, float]:
-    """Return every one of MEASURES."""
+    """Return the share of questions with a right page among the first k, for each of MEASURES."""
     return {name: sum(hit(rank, k) for rank in ranks) / len(ranks) if ranks else 0.0 for name, k in MEASURES.items()}
 
 
 def means(rows: Sequence[HeldOut]) -> dict[str, dict[str, float]]:
-    """Return the mean over the sets of each ranking; a set in several settings counts once."""
+    """Return the mean measures over the sets: {ranking: {measure: mean}}.
+
+    A set in several settings counts once.
+    """
     by_set: dict[str, list[HeldOut]] = {}
     for row in rows:
         by_set.setdefault(row.dataset, []).append(row)
@@ -239,7 +256,7 @@ def means(rows: Sequence[HeldOut]) -> dict[str, dict[str, float]]:
 
 
 def provenance(fitter: Fitter, rows: Sequence[HeldOut], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the training data of weights, and their measures on held-out kinds."""
+    """Return a description of the training data of weights, and their measures on held-out kinds."""
     return {
         **options,
         "sets": list(dict.fromkeys(features.dataset for features in fitter.sets)),

@@ -46,7 +46,7 @@ _REFINED = 1 / 3  # maximum share of all pages that the layout model may read if
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutlinedDocument:
-    """A document with its human outline, without its own bookmarks."""
+    """A parsed document without its own bookmarks, and its human outline."""
 
     dataset: str
     name: str
@@ -56,7 +56,10 @@ class OutlinedDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """The features of a document's possible headings, the verdict of the rules, and which of them are headings."""
+    """Training data from one document: the features of its possible headings.
+
+    ``likely`` is the verdict of the rules on each, and ``right`` whether it is a heading of the human outline.
+    """
 
     evidence: Floats
     likely: Bools
@@ -94,7 +97,10 @@ def outlined_documents(
 
 
 def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> JudgedTree:
-    """Score a document's tree as the engine builds it, or by other trees or the rules alone (``NO_TREES``)."""
+    """Build a document's section tree and score it by the human outline.
+
+    The tree is built as the engine does it, or with other boosted trees. ``NO_TREES`` stands for the rules alone.
+    """
     begun = time.process_time()
     sections, signs = make_tree(document.parsed, trees)
     spent = time.process_time() - begun
@@ -107,7 +113,10 @@ def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> Judg
 
 
 def lesson(document: OutlinedDocument) -> Lesson:
-    """Return the training data of a document, without optional headings and pages that are not scored."""
+    """Return the training data of a document.
+
+    Optional headings, and headings on pages that are not scored, are left out.
+    """
     outline, possible = document.outline, possibilities(document.parsed)
     right = matches(possible.items, outline.rows)
     optional = matches(possible.items, outline.optional) & ~right
@@ -118,9 +127,10 @@ def lesson(document: OutlinedDocument) -> Lesson:
 
 
 def matches(items: Sequence[Possible], rows: Sequence[Row]) -> Bools:
-    """Return which items are headings of an outline, ignoring numbering and spacing and at most a page away.
+    """Return which items match a heading of an outline: bool, one for each item.
 
-    Every row of the outline matches one item: the most similar, and among equals the largest.
+    Numbering and spacing are ignored, and the page may differ by one. Every row of the outline matches one item: the
+    most similar, and among equals the largest.
     """
     rows_on = defaultdict(list)
     for at, (_, title, page) in enumerate(rows):
@@ -153,9 +163,10 @@ def _likeness(title: str, goal: str) -> float:
 
 
 def learn(lessons: Sequence[Lesson], plan: BoostingPlan = BoostingPlan()) -> BoostedTrees:
-    """Train trees on lessons: the mean of several models that differ in the features of their trees.
+    """Train boosted trees on lessons.
 
-    A document has the weight of the square root of its number of possible headings.
+    The result is the mean of several models whose trees use different features. A document has the weight of the square
+    root of its number of possible headings.
     """
     lessons = [each for each in lessons if len(each.right)]
     shares = np.concatenate([np.full(len(each.right), len(each.right) ** -0.5) for each in lessons])
@@ -171,7 +182,7 @@ def learn(lessons: Sequence[Lesson], plan: BoostingPlan = BoostingPlan()) -> Boo
 
 
 def held_out(documents: Sequence[OutlinedDocument], lessons: Sequence[Lesson], progress: Progress) -> list[JudgedTree]:
-    """Score every document by trees that were trained without its kind."""
+    """Score every document's tree by a model that was trained without the document's kind."""
     kinds = list(dict.fromkeys(document.outline.kind for document in documents))
     out = []
     for kind in kinds:
@@ -182,10 +193,11 @@ def held_out(documents: Sequence[OutlinedDocument], lessons: Sequence[Lesson], p
 
 
 def learn_quality(judged: Sequence[JudgedTree], unseen: Callable[[JudgedTree], str]) -> tuple[dict[str, Any], Floats]:
-    """Learn to estimate the F1 of trees from their signs; return the estimator as in ``headings.json``, and estimates.
+    """Learn to estimate the F1 of section trees from their signs.
 
-    Estimates (one per tree with signs) come from weights learned on trees with another value of ``unseen`` (their
-    kind). The threshold of a low estimate is chosen so that documents below it have a third of all pages.
+    Return the estimator as in ``headings.json``, and an estimate for each tree with signs. An estimate comes from
+    weights learned on trees with another value of ``unseen`` (their kind). The threshold of a low estimate is chosen so
+    that documents below it have a third of all pages.
     """
     rows = [each for each in judged if each.signs]
     weights, base = _quality_weights(rows)
@@ -226,7 +238,10 @@ def written(
     rules: Sequence[JudgedTree],
     unseen: Sequence[JudgedTree],
 ) -> dict[str, Any]:
-    """Return trees as in ``headings.json``, with their training data and their measures on held-out kinds."""
+    """Return boosted trees in the format of ``headings.json``.
+
+    Their training data and measures on held-out kinds are included.
+    """
     counts = Counter(document.dataset for document in documents)
     learned: dict[str, Mapping[str, Any]] = {}
     for name in counts:

@@ -1,4 +1,4 @@
-"""The engine's home of a run, its machine, and resuming an interrupted run.
+"""The engine's home of a run, a description of the machine, and resuming an interrupted run.
 
 A home is indexed once and reused by later runs over the same documents.
 """
@@ -59,7 +59,7 @@ def engine_code() -> Mapping[str, str]:
 
 @cache
 def indexing_code() -> str:
-    """Return a hash of everything that determines the index. A home with another hash is built again."""
+    """Return a hash of everything that determines the index. A home with another hash is indexed again."""
     above = Path(hybrid_pageindex.__file__).parent.parent
     digest = hashlib.sha256()
     for room in ("hybrid_core", "indexers"):
@@ -69,7 +69,10 @@ def indexing_code() -> str:
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
-    """Return the settings without secrets: no keys, and of a URL only the address."""
+    """Return the settings that may affect results, without secrets.
+
+    Keys are left out. A URL is returned without user, password and query.
+    """
     secret = {field.name for field in fields(settings) if not field.repr}
     return {
         name: _redact_url(str(value)) if name.endswith("_url") and value else value
@@ -95,7 +98,7 @@ _FIRST_QUESTION = "What is this document about?"
 
 @dataclass(frozen=True, slots=True)
 class RunHome:
-    """The indexed home.
+    """The indexed home of a run, with an open engine.
 
     ``figures`` is {seconds, pages, bytes_per_page, first_answer_seconds, reused}; ``first_answer_seconds`` is the time
     from the start of indexing to the first answer. ``problems`` name the files that could not be indexed. ``embedder``
@@ -118,11 +121,11 @@ def prepare(
     chat: ChatModel | None = None,
     settings: Settings | None = None,
 ) -> RunHome:
-    """Index what is not yet indexed, and embed it if an embedder is named.
+    """Index the files that a home lacks, and embed their pages if an embedder is named.
 
-    ``ours`` is True for a home that the harness chose; it is rebuilt if other indexing code created it. In any other
-    home nothing is deleted. ``settings`` are the engine's, None for those of the home. Raise UsageError if the home
-    contains documents that are not part of this run.
+    ``ours`` is True for a home that was chosen by the evaluation and not by the user. Such a home is indexed again if
+    other indexing code created it. In a user's home nothing is deleted. ``settings`` are the engine's, None for those
+    of the home. Raise UsageError if the home contains documents that are not part of this run.
     """
     made_file = home / _MARKER_FILE
     state = json.loads(made_file.read_text(encoding="utf-8")) if made_file.exists() else {}
@@ -203,7 +206,10 @@ def _only(documents: Sequence[Document], files: Sequence[Path], home: Path) -> N
 
 
 def resumed(folder: Path, plan: Plan) -> RunHead | None:
-    """Return the head of the run in the folder. Raise UsageError if the run used other options or code."""
+    """Return the head of the run in a folder, None if the folder is new.
+
+    Raise UsageError if the run used other options or code.
+    """
     if not (folder / RUN_FILE).exists():
         if folder.exists() and any(folder.iterdir()):
             raise UsageError(

@@ -33,8 +33,8 @@ _MINUTES = 600.0  # seconds of a call
 class RunModels:
     """The models of a run.
 
-    ``engine`` is passed to the engine, None for the model in its settings; ``tree`` reads whole trees. ``name`` is that
-    of the model that searches or answers, "" without one.
+    ``engine`` is passed to the engine, None for the model in its settings. ``tree`` is the model that reads whole
+    trees. ``name`` is the name of the model that searches or answers, "" without one.
     """
 
     engine: ChatModel | None
@@ -58,8 +58,8 @@ def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answe
     """Load the models of a run.
 
     ``gold`` and ``answers`` are the knowledge of scripted models; they may be filled later. Raise UsageError if the
-    plan needs a model and none is named. A model that the plan requires first gets a short test request: ChatError if
-    it fails, before any document is touched.
+    plan needs a model and none is named. A model that the plan requires gets a short test request before any document
+    is touched. Raise ChatError if this fails.
     """
     scripted_model = scripted(plan.model, gold, answers)
     own = settings.llm_model or settings.replay_replies
@@ -86,8 +86,8 @@ class RankerOptions:
 
     ``search`` are the engine's search options. ``embedder`` is the name of an embedder, "" for none. ``cache`` is a
     folder for results that a baseline computes slowly. ``languages`` maps question texts to ISO 639-1 codes. ``before``
-    are the earlier questions of follow-ups, which the engine completes as a conversation does. ``model`` is the
-    language model of the ranker whole-tree.
+    are the earlier questions of follow-ups; the engine completes a follow-up by them, as in a conversation. ``model``
+    is the language model of the ranker whole-tree.
     """
 
     search: SearchFields
@@ -100,7 +100,7 @@ class RankerOptions:
 
 
 def make_ranker(name: str, engine: Engine, corpus: Corpus, options: RankerOptions, progress: Progress) -> Ranker:
-    """Return one of eval.runs.plan.RANKERS.
+    """Return the ranker with a name from ``eval.runs.plan.RANKERS``.
 
     Raise UsageError for an unknown name and PageIndexError if a package or a model is missing.
     """

@@ -1,4 +1,4 @@
-"""The plan of a run: its options."""
+"""The plan of an evaluation run: its options."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ _PLACES = ("home", "out", "data", "parallel")  # options that do not affect the 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The options of a run.
+    """The options of an evaluation run.
 
     ``depth`` is the number of requested results. ``kinds`` and ``min_pages`` filter questions by kind and by the
-    minimum pages of their document. ``sample`` 0 asks all remaining questions. ``parallel`` is the number of questions
-    asked at the same time.
+    minimum pages of their document. ``sample`` is the number of questions to ask, 0 for all. ``parallel`` is the number
+    of questions asked at the same time.
 
-    ``embedder`` provides the library's vectors for the ranker "engine"; "" changes nothing. ``paraphrases`` rephrase
-    some of the questions, and only those are asked. ``misspelt`` is the number of misspelled words per question, chosen
-    by ``seed``. ``hide_names`` gives the files meaningless names.
+    ``embedder`` provides the library's vectors for the ranker "engine", "" for none. ``paraphrases`` is a file that
+    rephrases some of the questions; only these are asked. ``misspelt`` is the number of misspelled words per question,
+    chosen by ``seed``. ``hide_names`` gives the files meaningless names.
 
-    ``effort``, ``strategy`` and ``scoring`` (changes to ScoringConfig) are for the ranker "engine". ``model`` is one of
-    eval.runs.scripted, "" for the model in the engine's settings. With ``answers``, the model answers each question
-    from the first pages, and ``judge_model``, at the same endpoint as the model, decides whether the answer is right;
-    "" uses the model itself. ``vision`` tells whether it sees pictures of the pages; "" leaves this to the engine.
+    ``effort``, ``strategy`` and ``scoring`` (changes to ScoringConfig) are for the ranker "engine". ``model`` is the
+    name of a scripted model (eval.runs.scripted), "" for the model in the engine's settings. With ``answers``, the
+    model answers each question from the first pages. Then ``judge_model``, at the same endpoint, decides whether the
+    answer is right; "" uses the model itself. ``vision`` tells whether the model sees pictures of the pages; "" leaves
+    this to the engine.
     """
 
     dataset: str
@@ -107,13 +108,14 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """Return the set's name as part of a folder's name."""
+        """Return the set's name in a form that can be part of a folder name."""
         return self.dataset.replace("/", "-")
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options that decide the results, as ``run.json`` records them and a resumed run must repeat
-        them.
+        """Return the options that determine the results.
+
+        ``run.json`` records them, and a resumed run must have equal ones.
         """
         written = {name: value for name, value in asdict(self).items() if name not in _PLACES}
         paths = {name: str(value.absolute()) for name, value in written.items() if isinstance(value, Path)}
@@ -137,8 +139,9 @@ class Plan:
         return Path(RUNS) / f"{self.label}-{self.setting}-{self.ranker}-{stamp}"
 
     def home_folder(self, files: Sequence[Path]) -> Path:
-        """Return the engine's home: ``home``, or one beside the runs, shared by runs with the same
-        files and embedder.
+        """Return the folder of the engine's home: ``home``, or a folder beside the runs.
+
+        Runs with equal files and embedder share a folder.
         """
         if self.home is not None:
             return self.home

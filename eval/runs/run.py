@@ -1,4 +1,4 @@
-"""Run a set: ask its questions, write each record when it is complete, and resume an interrupted run."""
+"""Run a plan: ask the questions of a set, write each record when it is complete, and resume."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ from hybrid_pageindex.engine.index.formats import suffixes_read
 
 
 def measure(plan: Plan, progress: Progress) -> Run:
-    """Run a plan. A folder with a run of the same plan is resumed.
+    """Run a plan. If its folder contains a run of the same plan, resume it.
 
-    Raise NotFoundError for a missing set, UsageError for a plan that matches no question or for another run's folder,
-    and PageIndexError if the ranker cannot be created. A question that fails becomes a record with an error.
+    Raise NotFoundError for a missing set. Raise UsageError for a plan that matches no question, or if the folder
+    contains another run. Raise PageIndexError if the ranker cannot be created. A question that fails becomes a record
+    with an error.
     """
     dataset = load(plan.dataset, plan.data, docs=plan.docs, questions=plan.questions, wording=plan.wording)
     dataset = reworded(dataset, plan.paraphrases) if plan.paraphrases else dataset
@@ -100,14 +101,14 @@ def measure(plan: Plan, progress: Progress) -> Run:
 
 
 def _left_to_mend(folder: Path) -> bool:
-    """Return whether the run in this folder has questions that failed because of a model."""
+    """Return whether a model failed for any question of the run in this folder."""
     return any(degraded(record).by_model for record in read_run(folder).questions)
 
 
 def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
-    """Return the files of a folder that only enlarge the library.
+    """Return the files of a folder that are indexed too, only to make the library larger.
 
-    Raise UsageError if the set has a file of the same name.
+    Raise UsageError if the set has a file with an equal name.
     """
     if folder is None:
         return ()
@@ -123,9 +124,9 @@ def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
 
 
 def within(dataset: Dataset, corpus: Corpus) -> Dataset:
-    """Return the set without questions whose evidence is on pages that their documents do not have.
+    """Return the set without questions whose gold pages do not exist in their documents.
 
-    Raise DocumentError if none is left.
+    Raise DocumentError if no question is left.
     """
     outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
     inside = tuple(question for question in dataset.questions if question.id not in outside)
@@ -143,9 +144,9 @@ def _outside(question: EvalQuestion, corpus: Corpus) -> str:
 
 
 def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQuestion, ...], list[str]]:
-    """Return the questions of the plan, and notes on the questions that were left out.
+    """Return the questions that a plan asks, and notes on those that were left out.
 
-    Raise UsageError if none is left.
+    Raise UsageError if no question is left.
     """
     kinds = {question.kind for question in dataset.questions}
     if unknown := [kind for kind in plan.kinds if kind not in kinds]:
@@ -173,7 +174,10 @@ def gold_pages(question: EvalQuestion) -> set[tuple[str, int]]:
 
 
 def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tuple[GoldPlace, ...]:
-    """Return the located gold of a question, with the sections that contain each piece."""
+    """Return the places of a question's gold evidence, with the sections that contain each piece.
+
+    ``located`` is the question with located gold.
+    """
     return tuple(
         GoldPlace(
             gold.document, gold.page,

@@ -1,7 +1,7 @@
-"""Scripted models, which need no endpoint.
+"""Scripted models, which need no endpoint and stand for a real model.
 
-One answers from the gold and shows the most that a model can add; one guesses and shows the minimum. Both read what any
-model is shown, and no other part of the library.
+One answers from the gold evidence and shows the most that a model can add. Another guesses and shows the minimum. Both
+read only what a real model would be shown.
 """
 
 from __future__ import annotations
@@ -59,12 +59,15 @@ def as_text(reply: BaseModel | dict[str, Any] | str) -> str:
 
 
 def tokens(request: Request) -> int:
-    """Return the token count of a scripted model: four characters per token, 500 tokens per image."""
+    """Return the token count that a scripted model reports for a request.
+
+    It is one token for four characters, and 500 tokens for an image.
+    """
     return sum(len(m.text) // 4 + 500 * len(m.images) for m in request.messages)
 
 
 def pieces(text: str) -> list[str]:
-    """Split a text into its words, as it is streamed."""
+    """Split a text into words, in which it is streamed."""
     return re.findall(r"\s*\S+|\s+$", text)
 
 
@@ -85,7 +88,7 @@ _ONE = re.compile(r"(D\d+) page (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ShownSection:
-    """A section of an outline; ``more`` tells that it has parts that are not shown."""
+    """A section in an outline. ``more`` is True if it has parts that are not shown."""
 
     name: str
     document: str
@@ -95,10 +98,10 @@ class ShownSection:
 
 @dataclass(slots=True)
 class ShownOutline:
-    """The visible parts of an outline in a prompt.
+    """The contents of an outline in a prompt, as parsed by a scripted model.
 
-    ``pages`` are (document, page) with their own line, ``read`` those with their text shown, ``passages`` those with a
-    passage shown.
+    ``pages`` are the pages, as (document, page), with their own line. ``read`` are those whose text is shown, and
+    ``passages`` those of which a passage is shown.
     """
 
     names: dict[str, str] = field(default_factory=dict)
@@ -109,7 +112,7 @@ class ShownOutline:
     passages: set[tuple[str, int]] = field(default_factory=set)
 
     def way_to(self, document: str, page: int) -> str:
-        """Return the name of the section that must be opened to see a page, "" if the page is already visible."""
+        """Return the name of the section to open in order to see a page, "" if the page is visible."""
         if (document, page) in self.pages | self.read | self.passages:
             return ""
         around = [
@@ -122,12 +125,15 @@ class ShownOutline:
 
 
 def shown_in(prompt: str) -> ShownOutline:
-    """Return what the outline and the passages of a prompt show."""
+    """Parse the outline and the passages in a prompt."""
     return shown_outline(data_of(prompt, "Outline"), data_of(prompt, "opened and read so far"))
 
 
 def shown_outline(outline: str, seen: str) -> ShownOutline:
-    """Parse an outline and what was opened and read so far. If a section is shown twice, the last line counts."""
+    """Parse an outline, and the sections and pages that were opened and read so far.
+
+    If a section is shown twice, the last line counts.
+    """
     parsed = ShownOutline()
     document = ""
     for line in f"{outline}\n{seen}".split("\n"):
@@ -160,7 +166,7 @@ def shown_outline(outline: str, seen: str) -> ShownOutline:
 
 
 def data_of(prompt: str, name: str) -> str:
-    """Return the data block with this name in a prompt, "" if there is none."""
+    """Return the block of data with this name in a prompt, "" if there is none."""
     block = re.search(name + _DATA, prompt, re.DOTALL)
     return block[2] if block else ""
 
@@ -177,8 +183,10 @@ SHOWN = {"Picks": "Documents", "Conditions": "Fields"}
 
 
 def pick_known(title: str, shown: str, documents: Collection[str]) -> dict[str, Any]:
-    """Return the right documents (file names) among those shown, or a condition on their names for
-    a table of fields.
+    """Return a reply that chooses the right documents, given as file names.
+
+    If the prompt asks for documents, choose those that are shown. If it asks for conditions on fields, return one on
+    their names.
     """
     if title == "Picks":
         return _picks(short for short, name in _ROUTE_DOCUMENT.findall(shown) if name in documents)
@@ -188,7 +196,7 @@ def pick_known(title: str, shown: str, documents: Collection[str]) -> dict[str, 
 
 
 def guessed(title: str, shown: str, rng: random.Random) -> dict[str, Any]:
-    """Guess at random: one of the shown documents, or one value of one field."""
+    """Return a random choice of documents: one of those shown, or one value of one field."""
     if title == "Picks":
         names = [short for short, _ in _ROUTE_DOCUMENT.findall(shown)]
         return _picks(rng.sample(names, min(1, len(names))))
@@ -223,12 +231,12 @@ Pages = Collection[tuple[str, int]]  # (file name, page)
 
 @dataclass(slots=True)
 class Oracle:
-    """A scripted model that answers from the gold pages and answers of questions.
+    """A scripted model that knows the gold pages and answers of the questions.
 
-    Both are mappings from the questions' texts, which are filled in later. It names a gold page only of a shown
-    document, and only after it has opened every section that hides the page; with ``reads`` only after it was shown the
-    page's text. It answers only if a gold page is among the sources, and cites those pages for each sentence. With
-    ``reads`` it first requests all truncated sources, and answers only if they contain the answer or all of its
+    ``gold`` and ``answers`` map questions' texts to these; they are filled later. It names a gold page only of a shown
+    document, and only after it has opened every section that hides the page. With ``reads`` it also must have been
+    shown the page's text. It answers only if a gold page is among the sources, and cites gold pages for each sentence.
+    With ``reads`` it first requests all truncated sources, and answers only if they contain the answer or all of its
     numbers.
     """
 
@@ -285,10 +293,10 @@ class Oracle:
 
 
 def guess(request: Request) -> dict[str, Any] | str:
-    """Guess, with the same reply for the same request.
+    """Return a random reply, the same one for equal requests.
 
-    The reply contains random pages, sections or documents of those shown, and random probabilities. Answers contain a
-    made-up number and a source that was not in the prompt.
+    It contains some of the shown pages, sections or documents, and random probabilities. An answer contains a made-up
+    number and cites a source that was not in the prompt.
     """
     text = request.messages[-1].text
     rng = random.Random(hashlib.sha256(text.encode()).digest())
@@ -319,9 +327,9 @@ def guess(request: Request) -> dict[str, Any] | str:
 
 
 def scripted(name: str, gold: Mapping[str, Pages], answers: Mapping[str, str] | None = None) -> ChatModel | None:
-    """Return one of eval.runs.plan.MODELS, None for "".
+    """Return the scripted model with a name from ``eval.runs.plan.MODELS``, None for "".
 
-    ``gold`` and ``answers`` are by the questions' texts and may be filled later.
+    ``gold`` and ``answers`` map questions' texts to gold pages and answers, and may be filled later.
     """
     if not name:
         return None
@@ -332,14 +340,14 @@ def scripted(name: str, gold: Mapping[str, Pages], answers: Mapping[str, str] | 
 
 
 def _find_by_question(by_question: Mapping[str, T], question: str) -> T | None:
-    """Return the value of a question, even if a search has corrected its spelling."""
+    """Return the value of a question, also if the search has corrected the question's spelling."""
     if question not in by_question:
         question = next(iter(difflib.get_close_matches(question, by_question, 1, _ALIKE)), "")
     return by_question.get(question)
 
 
 def stands(answer: str, text: str) -> bool:
-    """Return whether a text contains an answer: all of its numbers, or its letters if it has no numbers."""
+    """Return whether a text contains all numbers of an answer, or its letters if it has no numbers."""
     if numbers := _numbers(answer):
         return numbers <= _numbers(text)
     return letters(answer) in letters(text)
@@ -361,7 +369,7 @@ def _source_texts(text: str) -> dict[int, str]:
 
 
 def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[str]:
-    """Return the names of the innermost sections that contain the pages."""
+    """Return the names of the innermost shown sections that contain the pages."""
     names = []
     for document, page in sorted(pages):
         around = [
@@ -372,7 +380,7 @@ def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[st
 
 
 def _part_pages(text: str) -> dict[int, range]:
-    """Return the range of pages of each part in a list that a prompt shows."""
+    """Return the page range of each part in a prompt's list of parts, by the part's number."""
     parts = {}
     for number, first, last, page in _PART.findall(data_of(text, "Parts") or data_of(text, "Pages")):
         start = int(first or page)

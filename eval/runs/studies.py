@@ -1,4 +1,4 @@
-"""Studies over sets: the engine compared with page BM25, and the share of gold in a model's first prompt."""
+"""Studies over data sets: the engine against page BM25, and gold pages in the first prompt."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ RANKERS = ("page-bm25", "page-bm25-stemmed")
 
 @dataclass(frozen=True, slots=True)
 class BaselinePair:
-    """A set in one setting with one expert knowledge: the means of both rankers, and the
-    differences engine − baseline.
+    """The engine compared with a baseline on a set, in one setting, with one expert knowledge.
+
+    It contains the means of both rankers, and the differences engine − baseline.
     """
 
     dataset: str
@@ -51,12 +52,12 @@ class BaselinePair:
 
     @property
     def below(self) -> tuple[str, ...]:
-        """Return the measures whose whole interval is below zero."""
+        """Return the measures whose confidence interval of the difference is below zero."""
         return tuple(name for name, interval in self.differences.items() if interval.high < 0)
 
 
 def sets_at_hand(data: Path | None = None) -> tuple[str, ...]:
-    """Return the sets that have a folder and questions."""
+    """Return the names of the sets whose folder exists and that have questions."""
     folder = data_folder(data)
     own = (name for name, source in SOURCES.items() if source.folder(folder).is_dir() and load(name, folder).questions)
     return (*own, *sets_of(folder))
@@ -70,9 +71,10 @@ def against_baseline(
     progress: Progress,
     rankers: Sequence[str] = RANKERS,
 ) -> Iterator[BaselinePair]:
-    """Yield the engine compared with each baseline, for each plan (one per set), setting and expert.
+    """Run the engine and the baselines, and yield the comparisons.
 
-    Finished runs in ``out`` are read. A setting in which none of a set's questions can be asked is left out.
+    There is one for each plan (one per set), setting, expert knowledge and baseline. Finished runs in ``out`` are read.
+    A setting in which none of a set's questions can be asked is left out.
     """
     for plan in plans:
         questions = load(
@@ -110,7 +112,7 @@ def _pair(dataset: str, setting: str, expert: str, lower: Run, engine: Run) -> B
 def plans_of(
     sets: Sequence[str], *, data: Path | None, docs: Path | None, questions: Path | None, sample: int, depth: int
 ) -> list[Plan]:
-    """Return a plan for each set by name; ``docs`` and ``questions`` are for "custom"."""
+    """Return a plan for each set. ``docs`` and ``questions`` are passed only to "custom"."""
     return [
         Plan(
             name, data=data, sample=sample, depth=depth,
@@ -135,10 +137,11 @@ called.
 
 @dataclass(frozen=True, slots=True)
 class ShownGold:
-    """A question, and how much its first prompt shows of its best gold page: one of SHOWN or MISSES.
+    """A question, and how much of its best gold page the first prompt shows.
 
-    every: whether the prompt shows a page of each gold document, for questions that need several. prompt: input tokens.
-    rank: that of the first gold page in the order without a model, 0 if it is not among the results.
+    shown: one of SHOWN or MISSES. every: whether the prompt shows a page of each gold document, for questions that need
+    several. prompt: input tokens. rank: the rank of the first gold page without a model, 0 if it is not among the
+    results.
     """
 
     id: str
@@ -152,43 +155,43 @@ class ShownGold:
 
 @dataclass(frozen=True, slots=True)
 class ShownSet:
-    """The questions of one set in one setting. Shares are between 0 and 1."""
+    """The questions of a set in one setting, with what the first prompt shows of their gold pages."""
 
     dataset: str
     setting: str
     questions: tuple[ShownGold, ...]
 
     def share(self, *shown: str) -> float:
-        """Return the share of questions with this result."""
+        """Return the share of questions with one of these results, 0 to 1."""
         return statistics.fmean(question.shown in shown for question in self.questions)
 
     @property
     def tokens(self) -> float:
-        """Return the median token count of the prompts."""
+        """Return the median number of tokens of the prompts."""
         return statistics.median(question.prompt for question in self.questions)
 
     @property
     def seconds(self) -> float:
-        """Return the median time of the loop without the model."""
+        """Return the median seconds of a search with the silent model."""
         return statistics.median(question.seconds for question in self.questions)
 
 
 class SilentModel:
-    """A model whose replies name and request nothing, so that a search continues as without a model."""
+    """A model whose replies name no page and request nothing. A search continues as without a model."""
 
     def __init__(self) -> None:
         self.endpoint = ScriptedEndpoint(_nothing, "silent")
         self.model = ChatModel(self.endpoint)
 
     def taken(self) -> list[Request]:
-        """Return the requests since the last call."""
+        """Return the requests to the model since the last call."""
         requests = list(self.endpoint.requests)
         self.endpoint.requests.clear()
         return requests
 
 
 def measure_shown(plan: Plan, progress: Progress) -> ShownSet:
-    """Ask the questions with gold pages of a set, and determine what the first prompt about pages shows of these.
+    """Measure how much the first prompt shows of the gold pages of a set's questions.
 
     Raise the errors of ``eval run``.
     """
@@ -211,9 +214,10 @@ def measure_shown(plan: Plan, progress: Progress) -> ShownSet:
 
 
 def judged(prompt: str, gold: Sequence[tuple[str, int]], candidates: Sequence[str]) -> tuple[str, bool]:
-    """Return how much a first prompt shows of the gold pages, and whether it shows a page of each gold document.
+    """Return how much a prompt shows of the best gold page, and whether all documents are shown.
 
-    ``candidates`` are the names of the files that were searched.
+    The first value is one of SHOWN or MISSES. A document is shown if one of its gold pages has text or a line of its
+    own. ``candidates`` are the names of the files that were searched.
     """
     shown = shown_in(prompt)
     short = {name: document for document, name in shown.names.items()}
@@ -261,11 +265,11 @@ def _measure_shown_gold(
 
 
 def _nothing(request: Request) -> dict[str, Any] | str:
-    """Return a valid reply that names no page and requests nothing."""
+    """Return a valid reply to a request that names no page and requests nothing."""
     nothing: dict[str, Any] = {"reasoning": "silent", "documents": [], "conditions": [], "pages": [], "ratings": []}
     return "NOT IN THE SOURCES" if request.schema is None else nothing
 
 
 def home_of(plan: Plan, homes: Path | None) -> Plan:
-    """Return a plan whose home is the set's folder in ``homes``, called as in ``eval fit``."""
+    """Return a plan whose home is the folder of its set in ``homes``, unchanged if this is None."""
     return plan if homes is None else replace(plan, home=homes / plan.label)

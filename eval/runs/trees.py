@@ -46,10 +46,10 @@ class OutlineHeading:
 
 @dataclass(frozen=True, slots=True)
 class TreeScore:
-    """The scores of a tree.
+    """The scores of a section tree.
 
-    ``tolerant`` is the F1 that counts neither optional headings as mistakes nor doubtful ones as missing. ``at_depth``
-    is the F1 without headings deeper than the outline.
+    ``tolerant`` is an F1 for which optional headings are no errors and doubtful ones need not be found. ``at_depth`` is
+    the F1 without headings deeper than the outline.
     """
 
     f1: float
@@ -61,7 +61,10 @@ class TreeScore:
 
 
 def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress) -> Run:
-    """Index the set's documents with and without their bookmarks and score both. Resumes like a run of questions."""
+    """Index the documents of a set with and without their bookmarks, and score both section trees.
+
+    An interrupted run is resumed.
+    """
     if plan.ranker != "engine":
         raise UsageError(f"{dataset.name} measures section trees, so no ranker is used.", "Leave --ranker out.")
     previous = resumed(folder, plan)
@@ -88,7 +91,7 @@ def _measured(
     begun: str,
     progress: Progress,
 ) -> RunHead:
-    """Index the files and score those without a score. Return the information for the run's head."""
+    """Index the files, and score those that have no score yet. Return the head of the run."""
     prepared = prepare(home, files, "", progress, ours=plan.home is None)
     with closing(prepared.engine):
         head = RunHead(
@@ -106,7 +109,7 @@ def _measured(
 
 
 def score(outline: HumanOutline, sections: Sequence[Section]) -> TreeScore:
-    """Score a tree's headings by a human outline."""
+    """Score the headings of a section tree by a human outline."""
     gold, optional, doubtful = (_folded(rows) for rows in (outline.rows, outline.optional, outline.doubtful))
     last = outline.last or max((section.end_page for section in sections), default=0)
     in_scope = [heading for heading in headings(sections) if outline.first <= heading.page <= last]
@@ -128,7 +131,7 @@ def _folded(rows: Sequence[Row]) -> list[OutlineHeading]:
 
 
 def _pair_headings(gold: Sequence[OutlineHeading], tree: Sequence[OutlineHeading]) -> list[tuple[int, int]]:
-    """Pair headings of ``gold`` with those of ``tree``, each used once."""
+    """Pair similar headings of ``gold`` and ``tree``, each used once. Return pairs of indexes."""
     free = set(range(len(gold)))
     pairs: list[tuple[int, int]] = []
     for i, heading in enumerate(tree):
@@ -141,7 +144,7 @@ def _pair_headings(gold: Sequence[OutlineHeading], tree: Sequence[OutlineHeading
 
 
 def _shares(right: int, tree: int, gold: int) -> tuple[float, float, float]:
-    """Return precision, recall and F1."""
+    """Return precision, recall and F1 from the counts of right headings and of all headings."""
     precision, recall = right / tree if tree else 0.0, right / gold if gold else 0.0
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
 
@@ -153,7 +156,10 @@ def _among(heading: OutlineHeading, others: Sequence[OutlineHeading]) -> bool:
 
 
 def fold(title: str) -> str:
-    """Return the title in lower case without leading numbering and punctuation. A title of only numbering keeps it."""
+    """Return a title in lower case without leading numbering and punctuation.
+
+    A title that is only numbering keeps it.
+    """
     lowered = title.strip().lower()
     return re.sub(r"\W+", " ", _NUMBERING.sub("", lowered) or lowered).strip()
 
@@ -164,7 +170,7 @@ def alike(left: str, right: str) -> bool:
 
 
 def headings(sections: Sequence[Section]) -> list[OutlineHeading]:
-    """Return a tree's headings. Levels do not count its synthetic sections."""
+    """Return the headings of a section tree. Synthetic sections are left out and add no level."""
     depth: dict[str | None, int] = {None: 0}
     rows = []
     for section in sections:

@@ -1,7 +1,7 @@
 """Check an answer: compare its claims with the cited pages, and repeat its calculations.
 
-The checks need no judgement. The citation must be a given source, and the claim's numbers, quotations and enough of its
-words must be on a cited page. A claim that passes may still differ in meaning from its page.
+No model takes part. A citation must name one of the sources. The cited page must contain the claim's numbers and
+quotations, and enough of its words. A claim that passes may still differ in meaning from its page.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _TELLING_DIGITS = 3  # a number with fewer must stand there as it is
 
 
 def numbers(text: str) -> dict[str, None]:
-    """Return the numbers in a text in plain form ("4,210.0" becomes "4210"), in order."""
+    """Return the distinct numbers in a text in plain form ("4,210.0" becomes "4210"), in order."""
     return dict.fromkeys(words.number_term(match.group()) for match in _NUMBER.finditer(text))
 
 
 def stands(number: str, page_numbers: Mapping[str, None]) -> bool:
     """Return whether a page contains a number, exactly or in another form.
 
-    A form may be rounded, or given in thousands, millions, billions or percent.
+    The page may have more decimals, or give the number in percent, thousands, millions or billions.
     """
     if number in page_numbers:
         return True
@@ -72,23 +72,26 @@ _SCALES = (0, 3, -3, 6, -6, 9, -9)  # a result in thousands, millions or billion
 
 
 def is_working(line: str) -> bool:
-    """Return whether a line of an answer only states a definition or a calculation, and so is not the answer itself."""
+    """Return whether a line of an answer begins with "Definition:" or "Calculation:".
+
+    Such a line explains the answer and is not a claim.
+    """
     return _LINE.match(line) is not None
 
 
 def definition(answer: str) -> str:
-    """Return the definition that an answer states for its figures, "" if there is none."""
+    """Return what an answer states in its lines "Definition: …", "" if it has none."""
     return "; ".join(_SOURCE.sub("", text).strip(" .") for text in _workings(answer, "definition"))
 
 
 def calculations(
     answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int]
 ) -> tuple[Calculation, ...]:
-    """Check the calculations of an answer whose citations have the standard form. Return them with the results of the
-    checks.
+    """Check the calculations in an answer, and return each with its result.
 
-    Each calculation is repeated, and its figures are searched in the question and on the cited ``pages``. Figures may
-    be in the images of ``pictured`` sources, which cannot be compared.
+    The citations in the answer must have the form ``[[source:N]]``. Each calculation is repeated, and its figures are
+    searched in the question and on the cited ``pages``. Figures that are not found may be in the images of ``pictured``
+    sources, which are not compared.
     """
     checked = []
     for working in _workings(answer, "calculation"):
@@ -109,7 +112,7 @@ def _workings(answer: str, what: str) -> list[str]:
 
 
 def _wrong(left: str, result: str) -> Note:
-    """Return what is wrong with a calculation, ``NONE`` if its result is correct."""
+    """Return a note if the ``result`` of a calculation is wrong, ``NONE`` if it is correct."""
     value = _evaluate(left)
     stated = _RESULT.search(result)
     if value is None or stated is None:
@@ -126,7 +129,7 @@ def _wrong(left: str, result: str) -> Note:
 
 
 def _evaluate(expression: str) -> float | None:
-    """Return the value of an expression, None if it is invalid or divides by zero."""
+    """Return the value of an arithmetic expression, None if it is invalid or divides by zero."""
     text = _UNIT.sub("", _TIMES.sub("*", expression[:_LONGEST])).translate(_SIGNS)
     text = re.sub(r"(?<=\d),(?=\d{3})", "", _PERCENT.sub(r"(\1/100)", text)).strip()
     try:
@@ -137,9 +140,9 @@ def _evaluate(expression: str) -> float | None:
 
 
 def _evaluated(node: ast.expr) -> float:
-    """Return the value of a syntax tree.
+    """Return the value of the syntax tree of an arithmetic expression.
 
-    Raise ValueError for anything but numbers, operators and the functions above.
+    Raise ValueError for anything but numbers, the four operations, powers and the functions in ``_FUNCTIONS``.
     """
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value)
@@ -158,7 +161,7 @@ def _evaluated(node: ast.expr) -> float:
 def _unknown_figures(
     left: str, source_numbers: Mapping[str, None], cited: Collection[int], pictured: Collection[int]
 ) -> Note:
-    """Return a note on the numbers of a calculation that its sources do not contain, ``NONE`` if all are found."""
+    """Return a note on the numbers of a calculation that its sources lack, ``NONE`` for no such number."""
     if not cited:
         return Note("claim.no-source")
     lost = [number for number in numbers(left) if not stands(number, source_numbers) and not _is_small_number(number)]
@@ -195,11 +198,11 @@ class Checked(NamedTuple):
 
 
 def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int] = ()) -> Checked:
-    """Split an answer into claims and check each. ``pages`` maps source numbers to the texts that the model was given.
+    """Split an answer into claims and check each of them.
 
-    Numbers in the question and results of correct calculations need not be on a page. Claims on ``pictured`` sources
-    are marked, because their images cannot be compared. Images in the answer are removed, and web addresses must be on
-    a cited page.
+    ``pages`` maps source numbers to the texts that the model was given. Numbers in the question and results of correct
+    calculations need not be on a page. Claims that fail are marked if they cite ``pictured`` sources, because images
+    are not compared. Images in the answer are removed, and web addresses must be on a cited page.
     """
     dropped: list[str] = []
 
@@ -277,9 +280,9 @@ def _missing_numbers(claim: str, page: str, allowed: set[str]) -> Note:
 
 
 def _plain_text(text: str) -> str:
-    """Return the letters and digits of a text in folded form.
+    """Return the letters and digits of a text, with case and accents folded.
 
-    Quotations may differ in spaces, line breaks and punctuation.
+    Quotations are compared in this form, so they may differ in spaces, line breaks and punctuation.
     """
     return re.sub(r"[\W_]+", "", words.fold(text))
 

@@ -1,7 +1,7 @@
-"""Further searches for an answer: for a question whose pages do not answer it, and those that a model requests.
+"""Further searches for an answer, by the engine or by a model.
 
-The engine searches the parts of a question separately, or replaces misspelled words. A model requests pages or searches
-by lines that begin with READ or SEARCH.
+If the pages do not answer the question, the engine searches its parts separately, or replaces misspelled words. A model
+requests pages by lines that begin with READ, and searches by lines that begin with SEARCH.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ contains.
 def other_searches(question: str, texts: Sequence[str], spellings: Spellings | None = None) -> list[str]:
     """Return further queries for a question, most promising first. ``texts`` are the pages found so far.
 
-    Words that are on none of these pages are replaced by similarly spelled words on them. Words that the library lacks
-    are replaced by one of their ``spellings``. A part of the question with too few words inherits those of the part
-    before.
+    Words that no text contains are replaced by similarly spelled words of the texts. Words that the library lacks are
+    replaced by the first of their ``spellings``. The parts of the question become queries of their own. A part with too
+    few words is extended by words of the part before it.
     """
     queries: dict[str, None] = {}
     right = corrected(respelled(question, texts), spellings)
@@ -73,7 +73,10 @@ def parts(question: str) -> list[str]:
 
 
 def _completed(piece: str, before: str) -> str:
-    """Return a short part of a question, extended by what the previous part asks for, but not by the names in it."""
+    """Return a short part of a question, extended by words of the previous part.
+
+    Only lower-case words are added, because capitalised words are usually names. In German all words are added.
+    """
     words = _WORD.findall(without_frame(before))
     lowercase = [word for word in words if word[0].islower()]
     chosen = words if language_of(before) == "German" or not lowercase else lowercase
@@ -81,7 +84,10 @@ def _completed(piece: str, before: str) -> str:
 
 
 def corrected(question: str, spellings: Spellings | None) -> str:
-    """Return the question with words that the library lacks replaced by similarly spelled words that it contains."""
+    """Return the question with words that the library lacks replaced by words that it contains.
+
+    ``spellings`` returns the similarly spelled words of the library; the first is used.
+    """
     if spellings is None:
         return question
     for word in list(dict.fromkeys(re.findall(r"[^\W\d_]{5,}", question)))[:_WORDS]:
@@ -92,7 +98,10 @@ def corrected(question: str, spellings: Spellings | None) -> str:
 
 
 def respelled(question: str, texts: Iterable[str]) -> str:
-    """Return the question with long words that no text contains replaced by similarly spelled words of the texts."""
+    """Return the question with misspelled long words replaced by similarly spelled words of the texts.
+
+    A word counts as misspelled if no text contains it.
+    """
     written = {word for text in texts for word in plain_words(text).split() if len(word) >= _LONG - _LENGTHS}
     by_fold: dict[str, str] = {}
     for word in sorted(written):
@@ -125,10 +134,10 @@ _RANGE = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6}))?")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request of a model to read pages.
+    """A model's request to read pages.
 
-    It names a listed ``document`` by number with ``pages`` or a section (``node_id``), or a ``source`` that was
-    shortened and should be sent completely. Unused fields are 0 or empty.
+    It names a listed ``document`` by number, with ``pages`` or a section (``node_id``). Or it names a ``source`` that
+    was shortened and should be sent completely. Unused fields are 0 or empty.
     """
 
     written: str
@@ -139,13 +148,16 @@ class Wish:
 
 
 def wishes(reply: str) -> tuple[Wish, ...]:
-    """Return the pages that a reply requests, () if the reply is an answer. A request begins with READ or SEARCH."""
+    """Return the requests for pages in a model's reply, () if the reply is an answer.
+
+    A reply that requests something begins with READ or SEARCH.
+    """
     text = reply.strip()
     return tuple(wish for match in _LINE.finditer(text) for wish in _read_wishes(match)) if _asks(text) else ()
 
 
 def searches(reply: str) -> tuple[str, ...]:
-    """Return the searches that a reply requests, () if the reply is an answer."""
+    """Return the search queries that a model's reply requests, () if the reply is an answer."""
     text = reply.strip()
     queries = [" ".join(match["words"].split())[:_LONGEST] for match in _SEARCH.finditer(text)] if _asks(text) else []
     return tuple(dict.fromkeys(queries))[:MOST_SEARCHES]

@@ -23,10 +23,11 @@ def sources(
     question: str, pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = (),
     going_on: Collection[int] = (),
 ) -> list[Source]:  # fmt: skip
-    """Return pages as sources, numbered from 1 in their order, with a text chosen from the full text of each.
+    """Return pages as sources for an answer, numbered from 1, each with an excerpt of its text.
 
-    All sources together have at most ``budget`` estimated tokens. Pages in ``asked_for`` are sent completely. Pages in
-    ``going_on`` continue the page before, so their beginning is kept.
+    All sources together have at most ``budget`` estimated tokens. ``asked_for`` and ``going_on`` contain source
+    numbers. Pages in ``asked_for`` are sent completely. Pages in ``going_on`` continue the page before, so their
+    beginning is kept.
     """
     parsed = read_question(question)
     numbered = []
@@ -48,7 +49,10 @@ def sources(
 
 
 def _shares(pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int]) -> list[int]:
-    """Return the tokens for each page: first for its best lines, then in order of relevance for the whole page."""
+    """Divide ``budget`` tokens among the pages, and return the tokens of each.
+
+    Every page first gets tokens for its best lines. The rest completes pages in order of relevance.
+    """
     sizes = [estimate(text) for text in texts]
     order = sorted(range(len(pages)), key=lambda at: (at + 1 not in asked_for, pages[at].receipt.reasoning is None))
     long = [at for at in order if at + 1 not in asked_for]
@@ -73,9 +77,9 @@ _SHARE = 0.7  # minimum score of a page in another document, as a share of the b
 
 
 def near(pages: Sequence[PageFound]) -> tuple[PageFound, ...]:
-    """Return the pages without those of other documents whose score is far below the best score.
+    """Return the pages without low-scoring pages of other documents than the first page's.
 
-    Pages that the question or a model named are always returned.
+    A score is low if it is far below the best one. Pages that the question or a model named are always returned.
     """
     if not pages:
         return ()
@@ -100,7 +104,7 @@ _MARKS = 2  # curves and bars from which a page has more than a rule
 class Showing:
     """The figures of a page of ``width`` by ``height`` points.
 
-    ``figures`` are the boxes of pictures, drawings and tables without text. ``marks`` are those of curves and bars,
+    ``figures`` are the boxes of pictures, drawings and tables without text. ``marks`` are the boxes of curves and bars,
     which may form a chart. ``scan`` is True if the page's text came from OCR or is missing.
     """
 
@@ -112,7 +116,7 @@ class Showing:
 
     @property
     def share(self) -> float:
-        """Return the share of the page area that its figures cover, 0 to 1."""
+        """Return the share of the page area that is covered by figures, 0 to 1."""
         whole = max(1.0, self.width * self.height)
         return min(1.0, sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in self.figures) / whole)
 
@@ -128,7 +132,7 @@ class Showing:
 
     @property
     def clip(self) -> Box | None:
-        """Return the box around all figures, or None if the whole page should be shown."""
+        """Return the box around all figures, or None if the whole page should be sent as an image."""
         if self.scan or self.share < _MATTERS:
             return None
         lefts, tops, rights, bottoms = zip(*self.figures, *self.marks, strict=True)
@@ -141,10 +145,10 @@ class Showing:
 
 
 def pictured(pages: Sequence[Showing | None], documents: Sequence[str], pictures: int) -> list[tuple[int, ...]]:
-    """Return the pages to send as images, at most ``pictures`` images. Each tuple contains page positions (from 0).
+    """Return the pages to send as images: for each image the positions of its pages (from 0).
 
-    The first pages with figures that their text lacks are chosen. The last image may combine several slides of one
-    document.
+    There are at most ``pictures`` images. The first pages with figures that their text lacks are chosen. The last image
+    may combine several slides of one document.
     """
     unread = [at for at, page in enumerate(pages) if page is not None and page.unread]
     alone, left = unread[:pictures], unread[pictures:]

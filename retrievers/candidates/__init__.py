@@ -1,1 +1,1 @@
-"""Candidate documents and pages of a question: the library, its cards, and the first stage."""
+"""Candidates for a question: documents and pages, by document cards and the first stage."""

@@ -1,4 +1,7 @@
-"""Score the match of documents' cards with a question, by rare words of names and titles, and by the period."""
+"""Score the match of document cards with a question, by rare words of titles and by period.
+
+A card is a short description of a document: organisation, type and period.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
 
 
 class TitleIndex:
-    """An inverted index from title terms to documents. Unchanged parts of the index ``before`` are reused."""
+    """An inverted index from title terms to documents. Parts of the earlier index ``before`` are reused."""
 
     # those of an empty library
     _cards: Mapping[str, Card] = Layered[Card]()
@@ -45,7 +48,7 @@ class TitleIndex:
     def restored(
         cls, tables: Mapping[str, MappedTable], cards: Mapping[str, Card], scoring: TitleMatching
     ) -> TitleIndex:
-        """Restore an index from stored tables."""
+        """Return an index read from stored tables."""
         index = cls.__new__(cls)
         index._begin(cards, scoring)
         restore(index, cls.KINDS, tables)
@@ -61,7 +64,7 @@ class TitleIndex:
         return [term for term in dict.fromkeys(words) if _tells(term)]
 
     def _idf(self, term: str) -> float:
-        """Return a term's idf, 0 if no title or too many titles contain the term."""
+        """Return a term's idf over titles, 0 if no title or too many titles contain it."""
         if term not in self._idfs:
             count, holding = len(self._cards), self._holding[term]
             limit = max(2.0, self._scoring.common * count) if count >= 8 else count
@@ -110,7 +113,7 @@ def _term_pairs(terms: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]
 def _tells(term: str) -> bool:
     """Return whether a term can distinguish one title from another.
 
-    Numbers do so if they are as long as those of standards and models (RFC 9110).
+    Years and generic words cannot. Numbers can if they have three to six digits, such as "9110" in RFC 9110.
     """
     if is_number(term):
         return 3 <= len(term) <= 6
@@ -120,8 +123,8 @@ def _tells(term: str) -> bool:
 def period_fit(card: Card, question: Question, scoring: PeriodFit) -> float:
     """Return the match of a card's period with the dates in the question, 0 to 1, higher is better.
 
-    A date counts more than a quarter, and a quarter more than a year. The first year in the question counts more than
-    years it is compared with.
+    A matching date counts more than a quarter, and a quarter more than a year. The first year in the question counts
+    more than further years, which are usually compared with it.
     """
     if not card.years:
         return scoring.undated
@@ -140,10 +143,9 @@ def period_fit(card: Card, question: Question, scoring: PeriodFit) -> float:
 
 
 def newest(cards: Mapping[str, Card], clusters: Iterable[Sequence[str]], share: float) -> dict[str, float]:
-    """Return the newest document of each type in each cluster, with a score.
+    """Return the newest document of each type in each cluster of documents, with a score.
 
-    The score is 1 for types in which newer documents replace older ones, otherwise ``share``. Documents of different
-    types are not compared.
+    The score is 1 for types in which newer documents replace older ones, and ``share`` for other types.
     """
     result = {}
     for doc_ids in clusters:
@@ -158,7 +160,7 @@ def newest(cards: Mapping[str, Card], clusters: Iterable[Sequence[str]], share: 
 
 
 def _stamp(card: Card) -> str:
-    """Return the day of a document: its date, or the end of its calendar year or quarter."""
+    """Return a card's date, or the end of its year or quarter, by which documents are ordered."""
     return card.date or f"{card.years[0]}-{3 * (card.quarter or 4):02d}-31"
 
 
@@ -218,7 +220,7 @@ def _date_fit(card: Card, date: str, scoring: PeriodFit) -> float:
 
 
 def covers(card: Card) -> str:
-    """Return the period that documents of the card's type report on: "year", "quarter" or ""."""
+    """Return the period that documents of a card's type report on: "year", "quarter" or ""."""
     return document_types()[card.type].covers if card.type in document_types() else ""
 
 

@@ -1,6 +1,6 @@
-"""Group documents by organisation (or other subject) into clusters, and find the clusters that a question names.
+"""Group documents by organisation (or other subject), and find the groups that a question names.
 
-A cluster contains documents that share a name. The parties of an agreement are linked only with that document.
+The documents in a cluster share a name. The parties of an agreement are linked only with that agreement.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from retrievers.query.words import MentionFinder, NameMention
 class Cluster:
     """A group of documents about one organisation, in library order.
 
-    ``keys`` maps name keys to strengths (0 to 1), higher for a surer match.
+    ``keys`` maps the organisation's names, in normalised form, to strengths (0 to 1), higher for a surer match.
     """
 
     name: str
@@ -67,9 +67,10 @@ class Cluster:
 
 @dataclass(slots=True)
 class EntityLinks:
-    """The documents that are linked with names in a question.
+    """The documents whose names occur in a question.
 
-    ``strengths`` maps each document to a score (0 to 1) and its cluster. ``spans`` are the names as written.
+    ``strengths`` maps each document to a score (0 to 1) and its cluster. ``spans`` are the names as the question writes
+    them.
     """
 
     strengths: dict[str, tuple[float, Cluster]] = field(default_factory=dict)
@@ -86,8 +87,8 @@ class EntityLinks:
 class Clusters:
     """The clusters of a library's documents, by the names on their cards.
 
-    Clusters of an earlier state ``before`` are reused. Only clusters that share a name with a changed document are
-    computed again.
+    Only clusters that share a name with a changed document are computed again. Others are taken from the earlier state
+    ``before``.
     """
 
     # those of an empty library; subjects are text, clusters are their ids
@@ -169,7 +170,7 @@ class Clusters:
         ]
 
     def _regroup(self, old: Clusters, changed: Collection[str]) -> tuple[list[Cluster], list[Cluster]]:
-        """Compute the clusters again that changed documents may affect. Return the old and the new clusters."""
+        """Compute again the clusters that changed documents may affect. Return the old and the new clusters."""
         was = [(old._subjects[doc_id], doc_id) for doc_id in changed if doc_id in old._subjects]
         now = [
             (subject_of(doc_id, self._cards[doc_id], self._recurring.names.get(doc_id, "")).written(), doc_id)
@@ -198,9 +199,7 @@ class Clusters:
         return [old._clusters[cluster_id] for cluster_id in gone], new_clusters
 
     def _reached(self, touched: Collection[str]) -> set[str]:
-        """Return all subjects that share a group with one of these, directly or through others, before or after the
-        change.
-        """
+        """Return all subjects that share a name key with ``touched`` ones, directly or through others."""
         reached = {subject for subject in touched if subject in self._about}
         waiting, keys = [*touched], set[str]()
         while waiting:
@@ -288,7 +287,10 @@ class Clusters:
         return {c: strengths[c.id] * share * self._certainty(mention, c, strengths[c.id]) for c in clusters}
 
     def _certainty(self, mention: NameMention, cluster: Cluster, strength: float) -> float:
-        """Return the certainty (0 to 1) that a mention means the cluster and not a common word, by its capitals."""
+        """Return the certainty (0 to 1) that a mention means the cluster and not a common word.
+
+        A capitalised mention is surer than one in lower case.
+        """
         if mention.capital or (mention.words > 1 and strength >= self._scoring.shortened):
             return 1.0
         if strength < self._scoring.shortened:
@@ -300,7 +302,7 @@ class Clusters:
     def _offer(
         self, best: dict[str, tuple[float, Any, Cluster]], doc_ids: Iterable[str], strength: float, cluster: Cluster
     ) -> None:
-        """Record the strength and the cluster for those of the documents that have no stronger match yet."""
+        """Record strength and cluster for each of the documents that has no stronger match yet."""
         place = self._place(cluster)
         for doc_id in doc_ids:
             if doc_id not in best or best[doc_id][:2] < (strength, place):
@@ -341,7 +343,5 @@ def _changed_keys(
 
 
 def _begun(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first two characters and the length of each key that is written without spaces, such as a Chinese
-    name.
-    """
+    """Yield (first two characters, length) of each key in Chinese, Japanese or Korean."""
     return ((key[:2], str(len(key))) for key in keys if has_cjk(key))

@@ -1,7 +1,6 @@
-"""Choose candidate documents: combine their scores, add expert terms, apply filters, and find documents that a question
-names.
+"""Choose candidate documents by scores, expert terms, filters, and names in the question.
 
-Candidates are documents with hits and documents that the question names. Scores are combined as weighted sums, or by
+Candidates are documents with hits, and documents that the question names. Scores are combined as weighted sums, or by
 reciprocal rank on request. Ranks lose score differences, so weak rankers hurt more (docs/lab/retrieval.md). Expert
 terms are added only for documents of the matching types, or for the documents that the question names.
 """
@@ -35,15 +34,16 @@ from retrievers.trees.content import Content
 
 
 def node_score(scores: Iterable[float]) -> float:
-    """Return Σ s / √(N + 1) over the scores, 0 without scores; higher is better."""
+    """Return Σ s / √(N + 1) over N scores s, 0 without scores; higher is better."""
     values = list(scores)
     return sum(values) / math.sqrt(len(values) + 1)
 
 
 def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return the DocScore of every document with hits: Σ s / √(N + 1) over its hit scores, relative to the best hit.
+    """Return the DocScore of every document with hits, higher is better.
 
-    Many middling hits can outweigh one good hit, but only by a square root. Source: PageIndex's document score.
+    DocScore is Σ s / √(N + 1) over the document's N hits, where s is a hit's score divided by the best hit's. Many
+    middling hits can outweigh one good hit, but only by a square root. Source: PageIndex's document score.
     """
     best = max((hit.score for hit in hits), default=0.0)
     if best <= 0:
@@ -64,7 +64,10 @@ def normalised(scores: Mapping[K, float]) -> dict[K, float]:
 
 
 def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]:
-    """Return Σ weight · score over the parts; higher is better. A key that a part lacks has the score 0 there."""
+    """Return Σ weight · score for each key over parts of (weight, scores); higher is better.
+
+    A key that a part lacks has the score 0 in this part.
+    """
     total: dict[K, float] = {}
     for weight, scores in parts:
         for key, score in scores.items():
@@ -73,9 +76,10 @@ def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]
 
 
 def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, float]:
-    """Return Σ 1/(k + rank) over the parts, ranks from 1: Reciprocal Rank Fusion. Higher is better.
+    """Return Σ 1/(k + rank) for each key over the parts; higher is better.
 
-    Keys that a part lacks or scores 0 get no rank in it. Source: Cormack, Clarke and Büttcher 2009.
+    This is Reciprocal Rank Fusion (Cormack, Clarke and Büttcher 2009). Ranks count from 1. A part adds nothing for keys
+    that it lacks or scores 0.
     """
     total: dict[K, float] = {}
     for scores in parts:
@@ -85,7 +89,7 @@ def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, fl
 
 
 def ranked(scores: Mapping[K, float], limit: int | None = None) -> list[K]:
-    """Return the keys by falling score, or the first ``limit`` of them. Ties are sorted by the keys' text."""
+    """Return the keys by falling score, at most ``limit`` of them. Ties are sorted by the keys' text."""
     if limit is not None and limit < len(scores):
         lowest = nlargest(limit, scores.values())[-1]
         scores = {key: score for key, score in scores.items() if score >= lowest}
@@ -94,9 +98,9 @@ def ranked(scores: Mapping[K, float], limit: int | None = None) -> list[K]:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionScope:
-    """The expert terms for a question, by document type.
+    """The expert terms that are added to a question, by document type.
 
-    ``named`` are the documents to which they are limited, None for no limit.
+    ``named`` are the only documents for which they are added, None for all documents.
     """
 
     by_type: Mapping[str, Expansion] = field(default_factory=dict)
@@ -109,9 +113,7 @@ class ExpansionScope:
         return self.by_type.get(document.card.type, NO_EXPANSION)
 
     def groups(self, view: LibraryView, scope: Collection[str] | None) -> list[tuple[Expansion, frozenset[str] | None]]:
-        """Return the different expansions, each with the documents to which it applies, None for all documents in the
-        scope.
-        """
+        """Return each distinct expansion with its documents, None for all documents in the scope."""
         if self.named is None and len(view.types(scope) - self.by_type.keys()) == 0 and len(self._different()) == 1:
             return [(expansion, None) for expansion in self._different()]
         searched = self.named if self.named is not None else scope
@@ -153,7 +155,8 @@ def expansion_scope(
 class CandidateDocument:
     """A candidate document. ``score`` is ``doc_score`` (at most 1) + weight · ``routing`` (at most 1).
 
-    ``searched`` is True if the best of all its pages are candidates, and not only its hits.
+    ``doc_score`` comes from the document's text, and ``routing`` from its card. If ``searched`` is True, its best pages
+    are candidates, otherwise only its hits.
     """
 
     document: Document
@@ -177,9 +180,9 @@ def candidate_documents(
 ) -> list[CandidateDocument]:
     """Return every document that has a hit or that the question names, best first.
 
-    ``hits`` rank documents, ``page_hits`` rank their pages. ``read`` returns contents by id. All pages are considered
-    of the documents with the best routing scores, those in ``apart``, those with the best DocScores, and all documents
-    of a small scope. Removed documents are left out.
+    ``hits`` rank documents, and ``page_hits`` rank their pages. ``read`` returns contents by id. Some documents are
+    searched completely: those with the best routing scores or DocScores, those in ``apart``, and all of a small scope.
+    Removed documents are left out.
     """
     text_scores = normalised(doc_scores(hits))
     routed = routing.scores if scope is None else {d: s for d, s in routing.scores.items() if d in scope}
@@ -249,7 +252,7 @@ def preferred(routing: CardScores, named: Mapping[str, float]) -> CardScores:
 
 
 def _without(phrase: str, text: str) -> str:
-    """Return a text without these plain words. The rest keeps its capitals, by which names are recognised."""
+    """Return a text with a phrase of plain words replaced by a comma. Other words keep their capitals."""
     written = re.compile(r"[\W_]+".join(map(re.escape, phrase.split())), re.IGNORECASE)
     left = written.sub(" , ", text)
     return left if left != text else plain_words(text).replace(phrase, " , ")
@@ -257,7 +260,7 @@ def _without(phrase: str, text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _between() -> re.Pattern[str]:
-    """Return the pattern of words between names of documents.
+    """Return the pattern of commas and words such as "and" that separate names of documents.
 
     It is compiled only when needed, because this takes longer than a search.
     """
@@ -280,7 +283,10 @@ def _several(question: Question, routing: CardScores) -> bool:
 
 
 def _one_report_tells(question: Question, routing: CardScores) -> bool:
-    """Return whether the question asks for a change within one organisation, which its later report describes."""
+    """Return whether the question asks how something changed within one organisation.
+
+    The organisation's later report describes such a change, so no second document is needed.
+    """
     return len(routing.organisations) == 1 and _change().search(question.text) is not None
 
 
@@ -290,8 +296,10 @@ def _times(question: Question) -> int:
 
 
 def _completed(part: Question, names: str, whole: Question) -> Question:
-    """Complete a part of a question by the organisation of the previous part or the period of the whole, if it names
-    none.
+    """Complete a part of a question that lacks an organisation or a period.
+
+    A part with a period and without capitalised words gets the organisation of the previous part. A part without a
+    period gets that of the whole question, if it has only one.
     """
     if names and part.timed:
         part = replace(part, text=f"{names} {part.text}") if not _capital(part.text) else part
@@ -341,7 +349,7 @@ def select_by_name(documents: Sequence[Document], names: Sequence[str]) -> list[
 
 
 def select_where(documents: Sequence[Document], conditions: Sequence[str]) -> list[Document]:
-    """Return the documents that meet every ``key=value``, ignoring case; ``*`` and ``?`` are wildcards.
+    """Return the documents that meet all conditions ``key=value``. Case is ignored; ``*`` and ``?`` are wildcards.
 
     Raise UsageError for a condition without ``=``, and for a key that no document has.
     """
@@ -381,7 +389,10 @@ def _fields(document: Document) -> dict[str, tuple[str, ...]]:
 
 
 def _last(name: str) -> tuple[str, str]:
-    """Return the last part of a name and its stem: "notes.md" and "notes" for "all.zip!/a/notes.md"."""
+    """Return the last part of a name and its stem, with case folded.
+
+    For "all.zip!/a/notes.md" these are "notes.md" and "notes".
+    """
     path = PurePath(name)
     return fold(path.name), fold(path.stem)
 

@@ -31,7 +31,7 @@ def joined(
     scoring: FirstStageScoring,
     fusion: Fusion,
 ) -> list[Hit]:
-    """Return one ranking of the hits by words and by vectors, best first.
+    """Return one ranking of the hits by words (``sparse``) and the hits by vectors, best first.
 
     ``by_near`` is the result of ``by_meaning``.
     """
@@ -54,11 +54,11 @@ def by_meaning(
     scoring: FirstStageScoring,
     limit: int,
 ) -> tuple[dict[Key, Hit], dict[Key, float]]:
-    """Return the pages nearest to a question by its vector and, if available, its learned term weights.
+    """Return the pages nearest to a question by its vector and its learned term weights, if any.
 
-    Return at most ``limit`` pages by each method with their scores, and the combined similarity of each page, 0 to 1.
-    Both are scaled per question and added with the weights 1 and ``scoring.term_weights``, the ratio of BGE-M3's
-    authors (Chen et al. 2024).
+    The result contains at most ``limit`` hits by each method, and the combined similarity of each page, 0 to 1. The
+    scores of both methods are scaled for each question and added with the weights 1 and ``scoring.term_weights``. This
+    is the ratio that the authors of BGE-M3 use (Chen et al. 2024).
     """
     if embedding.vector is None:
         return {}, {}
@@ -75,7 +75,7 @@ def by_meaning(
 
 
 def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
-    """Return the vector scores of hits, scaled to 1 for the best and 0 for the last.
+    """Return the vector scores of hits by page, scaled to 1 for the best and 0 for the last.
 
     The cosines of one question are close together, so only their differences carry information.
     """
@@ -103,9 +103,9 @@ class FirstStage:
     cache: ContentCache
 
     def hits(self, scope: frozenset[str] | None) -> tuple[list[Hit], list[Hit]]:
-        """Return the hits that rank documents, and the hits that rank their pages.
+        """Return two lists of hits: one ranks documents, the other ranks pages. Both are best first.
 
-        Both are the same unless the question names documents.
+        The lists are equal unless the question names documents.
         """
         groups, scoring = self.expansion.groups(self.view, scope), self.request.scoring.first_stage
         if not groups or groups[0][1] is None:
@@ -123,7 +123,7 @@ class FirstStage:
         return (own if self.expansion.named is not None else expanded), expanded
 
     def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring) -> list[Hit]:
-        """Return at most ``scoring.hits`` pages, best first, with one set of expert terms added to the question."""
+        """Return at most ``scoring.hits`` pages, best first, for the question with expert terms."""
         sparse = self._by_words(expansion, scope, scoring)
         if not self.embedding.over_all:
             return sparse
@@ -149,8 +149,9 @@ class FirstStage:
         return published
 
     def _counted(self, scope: Collection[str] | None) -> list[CountedDocument] | None:
-        """Return the documents of a small scope with their term counts, None if the scope is large or mostly not in
-        memory.
+        """Return the documents of a small scope with their term counts.
+
+        Return None if the scope is large, or if most of its documents are not in memory.
         """
         if scope is None or len(scope) > _COUNTED:
             return None
@@ -168,9 +169,9 @@ class FirstStage:
 
 
 def expanded_hits(own: Sequence[Hit], added: Sequence[Hit], where: Collection[str], limit: int) -> list[Hit]:
-    """Return the hits, with those of the documents in ``where`` replaced by hits with expert terms, best first.
+    """Replace the hits of the documents in ``where`` by ``added`` hits with expert terms. Return all, best first.
 
-    The new hits are scaled so that the best of them keeps the score of the best replaced one.
+    The added hits are scaled so that their best score equals the best replaced one.
     """
     others = [hit for hit in own if hit.doc_id not in where]
     if not added:

@@ -1,6 +1,6 @@
-"""Mappings for one state of a library. The mapping of the next state shares all unchanged values.
+"""Mappings that describe one state of a library. The mapping of the next state shares all unchanged values.
 
-The base of a mapping may be a memory-mapped file. Later changes are kept in memory above it.
+The base of a mapping may be a memory-mapped file. Later changes are kept in memory in a second layer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Stored(Mapping[str, V]):
 
 
 class Layered(Mapping[str, V]):
-    """A mapping of changed values above a base mapping.
+    """A mapping with a layer of changed values above an unchanged base mapping.
 
     Values are never modified, so searches may read them while the next state is built.
     """
@@ -71,7 +71,7 @@ class Layered(Mapping[str, V]):
     ) -> None:
         """Create a mapping.
 
-        ``count`` is the number of keys; None if ``changed`` has no deleted keys and none of ``base``.
+        ``count`` is the number of keys. It may be None if ``changed`` only adds keys to those of ``base``.
         """
         self._base, self._changed = base, changed
         self._count = len(base) + len(changed) if count is None else count
@@ -112,7 +112,7 @@ class Layered(Mapping[str, V]):
 
     @property
     def above(self) -> int:
-        """Return the number of changed values above the base."""
+        """Return the number of keys in the changed layer, including removed ones."""
         return len(self._changed)
 
     def updated(self, came: Mapping[str, V], went: Iterable[str] = ()) -> Self:
@@ -141,7 +141,7 @@ class Layered(Mapping[str, V]):
 
 
 def differences(before: Mapping[str, V], now: Mapping[str, V]) -> tuple[dict[str, V], dict[str, V]]:
-    """Return the removed and the added values. A replaced value is in both."""
+    """Return the removed and the added values by key. A replaced value is in both mappings."""
     layered = isinstance(now, Layered) and isinstance(before, Layered)
     keys = now.changed_since(before) if layered else now.keys() | before.keys()  # type: ignore[attr-defined]
     went, came = dict[str, V](), dict[str, V]()
@@ -154,7 +154,7 @@ def differences(before: Mapping[str, V], now: Mapping[str, V]) -> tuple[dict[str
 
 
 class KeySets(Layered[frozenset[str]]):
-    """Sets of texts by key. A missing key has the empty set."""
+    """Sets of texts by key. A missing key has an empty set."""
 
     def __getitem__(self, key: str) -> frozenset[str]:
         values: frozenset[str] = self.get(key, frozenset())
@@ -167,7 +167,10 @@ class KeySets(Layered[frozenset[str]]):
             return default
 
     def with_pairs(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> KeySets:
-        """Return a copy without the (key, text) pairs in ``went`` and with those in ``came``. A pair in both stays."""
+        """Return a copy with the (key, text) pairs in ``went`` removed and those in ``came`` added.
+
+        A pair that is in both is added.
+        """
         less, more = _by_key(went), _by_key(came)
         if not less and not more:
             return self
@@ -199,7 +202,7 @@ class Counts(Layered[int]):
 
 
 class Tallies(Layered[Mapping[str, int]]):
-    """Counts by key and text."""
+    """Counts of texts, by key: {key: {text: count}}."""
 
     def counted(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> Tallies:
         """Return a copy with each (key, text) pair in ``came`` counted once more, and each pair in ``went`` once
@@ -218,7 +221,7 @@ class Tallies(Layered[Mapping[str, int]]):
 
 
 class Kind(NamedTuple):
-    """The functions that store the values of an attribute as JSON and read them back."""
+    """The class of an attribute's mapping, and functions that convert its values from and to JSON."""
 
     layers: type[Layered[Any]] = Layered
     read: Callable[[Any], Any] = lambda value: value
@@ -232,7 +235,7 @@ PLAIN = Kind()
 
 
 def written(owner: object, kinds: Mapping[str, Kind]) -> Iterator[WrittenTable]:
-    """Yield the attributes of an object as named tables for storage."""
+    """Yield the attributes of an object that ``kinds`` names, as tables for storage."""
     for name, kind in kinds.items():
         yield f"{type(owner).__name__}.{name}", _entries(getattr(owner, name), kind.write)
 
@@ -242,7 +245,7 @@ def _entries(values: Layered[Any], write: Callable[[Any], Any]) -> Iterator[tupl
 
 
 def restore(owner: object, kinds: Mapping[str, Kind], tables: Mapping[str, MappedTable]) -> None:
-    """Set the attributes of an object from stored tables."""
+    """Set the attributes of an object that ``kinds`` names, from stored tables."""
     for name, kind in kinds.items():
         setattr(owner, name, kind.layers(Stored(tables[f"{type(owner).__name__}.{name}"], kind.read)))
 

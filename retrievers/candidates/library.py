@@ -1,4 +1,4 @@
-"""A library in one state: its published documents, their router, and their storage in a memory-mapped file."""
+"""One state of a library: its documents, their router, and its storage in a memory-mapped file."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _SHORTEST = 6  # characters of a title with the spaces around it
 
 
 class LibraryView:
-    """A library at one position of its change log. Searches share it; it is never modified.
+    """A library as it was at one position of its change log. It is immutable and shared by searches.
 
-    Parts of the view ``before`` that changed documents do not affect are reused.
+    Unaffected parts of the earlier view ``before`` are reused.
     """
 
     # As of an empty library.
@@ -66,10 +66,7 @@ class LibraryView:
     def __init__(
         self, position: int, documents: Mapping[str, Document], router: Router, before: LibraryView | None = None
     ) -> None:
-        """Create a view. ``documents`` are the published ones by doc_id, in library order.
-
-        ``contents`` maps them to content ids, and ``pages`` is their total number of pages.
-        """
+        """Create a view. ``documents`` are the published documents by doc_id, in library order."""
         old = before or LibraryView.__new__(LibraryView)
         lost, new = differences(old.documents, documents)
         went, came = lost.values(), new.values()
@@ -115,14 +112,17 @@ class LibraryView:
         self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
 
     def short_path(self, path: str) -> str:
-        """Return the shortest end of a document's path that distinguishes it from the others."""
+        """Return the shortest end of a document's path that no other document's path has."""
         name = _last(path)
         if name not in self._short_paths:
             self._short_paths[name] = short_paths(self._by_name[name])
         return self._short_paths[name][path]
 
     def titled(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield (title words, doc_id) for unique titles that the text contains. Titles count up to a colon or dash."""
+        """Yield (title words, doc_id) for each title in the text that only one document has.
+
+        Of a title, only the part before a colon or dash counts.
+        """
         words = text.split()
         for at, word in enumerate(words):
             for length in sorted(map(int, self._titles.get(word, ()))):
@@ -136,20 +136,20 @@ class LibraryView:
 
     @cached_property
     def unread(self) -> Sequence[UnreadDocument]:
-        """Return the documents that have pages without text, most such pages first."""
+        """Return the documents that have pages without text, those with most such pages first."""
         holding = sorted(map(self.documents.__getitem__, self._unread), key=lambda d: (-d.unread, d.name, d.doc_id))
         return tuple(UnreadDocument(d.doc_id, d.name, d.unread, d.pages, unread_pages(d.warnings)[1]) for d in holding)
 
     def within(self, scope: frozenset[str] | None) -> Mapping[str, Document]:
-        """Return the documents in a scope, all if it is None."""
+        """Return the documents in a scope, or all documents if it is None."""
         return self.documents if scope is None else _Within(self.documents, scope)
 
     def pages_of(self, scope: frozenset[str] | None) -> int:
-        """Return the total number of pages of the documents in a scope, of all if it is None."""
+        """Return the total number of pages of the documents in a scope, or of all if it is None."""
         return self.pages if scope is None else sum(self.documents[doc_id].pages for doc_id in scope)
 
     def types(self, scope: Collection[str] | None) -> frozenset[str]:
-        """Return the types of the documents in a scope, of all if it is None."""
+        """Return the types of the documents in a scope, or of all documents if it is None."""
         return self._all_types if scope is None else frozenset(self._types[doc_id] for doc_id in scope)
 
     @cached_property
@@ -157,7 +157,7 @@ class LibraryView:
         return frozenset(self._by_type)
 
     def of_types(self, types: Collection[str], among: Collection[str] | None) -> frozenset[str]:
-        """Return the documents of these types, optionally only those in ``among``."""
+        """Return the doc_ids of documents of these types, only those in ``among`` unless it is None."""
         if among is None:
             return frozenset().union(*(self._by_type[kind] for kind in types))
         return frozenset(doc_id for doc_id in among if self._types[doc_id] in types)
@@ -201,7 +201,7 @@ def _naming(documents: Iterable[Document]) -> Iterator[str]:
 
 
 def _titled(document: Document) -> str | None:
-    """Return the title up to a colon or a dash, as plain words.
+    """Return a document's title up to a colon or a dash, as plain words.
 
     Return None for a short title, which may be a common word.
     """
@@ -210,7 +210,7 @@ def _titled(document: Document) -> str | None:
 
 
 def _begun(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
-    """Yield the first word and the number of words of each title, by which titles are found in a text."""
+    """Yield (first word, number of words) of each document's title. By these, titles are found in a text."""
     for words in filter(None, map(_titled, documents)):
         yield words.split()[0], str(len(words.split()))
 
@@ -219,7 +219,10 @@ _FIELDS = tuple(field.name for field in fields(Document) if field.name != "card"
 
 
 class Documents(Layered[Document]):
-    """Published documents by doc_id, in path order. ``order`` contains the position of each, ``cards`` their cards."""
+    """Published documents by doc_id, in path order.
+
+    ``order`` maps each doc_id to its sort key, and ``cards`` to its card.
+    """
 
     cards: Layered[Card]
     order: Layered[str]

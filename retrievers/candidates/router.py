@@ -1,7 +1,7 @@
-"""Routing: score documents by the match of their cards with the organisation, period and type in a question.
+"""Routing: score how document cards match the organisation, period and type in a question.
 
-The score is added, with a weight, to the score of the pages' text. The organisation is first resolved to a cluster of
-documents. Within a cluster, period and type decide, and names that only some of its documents have do not.
+The score is added, with a weight, to the score of the pages' text. First the organisation is resolved to a cluster of
+documents. Within the cluster, period and type decide; the words of the organisation's name do not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REASON_DOCUMENTS = 20  # best documents that get a reason
 
 @dataclass(frozen=True, slots=True)
 class CardScores:
-    """The scores of documents from their cards: 0 to 1, higher is better, without zeros.
+    """The scores of documents from their cards: 0 to 1, higher is better. Documents with 0 are left out.
 
     ``reasons`` explain the best scores.
     """
@@ -56,7 +56,7 @@ class CardScores:
 
 @dataclass(slots=True)
 class _Query:
-    """A question matched with the library. ``fits`` caches period scores by the period and type of a card."""
+    """A question with its matches in the library. ``fits`` caches the period score of each card's facts."""
 
     question: Question
     matched: EntityLinks
@@ -66,7 +66,7 @@ class _Query:
 
 
 class Router:
-    """Routing of questions in one state of a library. It is immutable, so running searches keep using it.
+    """A router for one state of a library. It is immutable, so running searches keep using it.
 
     Parts of the router ``before`` that changed cards do not affect are reused.
     """
@@ -96,11 +96,11 @@ class Router:
         before: Router | None = None,
         order: Mapping[str, Any] | None = None,
     ) -> None:
-        """Create a router. ``order`` is the position of each document in the library, by default the order of
-        ``cards``.
+        """Create a router.
 
-        ``aliases`` maps organisation names to user-defined nicknames. ``before`` is the router of an earlier version of
-        the library, whose work is used again. Documents with unchanged cards must have the same order in both.
+        ``order`` is the position of each document in the library, by default the order of ``cards``. ``aliases`` maps
+        organisation names to user-defined nicknames. ``before`` is the router of an earlier state of the library, whose
+        results are reused. Documents with unchanged cards must have the same order in both states.
         """
         if before is not None and not before.made_with(aliases, scoring):
             before = None
@@ -196,9 +196,9 @@ class Router:
         )
 
     def _among(self, query: _Query, facts: Mapping[str, str], cards: Mapping[str, Card]) -> dict[str, float]:
-        """Return the scores of the named organisations' documents, distinguished by period, type and title words.
+        """Return the scores of the named organisations' documents, by period, type and title.
 
-        ``facts`` are the periods and types of these documents, and ``cards`` the cards by these facts.
+        ``facts`` maps each of these documents to its period and type as text, and ``cards`` maps this text to a card.
         """
         if query.question.timed:
             self._fit(query, cards)
@@ -218,7 +218,7 @@ class Router:
         }
 
     def _anywhere(self, query: _Query) -> dict[str, float]:
-        """Return the scores of documents by the period, type or title in the question, without an organisation."""
+        """Return scores of documents by the period, type or title in the question, for any organisation."""
         years = {year + later for year in query.question.years for later in (0, 1)}
         dated = {facts for year in years for facts in self._by_year[str(year)]}
         if not years:
@@ -236,10 +236,10 @@ class Router:
         return {doc_id: score for doc_id, score in scores.items() if score > 0.0}
 
     def _types_held(self, question: Question, named: Collection[Card]) -> set[str]:
-        """Return the document types in the question that distinguish documents, such as "annual report".
+        """Return the document types in the question that distinguish documents ("annual report").
 
-        With named documents, only types that these have count. If a library or an organisation has no agreements,
-        "credit agreement" is the subject of the question and not a type of document.
+        With named documents, only the types of these count. If no document is an agreement, "credit agreement" is the
+        subject of the question and not a type of document.
         """
         if named:
             return {card.type for card in named}.intersection(question.types)
@@ -251,7 +251,7 @@ class Router:
         return facts_read(self._facts[doc_id])
 
     def _fit(self, query: _Query, alike: Iterable[str]) -> None:
-        """Compute the scores of these pairs of period and type, and cache them in the query."""
+        """Compute the period scores of facts (period and type as text), and cache them in the query."""
         query.fits |= {
             facts_text: period_fit(facts_read(facts_text), query.question, self.scoring.periods) for facts_text in alike
         }
@@ -286,13 +286,13 @@ class Router:
 
 
 def facts_written(card: Card) -> str:
-    """Return the period and type of a card as text, equal for cards with the same facts."""
+    """Return the period and type of a card as text. Cards with equal periods and types give equal texts."""
     return json.dumps([card.years, card.quarter, card.date, card.dates, card.type], ensure_ascii=False)
 
 
 @lru_cache(maxsize=10_000)
 def facts_read(text: str) -> Card:
-    """Return a card with only the facts that ``facts_written`` wrote."""
+    """Return a card with only the period and type, from a text of ``facts_written``."""
     years, quarter, date, dates, kind = json.loads(text)
     return Card(years=tuple(years), quarter=quarter, date=date, dates=tuple(dates), type=kind)
 

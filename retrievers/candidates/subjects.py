@@ -1,4 +1,4 @@
-"""Subjects of documents: the names on their cards, the equality of names, and recurring names.
+"""Subjects of documents: the names on their cards, equality of names, and recurring names.
 
 Names are compared by keys (see ``hybrid_core.text.names``). Whole names count most, then names without generic endings,
 symbols, initials, and shortened forms (the first letters of two words). A name on most pages of many documents
@@ -25,11 +25,10 @@ from retrievers.candidates.layers import COUNTS, PLAIN, SETS, Counts, KeySets, K
 
 
 class Subject(NamedTuple):
-    """The organisation or other subject of a document, from its card. Documents with the same subject are in one
-    cluster.
+    """The organisation or other subject of a document, from its card.
 
-    ``alone`` is the document's id if no name has a key; the document is then a cluster of its own. ``recurring`` is a
-    further name that does not join the document with others.
+    Documents with the same subject are in one cluster. ``alone`` is the document's id if no name has a key; the
+    document then has its own cluster. ``recurring`` is a further name that does not join the document with others.
     """
 
     names: tuple[str, ...]
@@ -40,11 +39,11 @@ class Subject(NamedTuple):
 
     @property
     def links(self) -> set[str]:
-        """Return the keys by which this subject may be joined with others."""
+        """Return the name keys by which this subject is joined with other subjects."""
         return {key for name in self.names for key in join_keys(name) if key}
 
     def written(self) -> str:
-        """Return the subject as text, which is equal for equal subjects. ``subject_written`` reads it."""
+        """Return the subject as JSON text, which ``subject_written`` reads. Equal subjects give equal texts."""
         return json.dumps(self, ensure_ascii=False)
 
 
@@ -57,8 +56,8 @@ def subject_written(text: str) -> Subject:
 def subject_of(doc_id: str, card: Card, recurring: str) -> Subject:
     """Return the subject of a document. ``recurring`` is a name on most of its pages, "" if there is none.
 
-    If the card has no name, the recurring name is used. Words of law such as "Securities" recur in documents of many
-    organisations, so recurring names are ignored for documents with a known issuer.
+    If the card has no name, the recurring name is used. It is ignored for documents with a known issuer, because names
+    of laws such as "Securities Act" recur in documents of many organisations.
     """
     issued = bool(card.symbols) or (card.type in document_types() and document_types()[card.type].covers != "")
     own = any(join_keys(name)[0] for name in card.names)
@@ -107,7 +106,7 @@ def grouped(subjects: Sequence[Subject]) -> list[list[Subject]]:
 
 @lru_cache(maxsize=100_000)
 def join_keys(name: str) -> tuple[str, str]:
-    """Return the key of a name, and its key without generic words at the end, "" if there are none."""
+    """Return the key of a name, and the key without generic words at the end. A missing key is ""."""
     words = () if has_cjk(name) else name_words(name)
     end = len(words)
     while end > 1 and words[end - 1] in GENERIC:
@@ -153,7 +152,7 @@ def name_keys(name: str, scoring: EntityLinking) -> tuple[tuple[str, float], ...
 
 
 def best_name(names: Sequence[str]) -> str:
-    """Return the first name of several words, or the first name if all are single words."""
+    """Return the first name with several words, or the first name if there is none, "" for no names."""
     return max(names, key=lambda name: min(2, len(name_words(name))), default="")
 
 
@@ -169,7 +168,7 @@ _Names = Mapping[str, Sequence[Sequence[str]]]
 
 
 class RecurringNames:
-    """The recurring names of documents, for one state of a library.
+    """The recurring names of documents (on most of their pages), for one state of a library.
 
     Results of ``before`` that changed cards do not affect are reused. ``anew`` are the documents whose recurring name
     has changed.
@@ -198,7 +197,8 @@ class RecurringNames:
     ) -> None:
         """Compute the recurring names.
 
-        ``documents`` is the current number of documents; ``went`` and ``came`` are the changed cards.
+        ``documents`` is the current number of documents. ``went`` and ``came`` are the old and new versions of changed
+        cards.
         """
         old = before or RecurringNames.__new__(RecurringNames)
         self._scoring, self._most = scoring, _greatest_count(scoring, documents)
@@ -239,7 +239,10 @@ class RecurringNames:
         return ((str(self._held[key]), key) for key in keys if self._held[key] > scoring.shared)
 
     def _crossed(self, bound: float) -> Iterator[str]:
-        """Yield the names whose counts are between the old and the new limit, so that their status has changed."""
+        """Yield the name keys that a new limit makes frequent or rare.
+
+        Their document counts are between the limit ``bound`` and the current limit.
+        """
         low, high = sorted((bound, self._most))
         if high - low > len(self._often):
             counts = [count for count in self._often if low < int(count) <= high]

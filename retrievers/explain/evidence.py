@@ -268,11 +268,11 @@ def signals(
 
 
 def probability(weights: Mapping[str, float], signals: Mapping[str, float]) -> float:
-    """Return the probability that pages answer, by logistic regression on their signals, 0 without signals.
+    """Return the probability that pages answer, by logistic regression on their ``signals``.
 
-    It is at most 1.6 · ``covered``, the coverage of the question's terms. Coverage is lower for documents that the
-    question does not name or that lack a name in it. No training set has questions to the wrong document, so the limit
-    is needed.
+    It is 0 without signals, and at most 1.6 · ``covered``, the coverage of the question's terms. Coverage is lower for
+    documents that the question does not name or that lack a name in it. No training set has questions to the wrong
+    document, so the limit is needed.
     """
     if not signals:
         return 0.0

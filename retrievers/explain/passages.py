@@ -33,7 +33,7 @@ class PassageTerms(NamedTuple):
     expert: Mapping[str, float] = MappingProxyType({})
 
     def naming(self, names: Iterable[str]) -> PassageTerms:
-        """Return these terms and, with a low weight, the terms in ``names``, which name documents or times."""
+        """Return these terms and, with a low weight, ``names``: terms that name documents or times."""
         greatest = max((*self.own.values(), *self.expert.values()), default=1.0)
         return PassageTerms({**dict.fromkeys(names, _NAME_WEIGHT * greatest), **self.own}, self.expert)
 
@@ -45,7 +45,7 @@ class PassageTerms(NamedTuple):
     def weights(self, present: Collection[str]) -> dict[str, float]:
         """Return the weight of each term on a page that contains the terms in ``present``.
 
-        Expert terms count in proportion to the missing weight of the question's terms.
+        The more weight of the question's terms the page lacks, the more expert terms count.
         """
         whole = fsum(self.own.values())
         lacking = 1 - fsum(weight for term, weight in self.own.items() if term in present) / whole if whole else 1.0
@@ -76,7 +76,7 @@ class Window(NamedTuple):
 
 
 class Windows:
-    """The windows of a page: one for each matching statement, by its number."""
+    """The candidate passages of a page, called windows: one for each matching statement, by its number."""
 
     def __init__(self, page: Sequence[Statement], terms: PassageTerms, numeric: bool) -> None:
         """Compute the weights and windows of a page. A term counts less if many statements contain it.
@@ -177,7 +177,7 @@ class Windows:
         return Window((*above, *sorted(numbers)), len(above), row.captions, tail)
 
     def _nearest(self, heads: Sequence[int]) -> tuple[int, ...]:
-        """Return the last of several heading lines, nearest to the statement, as many as fit the window."""
+        """Return those of several heading lines that are nearest to the statement, as many as fit."""
         room, first = _MOST_HEADS, len(heads)
         while first and (room := room - len(self._page[heads[first - 1]].text) - 1) >= 0:
             first -= 1
@@ -251,7 +251,7 @@ def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = Fals
 
 
 class _Excerpt:
-    """The lines of a page that are selected for an excerpt, and the number of tokens left for more."""
+    """The lines of a page that are selected for an excerpt, and the number of tokens left."""
 
     def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
         self.lines, self.room = lines, tokens - 2 * estimate(_GAP)

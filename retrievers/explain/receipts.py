@@ -234,7 +234,7 @@ _WORDS = 3_000  # words of a page that are compared
 
 
 def differences(before: str, after: str) -> str:
-    """Return one line that lists how the words of ``after`` differ from those of ``before``, "" if equal."""
+    """Return one line that lists the differences in words between two texts, "" if they are equal."""
     mine, theirs = _line_words(before), _line_words(after)
     changes = [
         change

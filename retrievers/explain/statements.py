@@ -162,7 +162,7 @@ def _block_ranges(
 
 
 def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
-    """Yield the ranges of the sentences in a paragraph. Sentences longer than a window are split."""
+    """Yield (start, end) of each sentence in a paragraph. Sentences too long for a snippet are split."""
     for start, end in sentences(block):
         if end - start <= WINDOW_CHARS:
             yield start, end
@@ -184,7 +184,7 @@ def _beginnings(terms: Collection[str]) -> set[str]:
 
 
 def _longest_piece(term: str) -> str:
-    """Return the longest part of an identifier without a hyphen, since a text may leave hyphens out."""
+    """Return the longest part of an identifier without hyphens, since a text may leave these out."""
     if term.isalpha() or words.is_number(term):
         return term
     return max(_BORDERS.findall(term), key=len, default=term)
@@ -207,7 +207,7 @@ _TURNED = re.compile(r"\b(?:continued|cont['’.]?d|fortsetzung|suite|continuaci
 
 
 def goes_on(text: str, following: str, heading: bool) -> bool:
-    """Return whether a list or table on a page continues on the next page, whose text is ``following``.
+    """Return whether a list or table on a page continues on the next page (``following``).
 
     ``heading`` is True if a section begins at the top of the next page. Then only a mark such as "continued" counts.
     """

@@ -105,7 +105,7 @@ class PageQuery:
     headings: Mapping[str, float] = field(default_factory=dict)
 
     def hashed(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return both maps of weights, by term hash."""
+        """Return the weights of terms and the weights of headings, both by term hash."""
         return _hashed(self.terms), _hashed(self.headings)
 
 
@@ -201,7 +201,7 @@ class ExpertTerms:
         return [(self.expansions[places[0]], places) for places in groups.values()]
 
     def bm25(self, scoring: PageScoring) -> tuple[Floats, Floats]:
-        """Return two BM25 scores of every page: of its text and of its headings, float64 (pages,) each.
+        """Return the BM25 scores of the pages' texts and of their headings, float64 (pages,) each.
 
         Texts are scored by expert terms, headings by expert terms and expert headings.
         """
@@ -234,7 +234,7 @@ class ExpertTerms:
         return shares
 
     def roles(self, candidates: CandidatePages) -> Floats:
-        """Return 1 for candidate pages with a role that expert knowledge requests, 0 for others: float64 (n,)."""
+        """Return 1 for candidate pages with a role that expert knowledge requests, else 0: float64 (n,)."""
         on_role = np.zeros(int(self.firsts[-1]))
         for expansion, places in self._groups():
             for place in places if expansion.roles else ():

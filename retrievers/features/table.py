@@ -256,7 +256,7 @@ class FeatureBuilder:
 
 
 def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
-    """Return the weighted share of query terms in section titles on the path to each candidate page.
+    """Return the weighted share of query terms in the section titles above each candidate page.
 
     The result is float64 (n,), 0 to 1.
     """
@@ -270,7 +270,10 @@ def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count
 
 
 def _best_at(values: Floats, rows: Ints, count: int) -> Floats:
-    """Return the highest of the values that belong to each of ``count`` rows: float64 (count,), at least 0."""
+    """Return the highest of the values in each of ``count`` rows, at least 0: float64 (count,).
+
+    ``rows`` gives the row of each value.
+    """
     best = np.zeros(count)
     np.maximum.at(best, rows, values)
     return best
@@ -326,7 +329,8 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
     """Return two scores of each page by words in the question's exact form: float64 (n,) each.
 
     The first is the score of its best passage, the second that of its word triples. The number of library pages with a
-    word in this form is an estimate from the candidates: their share with this form, times the pages with the term.
+    word in this form is estimated. It is the share with this form among the candidates with the term, times the library
+    pages with the term.
     """
     number = {term: at for at, term in enumerate(query.terms)}
     sequence = [(term, word) for term, word in written_words(text) if not term or term in number]

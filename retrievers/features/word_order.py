@@ -78,8 +78,9 @@ class TermPlaces:
 
     @classmethod
     def of(cls, words: PageWords, hashes: Ints) -> TermPlaces:
-        """Return the positions of the question's terms on these pages. The terms are given as hashes, int64 (t,),
-        without duplicates.
+        """Return the positions of the question's terms on these pages.
+
+        ``hashes``, int64 (t,), are the terms without duplicates.
         """
         starts = words.starts
         before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # number of terms before each word
@@ -103,11 +104,11 @@ class TermPlaces:
 
     @cached_property
     def _first_places(self) -> tuple[Ints, Ints]:
-        """Return the pages that contain any of the terms, and the index in ``places`` of the first on each."""
+        """Return the pages that contain a term, ascending, and the index of the first position on each."""
         return np.unique(self.pages, return_index=True)
 
     def best_window(self, weights: Floats, size: int) -> Floats:
-        """Return the highest share of term weights that a window of ``size`` terms contains on each page.
+        """Return the highest share of term weights in a window of ``size`` terms on each page.
 
         Each distinct term in the window counts once. The result is float64 (pages,), 0 to 1.
         """
@@ -121,7 +122,7 @@ class TermPlaces:
         return best / total
 
     def pairs(self, sequence: Sequence[int], weights: Floats) -> Floats:
-        """Return the share of the question's pairs of neighbouring terms that are also neighbours on a page.
+        """Return the share of the question's pairs of neighbouring terms that occur on each page.
 
         Each pair counts by the sum of its two ``weights``. ``sequence`` contains the question's terms in order. The
         result is float64 (pages,), 0 to 1.
@@ -140,7 +141,7 @@ class TermPlaces:
         return np.asarray(shares / sum(worth.values()))
 
     def in_sequence(self, sequence: Sequence[int], forms: Forms | None = None) -> Floats:
-        """Return 1 for pages that contain the terms one after the other as in ``sequence``, 0 for others.
+        """Return 1 for pages that contain the terms of ``sequence`` one after the other, else 0.
 
         If ``forms`` are given, the spellings must match too. The result is float64 (pages,).
         """
@@ -168,7 +169,7 @@ class TermPlaces:
         return _holding(self.pages, self.terms, count)
 
     def as_written(self, forms: Forms, weights: Floats) -> Floats:
-        """Return the share of term weights whose terms a page spells like the question.
+        """Return the weighted share of terms that each page spells as the question does.
 
         The result is float64 (pages,), 0 to 1.
         """
@@ -181,7 +182,7 @@ class TermPlaces:
 
 @dataclass(frozen=True, eq=False)
 class WordPlaces:
-    """The positions of a question's words on some pages, in exactly the same form, including stop words.
+    """The positions of a question's words, including stop words, on some pages in the same form.
 
     places: int64 (p,), from 0 on each page, ascending. pages: int64 (p,), index of the page. words: int64 (p,), index
     among the question's distinct words. lengths: int64 (pages,), words per page.
@@ -208,10 +209,10 @@ class WordPlaces:
         return _holding(self.pages, self.words, count)
 
     def best_passage(self, rarity: Floats) -> Floats:
-        """Return the highest BM25 score of a window of ``_PASSAGE`` words on each page: float64 (pages,).
+        """Return the highest BM25 score of a window of words on each page: float64 (pages,), 0 or more.
 
-        ``rarity`` is the idf of each word, float64 (w,). Windows overlap by half. All count as equally long, so b of
-        the formula is 0 (Robertson and Zaragoza 2009).
+        ``rarity`` is the idf of each word, float64 (w,). Windows have ``_PASSAGE`` words and overlap by half. All count
+        as equally long, so b of the formula is 0 (Robertson and Zaragoza 2009).
         """
         blocks = 1 + np.maximum(0, self.lengths - 1) // (_PASSAGE // 2)
         firsts = np.cumsum(blocks) - blocks
@@ -224,7 +225,7 @@ class WordPlaces:
         return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
 
     def triples(self, sequence: Sequence[int], pages: int) -> Floats:
-        """Return the summed idf of the question's triples of consecutive words that each page contains.
+        """Return the summed idf of the question's triples of consecutive words on each page.
 
         ``sequence`` contains the question's words in order, -1 for ignored words. ``pages`` is the number of pages in
         the library. The result is float64 (pages,).

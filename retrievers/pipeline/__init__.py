@@ -1,1 +1,1 @@
-"""The stages of a search, and the state that they pass from one to the next."""
+"""The stages of a search, and the search state that is passed from stage to stage."""

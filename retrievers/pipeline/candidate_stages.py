@@ -46,15 +46,13 @@ _WORDS = 10  # maximum unknown words to correct; with more, the question is not 
 
 @stage("question")
 def question_stage(query: Query, resources: SearchResources, outcome: Outcome) -> tuple[Query, Candidates, Outcome]:
-    """Read the question (terms, names, times and types), apply the filters, and find the documents whose cards it
-    names.
-    """
+    """Parse the question, apply the filters, and score documents by their cards."""
     return *_read(query.request, resources), outcome.noted(resources.embedding.note)
 
 
 @stage("coarse")
 def coarse_stage(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Find the best pages of all searched documents."""
+    """Find the best pages of all searched documents by the first stage."""
     return _with_hits(query, candidates, resources)
 
 
@@ -75,7 +73,7 @@ def spelling_stage(
 def routing_stage(
     query: Query, candidates: Candidates, resources: SearchResources, texts: PageTexts, outcome: Outcome
 ) -> tuple[Candidates, Outcome]:
-    """Choose the documents and their weights, by the route of the request."""
+    """Choose the documents to search and their weights, by the requested route."""
     request, view, scope = query.request, resources.view, query.scope
     contenders = Contenders(
         query.question, candidates.routing, candidates.hits, view.within(scope), scope, request.scoring.documents,
@@ -134,7 +132,7 @@ def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resource
 
 
 def _read(request: SearchRequest, resources: SearchResources) -> tuple[Query, Candidates]:
-    """Return the question of a request, and the document choice by the library's cards."""
+    """Return a request's parsed question, and the documents that filters and cards choose."""
     view = resources.view
     question = read_question(request.question)
     scope = search_scope(view.documents, request)
@@ -147,7 +145,7 @@ def _read(request: SearchRequest, resources: SearchResources) -> tuple[Query, Ca
 
 
 def _with_hits(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Run the first stage, and return the candidates with the best hits in their documents."""
+    """Run the first stage, and return the candidates with the best hits in the chosen documents."""
     question = query.question
     holding = pages_holding(resources, list(question.identifiers))
     terms = question.worth([term for term, pages in holding.items() if pages])
@@ -162,8 +160,9 @@ def _with_hits(query: Query, candidates: Candidates, resources: SearchResources)
 def _seen_on(
     query: Query, resources: SearchResources, texts: PageTexts
 ) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:
-    """Return a function that reads pages (doc_id, page): the best matching passage, and whether
-    the page has figures.
+    """Return a function that reads pages, given as (doc_id, page).
+
+    For each page it returns the best matching passage, and whether the page has figures.
     """
     terms = PassageTerms(dict.fromkeys(query.question.terms, 1.0))
 
@@ -181,8 +180,9 @@ def _seen_on(
 def _signals(
     near: Mapping[Key, Hit], coarse: Mapping[Key, float], documents: Sequence[CandidateDocument]
 ) -> list[dict[str, dict[int, float]]]:
-    """Return for each document the scores of its pages, by name of the score: first stage, vectors and learned term
-    weights.
+    """Return the page scores of each document: {name of the score: {page: score}}.
+
+    The names are coarse (first stage), dense (vectors) and learned_sparse (learned term weights).
     """
     signals: dict[str, dict[str, dict[int, float]]] = {
         candidate.document.doc_id: {"coarse": {}, "dense": {}, "learned_sparse": {}} for candidate in documents
@@ -204,9 +204,9 @@ def pages_holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, in
 
 
 def spelled(question: Question, routing: CardScores, hits: Sequence[Hit], opened: SearchResources) -> str:
-    """Return the question with misspelled words corrected, if the correction is clear.
+    """Return the question's text with misspelled words corrected, where the correction is clear.
 
-    Names in the library, words of expert knowledge, and words for parts of documents (such as "page") stay.
+    Names in the library, words of expert knowledge, and words for parts of documents (such as "page") are not changed.
     """
     view = opened.view
     left = {word: cached_hash(stem(word.lower())) for word in words(question.text, routing.matched_terms)}
@@ -233,7 +233,10 @@ def _pages_holding(opened: SearchResources, terms: Sequence[str]) -> Sequence[in
 
 
 def _words_of_pages(opened: SearchResources, word: str) -> set[str]:
-    """Return the words on the pages that match a word best by BM25. A correction must be one of these words."""
+    """Return all words on the pages that match a word best by BM25.
+
+    A correction counts only if it is one of these words.
+    """
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
     contents = opened.view.contents
     hits = of_published(opened.index.search(IndexQuery("bm25", (terms, weights), _PAGES)), contents)

@@ -1,4 +1,4 @@
-"""The stages that order candidate pages, and that select, judge and explain results."""
+"""The stages that order candidate pages, and that select and explain results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _MOST_WITHOUT_PLACE = STRONG - 0.01
 
 @stage("walk")
 def walk_stage(query: Query, ranking: Ranking) -> Ranking:
-    """Order the pages by value; with a trace, also record the walk through the section trees."""
+    """Order the pages by score. If a trace is requested, record the walk through the section trees."""
     request = query.request
     limit = max(request.scoring.selection.reached, request.scoring.documents.limit * request.top_k + _MORE)
     if not request.trace:
@@ -67,8 +67,8 @@ def walk_stage(query: Query, ranking: Ranking) -> Ranking:
 def remaining_stage(query: Query, ranking: Ranking) -> Ranking:
     """Add pages if fewer were found than requested.
 
-    Pages that match only instruction words come last. If no page was found, use the first pages of documents whose
-    names match partly.
+    The added pages match only words of instructions ("please list …"). If no page was found at all, the first pages of
+    documents whose names match partly are used.
     """
     request = query.request
     visits, worth = remaining_pages(
@@ -83,7 +83,7 @@ def remaining_stage(query: Query, ranking: Ranking) -> Ranking:
 def rerank_stage(
     query: Query, ranking: Ranking, resources: SearchResources, texts: PageTexts, outcome: Outcome
 ) -> tuple[Ranking, Outcome]:
-    """Compare the best pages with the question token by token, if the setting ``rerank`` says so.
+    """Compare the best pages with the question token by token, if the setting ``rerank`` asks for it.
 
     If the embedder fails, the order stays. Raise UsageError if the embedder makes no token vectors.
     """
@@ -104,10 +104,10 @@ def places_stage(
     query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources, texts: PageTexts,
     outcome: Outcome,
 ) -> tuple[Ranking, Outcome]:  # fmt: skip
-    """Put pages first that the question means by number, by section name, or as an overview of a document.
+    """Put the pages first to which the question refers by page number or section name.
 
-    If pages contain a quotation from the question, the order changes only if the first of the meant pages contains it
-    too.
+    A question about a whole document refers to its overview pages. If pages contain a quotation from the question, the
+    order changes only if the first of the referenced pages contains it too.
     """
     alone = len(resources.view.within(query.scope)) == 1
     leads = meant_places(
@@ -129,7 +129,7 @@ def places_stage(
 def evidence_stage(
     query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources, outcome: Outcome
 ) -> Outcome:
-    """Estimate the probabilities that one of the best pages answers the question, and that the first page does."""
+    """Estimate how probably the first page, and one of the first five pages, answers the question."""
     weights = resources.ranking.evidence
     coverage = judged(
         ranking.visits[:JUDGED], ranking.pages, ranking.expansions, ranking.term_weights, query.question,
@@ -153,7 +153,7 @@ def reasoning_stage(
     query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources, texts: PageTexts,
     outcome: Outcome,
 ) -> tuple[Ranking, Outcome]:  # fmt: skip
-    """Let a model look for the answer, if the effort and the estimated probability call for it."""
+    """Let a model look for the answer, if effort and estimated probability require it."""
     reasoner, request = resources.reasoner, query.request
     if reasoner is None or request.effort == "fast":
         return ranking, outcome
@@ -174,7 +174,10 @@ def reasoning_stage(
 
 @stage("selection")
 def selection_stage(query: Query, candidates: Candidates, ranking: Ranking, outcome: Outcome) -> Outcome:
-    """Select the pages to return: no copies, a share for each named document, and variety if requested."""
+    """Select the pages to return: without copies, with a share for each named document.
+
+    Variety is added if requested.
+    """
     request, scoring = query.request, query.request.scoring.selection
     visits, count = ranking.visits, request.top_k
     if request.group == "document":
@@ -213,7 +216,7 @@ def results_stage(
 
 
 def _meant_documents(candidates: Candidates, ranking: Ranking) -> list[int]:
-    """Return the documents that different parts of the question name, and those that a model chose."""
+    """Return the indexes of the documents that parts of the question name or that a model chose."""
     numbers = {scores.candidate.document.doc_id: doc for doc, scores in enumerate(ranking.pages)}
     return [numbers[doc_id] for doc_id in (*candidates.apart, *candidates.choice.picked) if doc_id in numbers]
 
@@ -221,7 +224,10 @@ def _meant_documents(candidates: Candidates, ranking: Ranking) -> list[int]:
 def _again(
     query: Query, candidates: Candidates, resources: SearchResources, texts: PageTexts, words: str
 ) -> FoundAgain:
-    """Search the same documents for other words, without calling a model. Return the pages and their scores."""
+    """Search the same documents for other words, without calling a model.
+
+    Return the pages and their scores.
+    """
     opened = replace(resources, reasoner=None, embedding=resources.embed(words))
     request = replace(query.request, question=words, effort="fast", trace=False)
     begun = replace(SearchState.begin(request, opened), texts=texts)
@@ -234,7 +240,7 @@ def _again(
 
 
 def _within(scope: frozenset[str] | None) -> Stage:
-    """Return a function that limits a search to the documents that pass a filter."""
+    """Return a stage that limits a search to the documents in ``scope``, None for no limit."""
 
     @stage("scope")
     def keep(query: Query, candidates: Candidates) -> tuple[Query, Candidates]:
@@ -259,7 +265,10 @@ def _passage_terms(query: Query, ranking: Ranking, resources: SearchResources) -
 
 
 def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]], texts: PageTexts) -> list[PageFound]:
-    """Add to results with nearly equal pages (such as a draft and its final form) the words in which they differ."""
+    """Add to each result that is nearly equal to an earlier one the words in which they differ.
+
+    Examples are a draft and its final form.
+    """
     for at, before in nearly_equal(places).items():
         earlier, later = texts.of([places[before], places[at]])
         where = f"{results[before].short_path}, page {results[before].page}"
@@ -268,7 +277,7 @@ def _told_apart(results: list[PageFound], places: Sequence[tuple[Content, int]],
 
 
 def _copies(ranking: Ranking, texts: PageTexts, slot: ResultSlot) -> list[PageText]:
-    """Return the texts of the pages that have the same text as a result."""
+    """Return the texts of the copies of a result, which are left out of the results."""
     return texts.of([(ranking.pages[visit.doc].content, visit.page) for visit in slot.also_in]) if slot.also_in else []
 
 
@@ -284,7 +293,7 @@ def _pointers(result: PageFound, place: tuple[Content, int], texts: PageTexts) -
 
 
 def _lacking(ranking: Ranking, missing: Sequence[str]) -> Note:
-    """Return a note that tells the user that no document has the parts that the question refers to."""
+    """Return a note that no document has the parts in ``missing``, to which the question refers."""
     first = ranking.visits[0].doc if ranking.visits else 0
     name = ranking.pages[first].candidate.document.name
     places = [Note("search.quoted", name=place) for place in missing]

@@ -1,4 +1,4 @@
-"""Run the stages of a search, include pages of an earlier answer, and score sections."""
+"""Run the stages of a search, add pages of an earlier answer, and score sections."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ STAGES: Stages = (
 
 
 def search(request: SearchRequest, resources: SearchResources, stages: Sequence[Stage] = STAGES) -> SearchResult:
-    """Run a search and return its result. Pages that are removed meanwhile are left out, with a note.
+    """Run a search and return its result. Pages that are removed in the meantime are left out, with a note.
 
-    A failure of a model is noted in the result. Raise NotFoundError for an unknown document, UsageError for an invalid
-    condition.
+    A failure of a model is noted in the result. Raise NotFoundError for an unknown document, and UsageError for an
+    invalid filter condition.
     """
     state, laps = run_stages(stages, SearchState.begin(request, resources))
     candidates, ranking, outcome = state.candidates, state.ranking, state.outcome
@@ -100,8 +100,9 @@ _WHY = Note("route.earlier")
 
 
 def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
-    """Return the stages, extended to consider these pages (doc_id, number) if they are still published and in the
-    searched documents.
+    """Return the stages, extended to consider pages (doc_id, number) of an earlier answer.
+
+    Pages are ignored if they are no longer published or not in the searched documents.
     """
     if not pages:
         return stages
@@ -140,7 +141,8 @@ def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
 class SectionScores:
     """The NodeScore and the best pages of each section of a document, by node_id.
 
-    ``notes`` are remarks for the user, as in a search result.
+    NodeScore sums the scores of the hits in a section, reduced for large sections. ``notes`` are remarks for the user,
+    as in a search result.
     """
 
     query: str
@@ -152,10 +154,10 @@ class SectionScores:
 def of_document(
     request: SearchRequest, document: Document, score: Callable[[SearchRequest], SearchState]
 ) -> SectionScores:
-    """Return the section scores of one document, from a search of the library by ``score``.
+    """Return the section scores of one document, from a library search that ``score`` runs.
 
-    If that search does not choose the document, the document is searched alone, and a note says so. Otherwise all
-    scores would be 0.
+    If the search does not choose the document, all its scores would be 0. Then the document is searched alone, and a
+    note says so.
     """
     sections = of_documents(score(request), document)
     if sections:
@@ -167,7 +169,10 @@ def of_document(
 
 
 def of_documents(state: SearchState, only: Document | None = None) -> list[SectionScores]:
-    """Return the section scores of the documents that a search chose, best first."""
+    """Return the section scores of the documents that a search chose, best first.
+
+    With ``only``, return those of this document alone.
+    """
     return [
         _score_sections(state.query.request.question, pages, state.outcome.notes)
         for pages in state.ranking.pages

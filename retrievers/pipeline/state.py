@@ -1,4 +1,4 @@
-"""The stages of a search, and the state that they pass from one to the next."""
+"""The definition of a search stage, and the search state that stages read and change."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SearchResources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """The question of a search, and the documents in which it is searched."""
+    """The parsed question of a search, and the documents to which the search is limited."""
 
     request: SearchRequest
     question: Question = Question("")
@@ -94,7 +94,10 @@ class Ranking:
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
 
     def plus(self, name: str, gains: Mapping[PageRef, float]) -> Ranking:
-        """Return the ranking with ``gains`` added under a stage's name, and pages sorted by their new values."""
+        """Return the ranking with ``gains`` added to page scores, and with pages sorted again.
+
+        The gains are recorded under ``name``, the name of a stage.
+        """
         if not gains:
             return self
         visits, pages = gained(self.visits, self.pages, name, gains)
@@ -119,8 +122,9 @@ class Outcome:
     notes: tuple[Note, ...] = ()  # in the order of the stages
 
     def noted(self, *notes: str) -> Outcome:
-        """Return the outcome with these notes added. Empty notes are left out, and plain text becomes a note without a
-        code.
+        """Return the outcome with these notes added.
+
+        Empty notes are left out. Plain text becomes a note without a code.
         """
         added = tuple(Note.of(note) for note in notes if note)
         return replace(self, notes=(*self.notes, *added)) if added else self
@@ -128,7 +132,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchState:
-    """The state of a search between two stages. The part of a stage that did not run has its default value."""
+    """The state of a search between two stages. Parts that no stage has set have default values."""
 
     query: Query
     resources: SearchResources
@@ -144,7 +148,7 @@ class SearchState:
 
     @property
     def effort_used(self) -> EffortUsed:
-        """Return the effort that the search used, with the reason."""
+        """Return the effort that the search used, with the reason for it."""
         effort = self.query.request.effort
         return self.outcome.effort or EffortUsed(effort, "fast", REQUESTED if effort == "fast" else NO_MODEL)
 
@@ -157,7 +161,7 @@ _READABLE = (*_PARTS.values(), "resources", "texts")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of a search. ``name`` appears in ``timings_ms`` and in the contributions to a page's score."""
+    """A stage of a search. ``name`` appears in ``timings_ms`` and as a contribution to page scores."""
 
     name: str
     work: Callable[[SearchState], SearchState]
@@ -170,12 +174,11 @@ Stages = Sequence[Stage]
 
 
 def stage(name: str) -> Callable[[Callable[..., Part | tuple[Part, ...]]], Stage]:
-    """Return a decorator that turns a function into a stage of the search.
+    """Return a decorator that turns a function into a stage of the search with this name.
 
-    The stage reads the parts of the search state that the function has as parameters, and replaces those that it
-    returns. The parameters are any of ``query``, ``candidates``, ``ranking``, ``outcome``, ``resources`` and ``texts``.
-    The function returns one part or several: Query, Candidates, Ranking, Outcome. Raise UsageError for another
-    parameter.
+    The parameters of the function are the parts of the search state that it reads. They may be ``query``,
+    ``candidates``, ``ranking``, ``outcome``, ``resources`` and ``texts``. The function returns the parts that it
+    changes: one or several of Query, Candidates, Ranking and Outcome. Raise UsageError for another parameter.
     """
 
     def make(work: Callable[..., Part | tuple[Part, ...]]) -> Stage:

@@ -1,1 +1,1 @@
-"""Questions: their words, names, references and intent, and their expansion by packs."""
+"""Questions: their words, names, references and intent, and their expansion by expert packs."""

@@ -1,10 +1,11 @@
-"""Recognise questions that ask for a count or a complete list of mentions, which an exhaustive search answers.
+"""Recognise questions for a count or a complete list, which an exhaustive search answers.
 
 How many contracts mention "change of control"? In wie vielen Urteilen wird der Auskunftsanspruch erwähnt? List every
 document that names Acme or Bolt. Welche Dokumente erwähnen "Acme" nicht? On which pages does force majeure appear? Wie
 oft kommt "höhere Gewalt" vor?
 
-The whole question must have such a form: any other condition requires reading the pages.
+The whole question must have such a form. A question with any other condition is not recognised, because its answer
+requires reading the pages.
 """
 
 from __future__ import annotations
@@ -161,12 +162,12 @@ _DESCRIBES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CountQuestion:
-    """A question that asks for a count or a list.
+    """A question that asks for a count or a list of documents, pages or mentions.
 
-    A document must contain the ``words`` (all of them if ``together``, else any) and none of ``without``. ``phrase`` is
-    the original text if "and" or "or" may be part of a name ("terms and conditions"). ``absent`` asks for documents
-    that lack the words. ``quoted`` is True for words in quotation marks. ``kind`` is the question's noun for the
-    documents, "" for none. ``listed`` asks for a list instead of a number.
+    A document must contain the ``words`` (all of them if ``together``, otherwise any) and none of ``without``.
+    ``phrase`` is the original text if "and" or "or" may be part of a name ("terms and conditions"). ``absent`` asks for
+    documents that lack the words. ``quoted`` is True for words in quotation marks. ``kind`` is the question's noun for
+    the documents, "" for none. ``listed`` asks for a list instead of a number.
     """
 
     unit: Unit
@@ -205,7 +206,7 @@ _PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {}
 
 
 def _compiled(language: str) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of a language, compiled at the first call."""
+    """Return the compiled patterns of a language. They are compiled at the first call."""
     if language not in _PATTERNS:
         polite, forms = (_POLITE, _ENGLISH) if language == "en" else (_GERMAN_POLITE, _GERMAN)
         _PATTERNS[language] = tuple(re.compile(polite + form, re.IGNORECASE) for form in forms)
@@ -231,13 +232,19 @@ def _read_question(match: re.Match[str], language: Literal["en", "de"]) -> Count
 
 
 def _single(kind: str, how: str) -> bool:
-    """Return whether "which document names …" asks for a single document: its noun is singular, without "every"."""
+    """Return whether a question asks for a single document, such as "which document names …".
+
+    It does if it begins with "which" or "what" and its noun is singular.
+    """
     last = kind.split()[-1].casefold() if kind else ""
     return how.casefold() in ("which", "what") and not last.endswith("s") and last != "minutes"
 
 
 def _search_words(written: str) -> tuple[tuple[str, ...], bool, bool]:
-    """Return the words or phrases to search for, whether all of them are required, and whether they are quoted."""
+    """Return the words or phrases to search for, whether all are required, and whether quoted.
+
+    Return no words if the text contains more than words to search for.
+    """
     quoted = [(word or other).strip() for word, other in _QUOTED.findall(written)]
     if quoted:
         left = _QUOTED.sub(" ", written)
@@ -255,7 +262,7 @@ def _search_words(written: str) -> tuple[tuple[str, ...], bool, bool]:
 
 
 def _bare(text: str) -> str:
-    """Return a text without an introducing article and noun ("the word", "the company")."""
+    """Return a text without article and noun at its beginning ("the word", "the company")."""
     return _TRAILING.sub("", _DECORATION.sub("", text.strip(" ,;:"))).strip(" ,;:")
 
 

@@ -1,4 +1,4 @@
-"""Expert knowledge: a YAML file with the words of a field. It is a user's file, or one of the packs of this project.
+"""Expert knowledge: a YAML file with terms of a field, written by a user or part of an expert pack.
 
 documents: [annual report]     # the document types to which the file applies; default: all (used only by `auto`)
 expand:                        # if a question matches …
@@ -57,7 +57,7 @@ class Pattern:
 
 
 def pattern(written: str, place: str) -> Pattern:
-    """Return a compiled regular expression. Raise UsageError that begins with ``place`` if RE2 refuses it."""
+    """Compile a regular expression. If RE2 refuses it, raise UsageError that begins with ``place``."""
     import re2
 
     try:
@@ -72,7 +72,7 @@ def pattern(written: str, place: str) -> Pattern:
 
 
 def matching(patterns: Sequence[Pattern], text: str) -> list[int]:
-    """Return the positions of the patterns that match somewhere in the text, in order."""
+    """Return the indexes of the patterns that match somewhere in the text, in order."""
     if not patterns:
         return []
     return sorted(_together(tuple(regex.whole for regex in patterns)).Match(_bytes(text)) or [])
@@ -142,8 +142,7 @@ class ExpansionRule:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The terms that expert knowledge adds to a question, with weights for text and headings, and the page roles it
-    requests.
+    """The terms, headings and page roles that expert knowledge adds to a question, with weights.
 
     ``sources`` are the packs and files with matching rules. ``phrases`` and ``titles`` are the original wording,
     phrases with weights. ``primary`` are roles that are relevant to any question of these fields.
@@ -158,7 +157,7 @@ class Expansion:
     primary: tuple[Role, ...] = ()
 
     def __add__(self, other: Expansion) -> Expansion:
-        """Return an expansion with the terms and roles of both."""
+        """Return an expansion with the terms and roles of both expansions."""
         if not self.sources or self is other:
             return other
         if not other.sources:
@@ -178,15 +177,16 @@ NO_EXPANSION = Expansion()
 
 
 def together(expansions: Iterable[Expansion]) -> Expansion:
-    """Return one expansion with the terms and roles of several."""
+    """Return one expansion with the terms and roles of several expansions."""
     return reduce(add, {id(expansion): expansion for expansion in expansions}.values(), NO_EXPANSION)
 
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """The content of an expert file; empty by default.
+    """The content of an expert file, empty by default.
 
-    ``together`` contains pairs of terms of one phrase or heading. ``primary`` contains roles by pack or file.
+    ``together`` contains each pair of terms that occur in one phrase or heading. ``primary`` maps a pack or file to the
+    names of roles.
     """
 
     expansions: tuple[ExpansionRule, ...] = ()
@@ -198,7 +198,7 @@ class Expert:
     def expand(
         self, question: str, types: Collection[str], names: Collection[str] = (), full_terms: int = 16
     ) -> dict[str, Expansion]:
-        """Return the additions of matching rules by document type.
+        """Return the terms that matching rules add to a question, for each document type.
 
         Types without a matching rule are left out. ``names`` are words of the question that name documents; patterns do
         not match them. The words of a rule together weigh at most as much as ``full_terms`` words.
@@ -224,14 +224,14 @@ class Expert:
         return expansions
 
     def knows(self, word: str) -> bool:
-        """Return whether a rule contains the word, or it is a nickname."""
+        """Return whether a rule contains the word, or the word is a nickname."""
         folded = word.casefold()
         return folded in _trigger_words(self.expansions) or any(
             folded in map(str.casefold, names) for names in self.aliases.values()
         )
 
     def _expansion_by(self, meant: Sequence[ExpansionRule], full_terms: int) -> Expansion:
-        """Return the additions of these rules. A term that several rules add keeps its highest weight."""
+        """Return the expansion that these rules add. A term of several rules keeps its highest weight."""
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
         for expansion in meant:
@@ -248,11 +248,11 @@ class Expert:
         return Expansion(terms, headings, tuple(roles), sources, phrases, titles, tuple(primary))
 
     def everywhere(self) -> Expert:
-        """Return the same knowledge with rules that apply to all document types."""
+        """Return a copy in which all rules apply to all document types."""
         return replace(self, expansions=tuple(replace(e, documents=frozenset()) for e in self.expansions))
 
     def __add__(self, other: Expert) -> Expert:
-        """Return the combined knowledge. If names of roles or subjects are equal, those of ``other`` win."""
+        """Return the combined knowledge. Roles and subjects of ``other`` replace those with equal names."""
         roles = {role.name: role for role in (*self.roles, *other.roles)}
         return Expert(
             (*self.expansions, *other.expansions),
@@ -285,7 +285,7 @@ def _terms(phrase: str) -> tuple[str, ...]:
 
 
 def load_expert(path: Path) -> Expert:
-    """Return the knowledge in an expert file. Raise UsageError that names the file and the wrong entry."""
+    """Return the content of an expert file. Raise UsageError that names the file and the wrong entry."""
     try:
         written = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -294,7 +294,10 @@ def load_expert(path: Path) -> Expert:
 
 
 def read_expert(written: str, name: str) -> Expert:
-    """Return the knowledge in YAML text. ``name`` is its name in errors. Raise UsageError for an invalid entry."""
+    """Return expert knowledge from YAML text. ``name`` is the text's name in error messages.
+
+    Raise UsageError for an invalid entry.
+    """
     try:
         data = yaml.load(written, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # in C ten times as fast
     except yaml.YAMLError as error:

@@ -61,9 +61,10 @@ def _whole_pattern() -> re.Pattern[str]:
 
 
 def wants_whole(question: str) -> tuple[Wanted, str] | None:
-    """Return the kind of overview that a question asks for, and the question without the words for it, else None.
+    """Return the kind of overview that a question asks for, and the remaining question, or None.
 
-    The caller checks whether the remaining words ask for something more specific.
+    The remaining question lacks the words that ask for an overview. The caller checks whether it asks for something
+    more specific.
     """
     folded = question.lower()
     match = _whole_pattern().search(question) if any(hint in folded for hint in _HINTS) else None
@@ -74,9 +75,9 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
 
 
 def _hollow(match: re.Match[str]) -> str:
-    """Return the words of a match that may name a document. They replace the match in the question.
+    """Return the text that replaces a match of the pattern: words of it that may name a document.
 
-    Of "what is the paper about", "the paper" stays.
+    For "what is the paper about" this is "the paper".
     """
     return re.sub(r"(?i)\b(?:what|about|is|it)\b", " ", match[0]) if match[0].lower().startswith("what") else " . "
 
@@ -140,7 +141,10 @@ def _asking() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def may_ask_what_it_says(question: str) -> bool:
-    """Return whether a question may ask about a whole document, provided that it names nothing inside it."""
+    """Return whether a question may ask what a document says ("What does the survey deal with?").
+
+    The caller checks that the question names nothing inside the document.
+    """
     asks, for_one, _ = _asking()
     return asks.search(question) is not None and for_one.search(question) is None
 
@@ -164,9 +168,9 @@ _LIST_RESULTS, _COMPARISON_RESULTS = 8, 4
 
 
 def pages_wanted(question: str, usual: int) -> int:
-    """Return the number of pages needed to answer a question: at least ``usual``, at most MOST.
+    """Return the number of result pages that a question needs: at least ``usual``, at most MOST.
 
-    Lists, comparisons and page ranges need more pages.
+    Lists, comparisons and page ranges need more pages than other questions.
     """
     count = usual
     parsed = read_question(question)
@@ -252,7 +256,8 @@ _WORD = re.compile(r"[^\s,;:?!()\[\]«»\"“”]+")
 def points_back(question: str, before: str = "") -> bool:
     """Return whether a question may refer to the previous question, ``before``.
 
-    It may do so by a pronoun, by its beginning, or by leaving out a name or time of the previous question.
+    It may do so by a pronoun, a beginning such as "And", a short form without question word, or an omitted name or
+    time.
     """
     if _OPENS.match(question) or _BACK.search(question) or not content_words(question):
         return True
@@ -266,10 +271,10 @@ def points_back(question: str, before: str = "") -> bool:
 
 
 def with_words_before(question: str, before: str) -> str:
-    """Return a question completed with words of the previous question.
+    """Return a question completed with words of the previous question, ``before``.
 
-    Its names and times are added unless the new question has its own. Its subject is added if the new question has
-    none.
+    The names and times of the previous question are added unless the new question has its own. Its subject is added if
+    the new question has none.
     """
     left = without_frame(before)
     if next(find_periods(question), None) is not None:
@@ -289,7 +294,10 @@ def with_words_before(question: str, before: str) -> str:
 
 
 def _with_whole_names(words: Sequence[str], before: str) -> Iterator[str]:
-    """Yield the words, each preceded by a capitalised common word that belongs to its name ("Best Buy")."""
+    """Yield the words, each after the capitalised word before it in ``before`` if both form a name.
+
+    "Buy" becomes "Best", "Buy", because "Best" alone is a common word.
+    """
     written = _WORD.findall(before)
     for word in words:
         at = written.index(word) if word in written else 0
@@ -304,5 +312,5 @@ def _name_words(question: str) -> list[str]:
 
 
 def _names(word: str) -> bool:
-    """Return whether a word within a sentence is written like a name, with a capital letter."""
+    """Return whether a word is written like a name, with a capital letter. It must not begin a sentence."""
     return word[0].isupper()

@@ -1,7 +1,7 @@
-"""A question as the search reads it: terms, times and types, without instructions, and its vectors.
+"""A parsed question: terms, times and document types, without instructions, and its vectors.
 
-Instructions tell the model how to answer and are not searched. From "Please answer from what the annual accounts state"
-only "annual accounts" stays; from "rounded to the nearest unit" nothing stays. Instructions are recognised as whole
+Instructions tell the model how to answer and are not searched. Of "Please answer from what the annual accounts state"
+only "annual accounts" is searched; of "rounded to the nearest unit" nothing is. Instructions are recognised as whole
 phrases and as runs of instruction words.
 """
 
@@ -116,7 +116,7 @@ _BREAK = re.compile(r"[.?!:;\n]")
 def strip_instructions(text: str) -> str:
     """Return the text without instructions on how to answer.
 
-    The things that instructions mention ("the balance sheet") stay.
+    Things that an instruction mentions ("the balance sheet") are kept.
     """
     text = _LABEL.sub(" . ", _POINTING.sub(r" . \g<what> . ", _HEDGE.sub(" ", text)))
     text = _PHRASE.sub(" . ", text)
@@ -142,7 +142,7 @@ class _Run:
     def instructs(self) -> bool:
         """Return whether the run is an instruction.
 
-        A single word such as "response" may be content ("the response time"), unlike two such words.
+        A single word such as "response" may be content ("the response time"), while two such words are an instruction.
         """
         return self.opens or (self.verbs > 0 and self.verbs + self.fillers >= 2)
 
@@ -170,7 +170,10 @@ def _runs(text: str) -> Iterator[_Run]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A parsed question. ``terms`` keep order and duplicates, without instructions such as "round to two decimals"."""
+    """A parsed question. ``terms`` keep their order and duplicates.
+
+    Terms of instructions such as "round to two decimals" are left out.
+    """
 
     text: str
     terms: tuple[str, ...] = ()
@@ -247,17 +250,20 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
 
 
 def _years(years: list[tuple[int, bool]]) -> tuple[int, ...]:
-    """Return the years of a question.
+    """Return the distinct years of a question, the main year first.
 
-    The main year comes first: the latest fiscal year, or the latest year if none is called fiscal. The others follow,
-    latest first.
+    ``years`` are (year, whether it is a fiscal year). The main year is the latest fiscal year, or the latest year if
+    none is fiscal. Other fiscal years follow, then other years, latest first.
     """
     fiscal = {year for year, is_fiscal in years if is_fiscal}
     return tuple(sorted({year for year, _ in years}, key=lambda year: (year in fiscal, year), reverse=True))
 
 
 def _lead(text: str, start: int) -> int:
-    """Return where the words that introduce a period begin, such as "as of year-end 2023" or "close of 2024"."""
+    """Return the offset of words that introduce a period, such as "close of" in "close of 2024".
+
+    ``start`` is the offset of the period, and is returned if no such words precede it.
+    """
     before = _LEADING.search(text, max(0, start - 60), start)
     return before.start() if before else start
 
@@ -272,8 +278,8 @@ class QuestionEmbedding:
     """The vectors of a question. ``vector`` is float32 (dim,) of unit length, None if vectors are not used.
 
     ``learned`` are term weights by token, if the embedder computes them. ``share`` is the share of searched pages with
-    vectors; ``unembedded`` are the searched documents without vectors. ``note`` is the reason if vectors are not used
-    although the library has some. ``compare`` scores texts token by token, float32 (n,), higher is better. It is None
+    vectors; ``unembedded`` are the searched documents without vectors. ``note`` gives the reason if the library has
+    vectors that are not used. ``compare`` scores texts token by token, float32 (n,), higher is better. It is None
     unless requested, and raises the errors of the embedder.
     """
 
@@ -286,5 +292,5 @@ class QuestionEmbedding:
 
     @property
     def over_all(self) -> bool:
-        """Return whether all searched documents have vectors, so that they can be compared by meaning."""
+        """Return whether all searched documents have vectors, so that vectors can rank them."""
         return self.vector is not None and not self.unembedded

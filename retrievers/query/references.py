@@ -1,5 +1,6 @@
-"""Find numbered parts of documents in a question (page 14, section 4.2, Note 7, Table 3, 刑法第133条), and unnamed
-documents.
+"""Find references to numbered parts (page 14, section 4.2, Note 7, Table 3, 刑法第133条).
+
+Also recognise questions about "this document", which name no document.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ _SMALL_ROMAN = re.compile(r"[ivxlc]+")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference to a numbered part of a document. ``word`` is the standard word of its kind; ``number`` is normalised
-    by ``part_number``.
+    """A reference to a numbered part of a document.
 
+    ``word`` is the standard word for the kind of part, such as "note". ``number`` is normalised by ``part_number``.
     ``written`` is the original text from ``start`` to ``end``.
     """
 
@@ -119,7 +120,7 @@ def _reference_of(match: re.Match[str]) -> Reference | None:
 
 @lru_cache(maxsize=256)
 def line_starts(word: str) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of lines that may have a number after this word."""
+    """Return a pattern for the beginnings of lines in which a number may follow this word."""
     chinese = "|".join(f"{sign}" for sign, stands_for in _OF_CHINESE.items() if stands_for == word)
     return re.compile(
         rf"^[^\w\n]{{0,4}}(?:(?i:{_KIND_WORDS[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))",
@@ -137,7 +138,10 @@ def _in_chinese(match: re.Match[str]) -> Reference:
 
 @lru_cache(maxsize=1)
 def bare_line_starts() -> re.Pattern[str]:
-    """Return a pattern for lines that begin with a number and a title ("7. Warranties"), or with a single letter."""
+    """Return a pattern for lines that begin with a number and a title ("7. Warranties").
+
+    Lines that begin with a single capital letter match too.
+    """
     return re.compile(
         r"^[ \t]*(?:(?:\d{1,3}(?:\.\d{1,3}){0,3}|[IVXLC]{1,7}|[A-Z](?:\.\d{1,2})?)[.):][ \t]+|[A-Z]\s{1,3})[A-Z]",
         re.MULTILINE,
@@ -155,9 +159,9 @@ _TELLING = 2  # number of other content words from which the document is clear a
 
 
 def unnamed_document(question: str) -> bool:
-    """Return whether a question asks about "this document" or a numbered part, and hardly anything else.
+    """Return whether a question asks about "this document" or a numbered part and little else.
 
-    It may then mean any document in a library.
+    In a library of several documents it is then unclear which document is meant.
     """
     places = [place for place in references(question) if place.kind != "part"]
     if not places and _THIS.search(question) is None:

@@ -1,4 +1,4 @@
-"""Words of a question: content words, quotations, names, and misspellings of known words.
+"""Words of a question: content words, quotations, names, and corrections of misspelled words.
 
 Known names are found by their keys, longest first, without overlaps. A library stores hashes of terms instead of words.
 So possible corrections of a word are generated and looked up (Norvig, "How to Write a Spelling Corrector", 2007). A
@@ -79,7 +79,7 @@ def content_words(question: str) -> tuple[str, ...]:
 
 
 def without_frame(question: str) -> str:
-    """Return the names and content words of a question, as written and in order."""
+    """Return the question without filler words and instructions. Other words keep spelling and order."""
     left = _SINGLE.sub(" ", _FRAME_CHINESE.sub(" ", strip_instructions(question)))
     return " ".join(word for word in left.split() if any(not is_frame(term) for term in tokenise(word)))
 
@@ -95,9 +95,9 @@ _FRAME_WORD = re.compile(rf"[{_EAST_ASIAN}]|[^\W_]+")
 
 
 def quotations(question: str) -> list[str]:
-    """Return the quotations in a question: texts in quotation marks, or the whole question if there are none.
+    """Return the quotations in a question: texts in quotation marks, or the whole question.
 
-    Texts of fewer than four words are left out.
+    The whole question is returned if it has no quotation marks. Texts of fewer than four words are left out.
     """
     marked = ["".join(match.groups("")) for match in _QUOTATION.finditer(question)]
     marked = [text for text in marked if len(_FRAME_WORD.findall(text)) >= _LEAST]
@@ -120,7 +120,7 @@ _PLURAL = (
 
 @lru_cache(maxsize=1)
 def _list() -> re.Pattern[str]:
-    """Return the pattern of questions for documents.
+    """Return the pattern of questions that ask for documents.
 
     It is compiled only when needed, because this takes longer than a search.
     """
@@ -137,7 +137,7 @@ def _list() -> re.Pattern[str]:
 
 
 def asks_for_documents(question: str) -> bool:
-    """Return whether a question asks which documents exist."""
+    """Return whether a question asks which documents exist ("Which contracts …")."""
     folded = question.lower()
     return any(hint in folded for hint in _HINTS) and _list().search(question) is not None
 
@@ -150,15 +150,15 @@ _RUNNING = 0.25  # small stop words among all words: fewer have headings, keywor
 
 
 def running_words(question: str) -> bool:
-    """Return whether a question is an English sentence, in which capital letters mark names."""
+    """Return whether a question is written as an English sentence, so that capitals mark names."""
     words = _WORDS.findall(question)
     return sum(word in STOP_WORDS for word in words) >= _RUNNING * len(words)
 
 
 def proper_names(question: str) -> frozenset[str]:
-    """Return the terms of the names in a question.
+    """Return the terms of the proper names in a question.
 
-    Capitals at the start of a sentence or quotation, after a hyphen, or outside running English do not count.
+    Capitals at the start of a sentence or quotation, after a hyphen, or outside English sentences do not count.
     Abbreviations are left out, because documents may spell them out.
     """
     if not running_words(question):
@@ -181,9 +181,10 @@ _NAMES = re.compile(rf"{NAME}(?:(?:[ -]| (?:&|of|and|of the) ){NAME})+")
 
 
 def without_names(question: str, names: Iterable[str], of_field: Callable[[str], bool]) -> str:
-    """Return the question with each name replaced by ``_``: those in ``names``, and unknown capitalised names.
+    """Return the question with each name replaced by ``_``.
 
-    ``of_field`` tells whether consecutive words are a term of the field.
+    Names are those in ``names``, and runs of capitalised words. ``of_field`` tells whether consecutive words are a term
+    of the field, which is kept.
     """
     for name in sorted({name for name in names if name}, key=len, reverse=True):
         written = re.escape(name) if has_cjk(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
@@ -196,8 +197,9 @@ def without_names(question: str, names: Iterable[str], of_field: Callable[[str],
 
 
 def _hidden(run: str, of_field: Callable[[str], bool]) -> str:
-    """Return the text with its capitalised words replaced by ``_``, except words of the field, the language or an
-    instruction.
+    """Return a run of words with its capitalised words replaced by ``_``.
+
+    Stop words, imperatives and terms of the field are kept.
     """
     words = [word for word in _CAPITAL_WORD.finditer(run) if word[0].lower() not in STOP_WORDS | IMPERATIVES]
     if len(words) < 2:
@@ -221,7 +223,7 @@ _JOINING = frozenset(("and", "&", "n"))
 class NameMention:
     """A mention of a known name in a question.
 
-    ``capital`` tells whether it is capitalised, None if the whole question is in one case.
+    ``capital`` tells whether it is capitalised; it is None if the whole question is in one case.
     """
 
     key: str
@@ -231,12 +233,12 @@ class NameMention:
 
 
 class MentionFinder:
-    """Finds known names in texts by their keys. "name & name" and "name and name" have the same key."""
+    """A finder of known names in texts, by their keys. "name & name" and "name and name" have equal keys."""
 
     def __init__(self, keys: Container[str], in_characters: Mapping[str, Collection[str]]) -> None:
-        """Create a finder.
+        """Create a finder for the names with these ``keys``.
 
-        ``in_characters`` contains keys of languages without spaces: their lengths by their first two characters.
+        For keys in languages without spaces, ``in_characters`` maps their first two characters to their lengths.
         """
         self._keys, self._in_characters = keys, in_characters
 
@@ -309,7 +311,10 @@ _MAX_CORRECTIONS = 4  # maximum corrections of a word to look up on pages
 
 
 def words(question: str, known_terms: Collection[str]) -> list[str]:
-    """Return the words that may be misspelled, without short words and without terms in ``known_terms``."""
+    """Return the words of a question that may be misspelled.
+
+    Short words, stop words and terms in ``known_terms`` are left out.
+    """
     candidates = dict.fromkeys(_SPELLED_WORD.findall(strip_instructions(question)))
     return [
         word
@@ -319,10 +324,11 @@ def words(question: str, known_terms: Collection[str]) -> list[str]:
 
 
 def corrected(word: str, holding: Holding, names: Collection[str], written: Written) -> str:
-    """Return the correction of a misspelled word, in the same case, "" if the word is known or has no correction.
+    """Return the correction of a misspelled word, in the same case. Return "" if there is none.
 
-    A correction is a stop word or a word that a page contains. Terms in ``names`` come first, then words that pages
-    contain exactly so, then other forms of the most frequent ones. Possible abbreviations are corrected only to names.
+    A word that the library contains is not corrected. A correction is a stop word or a word on a page. Terms in
+    ``names`` come first, then words that pages contain literally, then other forms of the most frequent words. Possible
+    abbreviations are corrected only to names.
     """
     plain = word.lower()
     if any(holding([stem(plain), *_compared_terms(plain)])):
@@ -354,9 +360,9 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
 
 
 def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
-    """Yield groups of possible corrections of a word.
+    """Yield groups of possible corrections of a word, most likely group first.
 
-    Each group comes with whether the library may contain its words only in another form, such as a plural.
+    With each group, yield whether a correction counts if pages contain it only in another form, such as a plural.
     """
     yield chain(usual(word), missing(word)), True
     if len(word) >= _WRONG:
@@ -366,9 +372,10 @@ def _candidates(word: str) -> Iterator[tuple[Iterable[str], bool]]:
 
 
 def _compared_terms(word: str) -> set[str]:
-    """Return the terms of the other forms of an adjective in -er or -est, which the stemmer leaves as they are.
+    """Return the stems of the other forms of an adjective in -er or -est.
 
-    "longest" gives "long" and "longer". Nouns such as "payer" give their verb.
+    The stemmer does not remove these endings. "longest" gives "long" and "longer". A noun such as "payer" gives its
+    verb.
     """
     ending = next((ending for ending in _COMPARING_ENDINGS if word.endswith(ending)), "")
     if not ending:
@@ -380,7 +387,10 @@ def _compared_terms(word: str) -> set[str]:
 
 
 def _closest_form(candidate: str, written: Collection[str]) -> str:
-    """Return the word on these pages with the candidate's stem that is spelled most like it, "" if there is none."""
+    """Return the word in ``written`` with the candidate's stem and the most similar spelling.
+
+    Return "" if no word has this stem.
+    """
     term = stem(candidate)
     forms = sorted(word for word in written if stem(word) == term)
     return max(forms, key=lambda form: SequenceMatcher(None, form, candidate).ratio(), default="")

@@ -40,12 +40,14 @@ _ADVICE = Advice(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankingModel:
-    """A linear ranking model: score = base + Σ weight · feature + Σ weight · feature · named; higher is better.
+    """A linear ranking model: base + Σ weight · feature + Σ weight · feature · named.
 
-    plain, named: float64 (features,), in the order of FEATURES. base is chosen so that good pages score about 1. scale:
-    the factor that was applied to the learned weights for this. learned: a description of the training. evidence:
-    weights of ``SIGNALS`` and "base" for the probabilities that the first page answers ("first") and that one of the
-    first five does ("five").
+    ``named`` is the certainty that the question names the document. A higher score is better.
+
+    plain, named: the weights of both sums, float64 (features,), in the order of FEATURES. base is chosen so that good
+    pages score about 1. scale: the factor that was applied to the learned weights for this. learned: a description of
+    the training. evidence: weights of ``SIGNALS`` and "base" for the probabilities that the first page answers
+    ("first") and that one of the first five does ("five").
     """
 
     plain: Floats
@@ -56,9 +58,9 @@ class RankingModel:
     evidence: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def addends(self, table: FeatureTable) -> Floats:
-        """Return the contribution of each feature to each page: float64 (n, features).
+        """Return the contribution of each feature to each page's score: float64 (n, features).
 
-        With ``base`` they sum to the score.
+        The sum over a page's features and ``base`` is its score.
         """
         named = table.column("named")[:, None]
         return np.asarray(table.values * (self.plain + named * self.named))
@@ -68,9 +70,7 @@ class RankingModel:
         return np.asarray(self.base + self.addends(table).sum(axis=1))
 
     def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
-        """Return the weights by name: one for every feature, and one for the product of each of ``pairs`` with
-        "named".
-        """
+        """Return the weights by name: one of each feature, and one of each of ``pairs`` times "named"."""
         names = list(FEATURES)
         products = [float(self.named[names.index(name)]) for name in pairs]
         return dict(zip(weight_names(FEATURES, pairs), [*self.plain.tolist(), *products], strict=True))
@@ -125,7 +125,7 @@ def load_model(path: Path) -> RankingModel:
 
 @cache
 def shipped_model() -> RankingModel:
-    """Return the weights shipped with this version."""
+    """Return the model with the weights that are shipped with this version."""
     return load_model(_SHIPPED)
 
 
@@ -139,8 +139,8 @@ def scored(
 ) -> list[DocumentScores]:
     """Return the scores of all pages of the documents, with the contributions of feature groups.
 
-    ``rest``, float64 (pages,), orders the pages that are not candidates. Those above 0 rank after all candidates.
-    ``nodes``, ``queries`` and ``signals`` are by document.
+    ``rest``, float64 (pages,), scores the pages that are not candidates. Those with a score above 0 rank after all
+    candidates. ``nodes``, ``queries`` and ``signals`` have one item for each document.
     """
     candidates = table.candidates
     firsts = candidates.firsts
@@ -171,7 +171,7 @@ def scored(
 
 
 def candidate_features(table: FeatureTable | None, model: RankingModel) -> CandidateFeatures:
-    """Return the feature table of the candidate pages, for learning weights. It is empty without candidates."""
+    """Return the features of the candidate pages, for learning weights. Without candidates it is empty."""
     if table is None:
         return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0), PAIRS)
     candidates = table.candidates
@@ -181,10 +181,10 @@ def candidate_features(table: FeatureTable | None, model: RankingModel) -> Candi
 
 
 def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[PageRef]) -> dict[PageRef, dict[str, float]]:
-    """Return the contributions of features to pages, given by (index of the document, page), highest first, then
-    "base".
+    """Return the contributions of features to the scores of pages, highest first, then "base".
 
-    Features that contribute 0 and pages that are not candidates are left out.
+    ``places`` gives the pages as (index of the document, page). Features that contribute 0 and pages that are not
+    candidates are left out.
     """
     rows = {place: row for place in places if (row := table.candidates.rows.get(place)) is not None}
     addends = model.addends(table)

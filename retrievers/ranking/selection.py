@@ -1,7 +1,7 @@
-"""Selection of results: remove duplicates, share results among named documents, add variety, and rerank by tokens.
+"""Select results: remove copies, share results among named documents, add variety, and rerank.
 
-The comparison by tokens is late interaction (Khattab and Zaharia 2020, "ColBERT"). It is the slowest step, so only a
-fixed number of pages is compared.
+Pages are reranked by late interaction, a comparison token by token (Khattab and Zaharia 2020, "ColBERT"). It is the
+slowest step, so only a fixed number of pages is compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WEAK = 0.5  # minimum score of a document, as a share of the best, to be listed
 
 @dataclass(frozen=True, slots=True)
 class ResultSlot:
-    """A page to return. ``also_in`` lists pages with the same text."""
+    """A page to return. ``also_in`` lists its copies, pages with nearly the same text."""
 
     visit: PageVisit
     also_in: tuple[PageVisit, ...] = ()
@@ -36,9 +36,10 @@ class ResultSlot:
 def select_pages(
     visits: Sequence[PageVisit], scores: Sequence[DocumentScores], top_k: int, lam: float, scoring: SelectionScoring
 ) -> list[ResultSlot]:
-    """Return at most ``top_k`` of the visited pages, in display order.
+    """Return at most ``top_k`` of the visited pages, in display order, without copies.
 
-    ``lam`` below 1 trades score for variety (MMR). With ``lam`` 1, a shorter list is the beginning of a longer one.
+    With ``lam`` below 1, pages with a lower score may replace similar ones (MMR). With ``lam`` 1, a smaller ``top_k``
+    returns the beginning of the same list.
     """
     count = scoring.varied * top_k if lam < 1 else top_k
     chosen = _without_copies(visits, scores, count, scoring)
@@ -56,7 +57,7 @@ def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
 def one_of_each(
     visits: Sequence[PageVisit], scores: Sequence[DocumentScores], terms: Collection[str]
 ) -> Sequence[PageVisit]:
-    """Return the pages with the best page of each matching document first, then the other pages in their order.
+    """Move the best page of each matching document to the front. Other pages keep their order.
 
     Documents are sorted by score. A document whose whole title is among the ``terms`` gains the best score.
     """
@@ -74,8 +75,8 @@ def shared_out(
 ) -> Sequence[PageVisit]:
     """Reorder the pages so that these documents share the first ``scoring.first`` results equally.
 
-    The best page of each document comes first. Pages of one document keep their order, as do all later pages. With
-    fewer than two documents nothing changes.
+    The best page of each document comes first. Pages of one document keep their order, as do all later pages. If fewer
+    than two of the documents have pages, nothing changes.
     """
     present = {visit.doc for visit in visits}
     named = [doc for doc in sorted(present) if scores[doc].candidate.document.doc_id in doc_ids]
@@ -100,17 +101,17 @@ def shared_out(
 
 
 def _led_by(leading: Sequence[PageVisit], visits: Sequence[PageVisit]) -> list[PageVisit]:
-    """Return the visited pages with those in ``leading`` moved to the front. The others keep their order."""
+    """Return the pages with those in ``leading`` moved to the front. Other pages keep their order."""
     chosen = {(visit.doc, visit.page) for visit in leading}
     return [*leading, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
 
 
 def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[[T, T], float]) -> list[T]:
-    """Return at most ``k`` relevant items that differ from each other; relevance and similarity are 0 to 1.
+    """Return at most ``k`` relevant items that differ from each other (maximal marginal relevance).
 
-    Maximal marginal relevance (Carbonell & Goldstein 1998): repeatedly take the item with the highest lam · relevance -
-    (1 - lam) · (greatest similarity to the items taken). ``lam`` 1 sorts by relevance, 0 by difference. Ties go to the
-    earlier item. Raise ValueError for a ``lam`` outside 0 to 1.
+    Items are (item, relevance). Repeatedly take the item with the highest lam · relevance - (1 - lam) · (greatest
+    similarity to the items taken). Relevance and similarity are 0 to 1. ``lam`` 1 sorts by relevance, 0 by difference.
+    Ties go to the earlier item. Raise ValueError for a ``lam`` outside 0 to 1. Source: Carbonell and Goldstein 1998.
     """
     if not 0 <= lam <= 1:
         raise ValueError(f"lam (the weight of relevance against variety) is {lam}, but it must be between 0 and 1")
@@ -129,9 +130,9 @@ def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[
 def _without_copies(
     visits: Sequence[PageVisit], scores: Sequence[DocumentScores], count: int, scoring: SelectionScoring
 ) -> list[ResultSlot]:
-    """Return the first ``count`` pages without copies, which are listed with their originals.
+    """Return the pages without copies, at least ``count`` if there are so many.
 
-    Later pages are not compared.
+    Copies are listed with their originals. Only the first ``count`` pages are compared with others.
     """
     slots: list[ResultSlot] = []
     lengths: list[int] = []  # words on the page of each slot
@@ -151,7 +152,10 @@ def _without_copies(
 
 
 def _same(scores: Sequence[DocumentScores], a: PageVisit, b: PageVisit, scoring: SelectionScoring) -> bool:
-    """Return whether two pages are the same page of the same bytes, or have nearly the same words in two documents."""
+    """Return whether two pages are copies.
+
+    They are if they are equal pages of equal files, or have nearly the same words in two documents.
+    """
     first, second = scores[a.doc].candidate.content, scores[b.doc].candidate.content
     if first.content_id == second.content_id:
         return a.page == b.page
@@ -191,10 +195,10 @@ def multi_vector_gains(
     texts: PageTexts,
     scoring: RerankScoring,
 ) -> dict[PageRef, float]:
-    """Return gains of the first ``scoring.multi_vector_pages`` pages from a token-by-token comparison.
+    """Return score gains of the first pages from a comparison with the question token by token.
 
-    The best page gains ``scoring.multi_vector`` and the last 0, so that none falls below a page that was not compared.
-    Raise the errors of the embedder.
+    ``scoring.multi_vector_pages`` pages are compared. The best of them gains ``scoring.multi_vector`` and the last 0,
+    so that none falls below a page that was not compared. Raise the errors of the embedder.
     """
     places = [(visit.doc, visit.page) for visit in visits[: scoring.multi_vector_pages]]
     page_keys = [(scores[doc].content, page) for doc, page in places]

@@ -1,7 +1,8 @@
-"""Values of pages, their contributions, and the order of pages.
+"""Scores of pages, their contributions, and the order of pages.
 
-``best_first`` sorts the pages of all documents by value. ``walk`` visits them through the section trees, for a trace.
-Sections are opened in the order of the best value of their pages, so only sections that lead to a result are opened.
+``best_first`` sorts the pages of all documents by score. ``walk`` finds the same pages through the section trees, for a
+trace. Sections are opened in the order of the best score of their pages, so only sections that lead to a result are
+opened.
 
 Pages that match only instruction words come last. "Mark the passages of this lease about subletting that we ought to
 check" searches for subletting. If too few pages match, pages about leases and checks are added.
@@ -33,7 +34,7 @@ PageRef = tuple[int, int]  # (index of the document, page), or (index of the doc
 
 @dataclass(frozen=True, slots=True)
 class PageVisit:
-    """A page in the ranking. ``doc`` is the index of its document."""
+    """A page in the ranking. ``doc`` is the index of its document, and ``page`` counts from 1."""
 
     doc: int
     page: int
@@ -41,11 +42,11 @@ class PageVisit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentScores:
-    """The values of a document's pages: float64 (pages,), higher is better, 0 for pages without a match.
+    """The scores (``values``) of a document's pages: float64 (pages,), 0 for pages without a match.
 
-    ``contributions`` are the parts of the values by name, NaN if a part was not computed. ``nodes`` is the NodeScore of
-    each section, float64 (sections,). ``query`` contains the scored terms. ``signals`` are further measurements by name
-    and page.
+    Higher is better. ``contributions`` are the parts of the scores by name, NaN if a part was not computed. ``nodes``
+    is the NodeScore of each section, float64 (sections,). ``query`` contains the scored terms. ``signals`` are further
+    measurements by name and page.
     """
 
     candidate: CandidateDocument
@@ -60,19 +61,19 @@ class DocumentScores:
         return self.candidate.content
 
     def part(self, name: str, page: int) -> float | None:
-        """Return the contribution with this name to the score of a page (from 1), None if it was not computed."""
+        """Return the contribution ``name`` to the score of a page (from 1), None if it was not computed."""
         gains = self.contributions.get(name)
         value = None if gains is None else float(gains[page - 1])
         return None if value is None or isnan(value) else value
 
     def parts(self, page: int) -> float:
-        """Return the sum of all contributions to a page, also for a page with value 0."""
+        """Return the sum of all contributions to a page (from 1). It may exceed 0 for a page with score 0."""
         return sum(self.part(name, page) or 0.0 for name in self.contributions)
 
     def plus(self, name: str, gains: Mapping[int, float]) -> DocumentScores:
-        """Return the scores with gains by page (from 1) added under a name.
+        """Return the scores with ``gains`` by page (from 1) added. They are recorded under ``name``.
 
-        A page with value 0 also gets its other contributions.
+        A page with score 0 first gets the sum of its earlier contributions.
         """
         values = self.values.copy()
         gains_before = self.contributions.get(name)
@@ -84,7 +85,7 @@ class DocumentScores:
         return replace(self, values=values, contributions={**self.contributions, name: added})
 
     def times(self, share: float) -> DocumentScores:
-        """Return the scores with all values and contributions multiplied by ``share``."""
+        """Return the scores and their contributions, multiplied by ``share``."""
         if share == 1.0:
             return self
         parts = {name: part * share for name, part in self.contributions.items()}
@@ -94,9 +95,10 @@ class DocumentScores:
 def gained(
     visits: Sequence[PageVisit], scores: Sequence[DocumentScores], name: str, gains: Mapping[PageRef, float]
 ) -> tuple[list[PageVisit], list[DocumentScores]]:
-    """Add ``gains`` to the scores of pages under a name, and sort the pages again.
+    """Add ``gains`` to the scores of pages, and sort the pages again.
 
-    Return the sorted pages and the new scores. Pages with equal scores keep their order.
+    The gains are recorded under ``name``. Return the sorted pages and the new scores. Pages with equal scores keep
+    their order.
     """
     by_document: dict[int, dict[int, float]] = {}
     for (doc, page), gain in gains.items():
@@ -106,7 +108,10 @@ def gained(
 
 
 def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
-    """Return the pages of a section with the highest values, without pages of value 0."""
+    """Return the pages of a section with the highest values, best first, at most ``_BEST_PAGES``.
+
+    Pages of value 0 are left out.
+    """
     pages = range(section.start_page, section.end_page + 1)
     best = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
     return tuple(best[:_BEST_PAGES])
@@ -129,8 +134,8 @@ class WalkTrace:
 def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
     """Return the ``limit`` pages with the highest values, best first; ties by document and page.
 
-    ``values`` are by document, float64 (pages,), 0 without a match. A smaller limit returns the beginning of the same
-    list.
+    ``values`` has an array for each document, float64 (pages,), 0 for no match. A smaller limit returns the beginning
+    of the same list.
     """
     firsts = offsets(np.array([len(pages) for pages in values], np.int64))
     joined = np.concatenate([np.zeros(0), *values])
@@ -144,7 +149,10 @@ def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
 
 
 def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]:
-    """Return the pages of ``best_first``, found by a walk through the section trees, and the record of the walk."""
+    """Find the pages of ``best_first`` through the section trees.
+
+    Return these pages and a record of the walk.
+    """
     steps = WalkTrace()
     queue: list[tuple[float, int, int, int, int]] = []  # (-best value, document, page or 0, section, tie)
     promised = [_promises(content, values) for content, values in trees]
@@ -177,7 +185,7 @@ def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]
 
 
 def _promises(content: Content, values: Floats) -> list[float]:
-    """Return for each section the best value of its pages, which decides whether the section is opened."""
+    """Return the highest value of any page in each section. Sections are opened in this order."""
     starts, ends = content.spans
     if not len(starts):
         return []
@@ -192,9 +200,9 @@ INSTRUCTION = "instruction"
 def remaining_pages(
     question: Question, visits: Sequence[PageVisit], pages: Sequence[DocumentScores], limit: int, scoring: PageScoring
 ) -> tuple[list[PageVisit], Mapping[PageRef, float]]:
-    """Return pages to fill a ranking up to ``limit``, best first, and the gain of each.
+    """Return pages that match only instruction words, best first, and the score gain of each.
 
-    These pages match only instruction words and rank below every visited page. Return nothing if the question contains
+    They fill a ranking up to ``limit`` pages and rank below every visited page. Return nothing if the question contains
     no instruction words.
     """
     words = set(tokenise(question.text)).difference(question.terms)
@@ -218,7 +226,7 @@ def remaining_pages(
 def beginnings(pages: Sequence[DocumentScores]) -> list[PageVisit]:
     """Return the first pages of documents whose names match the question at least partly, best first.
 
-    Names include those of files and those set by users.
+    Names are those on cards, in file names, and set by users.
     """
     routing = [document.candidate.routing for document in pages]
     named = [(-score, doc) for doc, score in enumerate(routing) if score > 0]

@@ -1,3 +1,1 @@
-"""Search with a language model, which reads the section trees of the candidate documents and names the pages that
-answer.
-"""
+"""Search with a language model, which reads section trees and names the pages that answer."""

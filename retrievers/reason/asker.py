@@ -1,4 +1,4 @@
-"""Calls of a model for one question, their tokens and steps, and the texts that the model is shown."""
+"""Model calls for one question: their tokens and steps, and the texts that the model is shown."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LINE = 3  # tokens of an item's number and of the end of its line
 class QuestionSession(Session):
     """The model calls for one question.
 
-    ``steps`` grows with each call. ``usage`` counts only these calls; the limits are those of the question's scope.
+    Each call adds to ``steps``. ``usage`` counts only these calls. Their limits are those of the question's scope.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class QuestionSession(Session):
 
 
 def fitted(lines: Sequence[str], tokens: int) -> list[str]:
-    """Return the lines of a numbered list. Long lines are shortened so that all fit ``tokens``."""
+    """Return the lines of a list, with long lines shortened so that all fit ``tokens``."""
     sizes = shares([estimate(line) for line in lines], max(0, tokens - _LINE * len(lines)))
     return [cut(line, size) for line, size in zip(lines, sizes, strict=True)]
 
 
 def hint_lines(expansion: Expansion, contents: Sequence[Content]) -> list[str]:
-    """Return the roles, phrases and headings of expert knowledge that occur in the documents.
+    """Return lines with the roles, phrases and headings of expert knowledge that occur in documents.
 
     Roles and headings are matched with section titles, phrases with pages.
     """
@@ -95,7 +95,7 @@ def hint_lines(expansion: Expansion, contents: Sequence[Content]) -> list[str]:
 
 
 def _together(counts: TermCounts, words: str) -> bool:
-    """Return whether at least one page contains all of the words."""
+    """Return whether any page contains all of the words."""
     terms = set(map(cached_hash, tokenise(words)))
     occurrences = counts.occurrences(terms)
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
@@ -126,7 +126,7 @@ def _passage_line(places: Sequence[PageRef], passage: str) -> str:
 
 
 class Asker(QuestionSession):
-    """The model calls about the documents of one board, within the question's remaining tokens."""
+    """The model calls about the documents on a board, within the remaining tokens of the question."""
 
     def __init__(
         self,
@@ -145,12 +145,12 @@ class Asker(QuestionSession):
         self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
 
     def widen(self, words: str) -> None:
-        """Let passages also match ``words``, for which a model has searched, in the same way as expert terms."""
+        """Add ``words``, for which a model has searched, to the terms by which passages are chosen."""
         terms = dict.fromkeys(read_question(words).terms, 1.0)
         self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
 
     def fitting(self, places: Sequence[PageRef], tokens: int) -> list[PageRef]:
-        """Return as many of these pages as fit into ``tokens``, with a useful length of each."""
+        """Return the first of these pages that fit into ``tokens`` with a useful length of each."""
         fitting: list[PageRef] = []
         for place, page in zip(places, self._page_texts(places), strict=True):
             tokens -= min(estimate(page.whole), _LEAST) + _NAME
@@ -160,7 +160,7 @@ class Asker(QuestionSession):
         return fitting
 
     def page_texts(self, places: Sequence[PageRef], tokens: int) -> list[str]:
-        """Return the texts of pages with their names.
+        """Return the texts of pages, each under the name of its page.
 
         Long pages are shortened to matching parts, so that all fit ``tokens``.
         """
@@ -178,10 +178,10 @@ class Asker(QuestionSession):
         return shown
 
     def passages(self, tokens: int, documents: Collection[int]) -> dict[PageRef, str]:
-        """Return a line for each of the best pages of these documents, as many as fit ``tokens``.
+        """Return a line with the best passage of each of the best pages of these documents.
 
-        A line has the best passage of its page. Pages with the same passage share the line of the first one, and other
-        pages take their place.
+        As many pages are returned as fit ``tokens``. Pages with equal passages share one line, so that further pages
+        fit.
         """
         places = [place for place in self._board.reached if place[0] in documents]
         passages = self._passages_of(places[:_PASSAGES], _WHOLE)
@@ -198,9 +198,10 @@ class Asker(QuestionSession):
         return {place: _passage_line(group, passage) for passage, group in groups.items() for place in group}
 
     def further(self, shown: Collection[PageRef], documents: Collection[int], tokens: int) -> dict[PageRef, str]:
-        """Return lines that only name pages, by the first page of each line, as many as fit ``tokens``.
+        """Return lines that name further pages without a passage, as many as fit ``tokens``.
 
-        The best page of other documents has a line with its document; the next pages of ``documents`` share one.
+        They are given by the first page of each line. The best page of each document outside ``documents`` has its own
+        line. The next pages of each document in ``documents`` share a line.
         """
         reached = self._board.reached
         firsts = {doc: (doc, page) for doc, page in reversed(reached) if doc not in documents}
@@ -228,7 +229,7 @@ class Asker(QuestionSession):
         return lines
 
     def _labels(self, places: Sequence[PageRef]) -> dict[PageRef, str]:
-        """Return a short label for each page: a heading that begins on it, otherwise the words that match."""
+        """Return a short label for each page: a heading that begins on it, otherwise matching words."""
         titles = {place: self._heading_on(place) for place in places}
         bare = [place for place in places if not titles[place]][:_READ_LABELS]
         texts = zip(bare, self._page_texts(bare), strict=True)
@@ -236,9 +237,7 @@ class Asker(QuestionSession):
         return {place: short(title.replace("|", " "), _LABEL) for place, title in titles.items()}
 
     def _heading_on(self, place: PageRef) -> str:
-        """Return the heading on a page that contains most of the question's words, "" if no heading begins on the
-        page.
-        """
+        """Return the heading on a page with most of the question's words, "" if no heading begins there."""
         doc, page = place
         content = self._board.scores[doc].content
         sections, starts = content.covering
@@ -252,8 +251,9 @@ class Asker(QuestionSession):
         return [_passage_line([place], passages[place]) for place in places]
 
     def _passages_of(self, places: Sequence[PageRef], whole: int) -> dict[PageRef, str]:
-        """Return the best matching passage of each page. Pages after the first ``whole`` get only the best
-        statement.
+        """Return the best matching passage of each page.
+
+        Pages after the first ``whole`` get only the best statement.
         """
         shown = {}
         for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
@@ -263,7 +263,7 @@ class Asker(QuestionSession):
         return shown
 
     def other_language(self) -> str:
-        """Return a remark if the question and the best pages are in different languages, else ""."""
+        """Return a remark if the question and the best pages are in different languages, otherwise ""."""
         language = language_of(self._question)
         best = self._board.reached[:_DRAWING_PAGES]
         page_language = common_language(page.text for page in self._page_texts(best)) if language else ""
@@ -275,14 +275,20 @@ class Asker(QuestionSession):
         )
 
     def marks(self) -> dict[PageRef, str]:
-        """Describe the figures on the best pages, from the pages' texts and the descriptions by vision models."""
+        """Return a description of the figures on each of the best pages, "" for a page without figures.
+
+        It is derived from the page's text and the description by a vision model.
+        """
         best = self._board.reached[:_DRAWING_PAGES]
         return {
             place: mark(page.text, page.described) for place, page in zip(best, self._page_texts(best), strict=True)
         }
 
     def goes_on(self, place: PageRef, *, prose: bool = False) -> bool:
-        """Return whether a list or table of a page continues on the next page. With ``prose`` a sentence counts too."""
+        """Return whether a list or table of a page continues on the next page.
+
+        With ``prose``, a sentence that continues counts too.
+        """
         doc, page = place
         content = self._board.scores[doc].content
         if page >= content.pages:
@@ -297,7 +303,7 @@ class Asker(QuestionSession):
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:
-        """Report the pages that the model chose as a reasoning step."""
+        """Report, as a reasoning step, the pages that the model chose."""
         pages = [f"D{doc + 1} page {page} ({self._name(doc)})" for doc, page in verdict.pages]
         nodes = [f"{self._board.name(node)} ({self._name(node[0])})" for node in verdict.nodes]
         self.step("verdict", ", ".join([*pages, *nodes]) or "nothing")

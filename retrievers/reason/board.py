@@ -1,6 +1,6 @@
-"""The board: the documents that a model is shown while it searches, and its verdict.
+"""The board: the documents that a model is shown during a search, and the model's choice.
 
-D1 is a document, D1.0031 one of its sections.
+Documents are named D1, D2, and sections D1.0031.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundAgain:
-    """The result of a further search: its documents, the expert terms for each, and its pages, best first."""
+    """The result of a further search: documents with page scores, expert terms of each, and pages.
+
+    ``visits`` are the pages, best first.
+    """
 
     pages: Sequence[DocumentScores]
     expansions: Sequence[Expansion]
@@ -38,9 +41,10 @@ SearchAgain = Callable[[str], FoundAgain]
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """The candidate documents with the values of their pages. ``reached`` are the ranked pages, best first.
+    """The documents that a model may choose from, with the scores of their pages.
 
-    Further searches add documents; ``more`` contains the expert terms for these.
+    ``reached`` are the ranked pages, best first. Further searches add documents; ``more`` contains the expert terms of
+    these.
     """
 
     scores: list[DocumentScores]
@@ -50,14 +54,17 @@ class Board:
     _greatest: dict[int, float] = field(default_factory=dict)  # value, by how many documents there are
 
     def document_line(self, doc: int) -> str:
-        """Return one line about a document: its card, and a description if its type is unknown."""
+        """Return one line about a document: name, card, number of pages, and description.
+
+        The description is left out if the card states a type.
+        """
         document = self.scores[doc].candidate.document
         description = "" if document.card.type else about(document, _DESCRIPTION)
         parts = [f"D{doc + 1}", file_name(document), card(document), description, f"{document.pages} pages"]
         return " · ".join(part for part in parts if part)
 
     def add(self, pages: DocumentScores, expansion: Expansion | None) -> int:
-        """Return the number of a document from a further search. Add the document to the board if necessary."""
+        """Return the number of a document of a further search, after adding it to the board if it is new."""
         doc_id = pages.candidate.document.doc_id
         for number, scores in enumerate(self.scores):
             if scores.candidate.document.doc_id == doc_id:
@@ -93,7 +100,7 @@ class Board:
         return range(section.start_page, section.end_page + 1)
 
     def best_pages(self, node: PageRef, count: int = _BEST_PAGES) -> list[int]:
-        """Return the pages of a section with the highest values, best first.
+        """Return at most ``count`` pages of a section, highest values first.
 
         If all values are 0, return the first pages.
         """
@@ -102,11 +109,11 @@ class Board:
         return ranked[:count]
 
     def value(self, doc: int, page: int) -> float:
-        """Return the value of a page, 0 to 1, relative to the best page on the board."""
+        """Return the score of a page divided by the best score on the board, 0 to 1."""
         return float(self.scores[doc].values[page - 1]) / self._best
 
     def promises(self, doc: int) -> list[float]:
-        """Return for each section of a document the best value of its pages, 0 to 1."""
+        """Return the best relative score of any page in each section of a document, 0 to 1."""
         if doc not in self._promises:
             values = self.scores[doc].values
             sections, best = self.scores[doc].candidate.content.sections, self._best
@@ -116,12 +123,15 @@ class Board:
         return self._promises[doc]
 
     def document(self, written: str) -> int | None:
-        """Return the document with the name that a model used, None if it is not on the board."""
+        """Return the index of the document with a name such as "D1", None if it is not on the board."""
         match = _DOCUMENT.fullmatch(written)
         return int(match[1]) - 1 if match and 1 <= int(match[1]) <= len(self.scores) else None
 
     def tops(self, doc: int) -> Sequence[int]:
-        """Return the top-level sections of a document. If there is only one, return its children instead."""
+        """Return the top-level sections of a document.
+
+        If there is only one, return its children instead, and so on.
+        """
         children = self.scores[doc].candidate.content.children
         tops = children[-1]
         while len(tops) == 1 and children[tops[0]]:
@@ -129,7 +139,7 @@ class Board:
         return tops
 
     def section(self, written: str) -> PageRef | None:
-        """Return the section with the name that a model used, None if it does not exist."""
+        """Return the section with a name such as "D1.0031", None if it does not exist."""
         match = _NODE.fullmatch(written)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -137,7 +147,7 @@ class Board:
         return (doc, at) if 0 <= at < len(self.scores[doc].candidate.content.sections) else None
 
     def page(self, document: str, page: int) -> PageRef | None:
-        """Return the page with the name that a model used, None if it does not exist."""
+        """Return a page by its number and the name of its document, None if it does not exist."""
         match = _DOCUMENT.fullmatch(document) or _NODE.fullmatch(document)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -172,7 +182,7 @@ def file_name(document: Document) -> str:
 
 
 def about(document: Document, length: int) -> str:
-    """Return a description of a document in at most ``length`` characters, without its title."""
+    """Return the description of a document without its title, in at most ``length`` characters."""
     text = document.description
     title, _, rest = text.partition(f" ({counted(document.pages, 'page')})")
     if title == document.title:
@@ -208,7 +218,10 @@ _PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The choice of a model: pages as (document, page) and sections as (document, index), best first, with a reason."""
+    """A model's choice of pages and sections, best first, with a reason.
+
+    Pages are (document, page), and sections are (document, index of the section).
+    """
 
     pages: tuple[PageRef, ...] = ()
     nodes: tuple[PageRef, ...] = ()
@@ -221,9 +234,9 @@ class Verdict:
 def reorder(
     verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[DocumentScores], count: int
 ) -> tuple[list[PageVisit], list[DocumentScores], dict[PageRef, Note]]:
-    """Put the chosen pages first, at most ``count``; the others keep their order.
+    """Put at most ``count`` pages that a model chose first; the others keep their order.
 
-    Return the visits, the page scores with these gains, and a sentence for each chosen page.
+    Return the pages, the page scores with the gains of the chosen pages, and a sentence for each chosen page.
     """
     sections = dict.fromkeys(verdict.pages, "")  # by which pages are named, "" for pages named themselves
     for node in verdict.nodes:
@@ -283,7 +296,7 @@ _WORDS = 25  # fewer leave most of a page to what is drawn
 
 
 class SeenPage(NamedTuple):
-    """The best passage of a page, and whether the page has figures."""
+    """The best passage of a page, and whether the page has figures other than tables."""
 
     passage: str
     pictured: bool = False
@@ -291,8 +304,9 @@ class SeenPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A document for the model: the reason why it matches ("" if unknown), and the passages of its best pages, best
-    first.
+    """A document as it is described to a model.
+
+    ``reason`` tells why it matches, ``NONE`` if unknown. ``best`` are the passages of its best pages, best first.
     """
 
     document: Document
@@ -301,7 +315,7 @@ class Described:
 
 
 def mark(text: str, described: str = "") -> str:
-    """Return the kinds of figures on a page in brackets, such as "[table]", or "" if none is known."""
+    """Return the kinds of figures on a page in brackets, such as "[table]", "" if none is known."""
     lines = text.split("\n")
     marks = _captions(text, described)[:_CAPTIONS]
     if not any(map(_of_table, marks)) and len(table_rows(lines, range(len(lines)))) >= _ROWS:
@@ -319,7 +333,7 @@ def pictured(text: str, described: str = "") -> bool:
 
 
 def unlabelled(text: str) -> bool:
-    """Return whether the labels of a figure are not next to it, as in many bar charts."""
+    """Return whether a page has numbers without labels beside them, as in many bar charts."""
     lines = [line for line in text.split("\n") if line.strip()]
     bare = [at for at, line in enumerate(lines) if _BARE_FIGURE.fullmatch(line)]
     if len(bare) < _FIGURES:
@@ -328,7 +342,7 @@ def unlabelled(text: str) -> bool:
 
 
 def _captions(text: str, described: str) -> list[str]:
-    """Return the captions on a page, or the figures in a vision model's description if there are none."""
+    """Return the captions on a page. If it has none, return the figures that a vision model described."""
     captions = [short(line, _LENGTH) for line in text.split("\n") if _CAPTION.match(line)]
     return captions or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_CAPTION_PREFIXES)]
 

@@ -1,6 +1,7 @@
-"""Metadata fields of documents, and filters on them, checked against the values that exist.
+"""Metadata fields of documents, and filter conditions on them.
 
-A condition is data: it is compared in memory and never becomes part of a query or command.
+Conditions are checked against the values that exist. A condition is data: it is compared in memory and never becomes
+part of a query or command.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _VALUE_CHARS = 80  # maximum characters of a value that a model sees
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """A metadata field. ``values`` maps each value, as first written, to the doc_ids with that value."""
+    """A metadata field. ``values`` maps each value, in its first spelling, to the doc_ids that have it."""
 
     name: str
     kind: Kind
@@ -45,7 +46,7 @@ class Field:
 
 
 def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
-    """Return the metadata fields of documents by name: those of cards first, then those of files."""
+    """Return the metadata fields of documents by name, fields of cards before fields of files."""
     values_by_name: dict[str, dict[str, tuple[str, set[str]]]] = {name: {} for name in _CARD}
     for doc_id, document in documents.items():
         for name, value in _field_values(document):
@@ -64,7 +65,7 @@ def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
 
 
 def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
-    """Return a line for each field with as many of its values as fit.
+    """Return a line for each field, with as many of its values as fit.
 
     Values that share terms with the question come first, then the most frequent values. All lines together have at most
     ``tokens`` by estimate.
@@ -134,9 +135,9 @@ _SHORTEST = 2  # characters of what a value is to contain
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a field. A document meets it if one of its values has this relation to one of ``values``.
+    """A filter condition on a field. It holds if a value of the document matches one of ``values``.
 
-    Every document that does not meet ``is`` meets ``is not``.
+    ``operator`` is the relation that makes a match. A document meets ``is not`` if it does not meet ``is``.
     """
 
     field: str
@@ -149,9 +150,9 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class FilterMatch:
-    """The result of a filter.
+    """The documents that meet a filter.
 
-    ``documents`` meet all ``conditions``. ``dropped`` gives the reasons why other conditions were ignored.
+    ``documents`` meet all ``conditions``. ``dropped`` gives the reasons why further conditions were ignored.
     """
 
     conditions: tuple[Condition, ...]
@@ -162,8 +163,8 @@ class FilterMatch:
 def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], documents: Collection[str]) -> FilterMatch:
     """Return the documents that meet all usable conditions.
 
-    Conditions on unknown values are ignored, as are conditions that no document would meet. Conditions on organisation,
-    symbol or party are applied first. Unusual values raise no error.
+    A condition is ignored if the library lacks its values, or if it would leave no document. Conditions on
+    organisation, symbol or party are applied first. Unusual values raise no error.
     """
     used: list[Condition] = []
     dropped: list[Note] = []
@@ -184,7 +185,7 @@ def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], document
 
 
 def check(fields: Mapping[str, Field], condition: Condition) -> Condition | Note:
-    """Return the condition with values as the library writes them, or the reason why it cannot be used."""
+    """Return the condition with values spelled as in the library, or a note why it is unusable."""
     field = fields.get(fold(condition.field.strip()))
     if field is None:
         return Note("route.unknown-field", field=_shorten_text(condition.field))
@@ -231,7 +232,10 @@ def _relation(field: Field, condition: Condition) -> Callable[[str], bool]:
 
 
 def _number(field: Field, operator: Operator, value: str) -> list[str]:
-    """Return the matching numbers; ``FY2018`` is the year 2018, ``Q3`` the quarter 3."""
+    """Return the number that a value names, in a list, or [] if the field lacks it.
+
+    In a year field ``FY2018`` is 2018, and in a quarter field ``Q3`` is 3.
+    """
     if operator == "contains":
         return [value] if any(value in known_value for known_value in field.values) else []
     if not is_number(value):
@@ -246,7 +250,7 @@ def _number(field: Field, operator: Operator, value: str) -> list[str]:
 
 
 def _period(value: str) -> Period | None:
-    """Return the period that a value names, None if it contains anything else."""
+    """Return the period that a text names, None if the text contains anything else."""
     return next(
         (mention.period for mention in find_periods(value) if (mention.start, mention.end) == (0, len(value))), None
     )
@@ -263,10 +267,10 @@ def _date(field: Field, operator: Operator, value: str) -> list[str]:
 
 
 def _match_text(field: Field, operator: Operator, value: str) -> list[str]:
-    """Return the values that a text means.
+    """Return the values of a field that a text may mean.
 
-    These are equal values, otherwise values with that name or type, otherwise values that contain all its words,
-    otherwise the value with the most similar spelling.
+    Equal values come first. If there are none, values with that name or type are returned, then values that contain all
+    its words. The last resort is the value with the most similar spelling.
     """
     folded_value = fold(value)
     if operator == "contains":

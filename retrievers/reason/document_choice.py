@@ -1,4 +1,4 @@
-"""Choose the documents for a search: by metadata and text, by a filter on fields, or by a model."""
+"""Choose the documents of a search: by metadata and text, by a metadata filter, or by a model."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ _WHY = 200  # characters of what a model says of its choice
 
 @dataclass(frozen=True, slots=True)
 class DocumentChoice:
-    """The chosen documents (``scope``, None for all), their weights (``routing``), and the model usage.
+    """The documents chosen for a search.
 
-    ``dead`` is True if the model cannot be reached, so that it should not be called again. ``picked`` are the documents
-    that the model chose.
+    ``scope`` are the documents to which the search is limited, None for all. ``routing`` are weights of documents.
+    ``usage`` is that of the model. ``dead`` is True if the model cannot be reached, so that it should not be called
+    again. ``picked`` are the documents that the model chose.
     """
 
     routing: CardScores
@@ -53,10 +54,10 @@ class DocumentChoice:
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """The documents to choose from for a question.
+    """The documents from which to choose for a question.
 
-    ``documents`` are the searched documents. ``hits`` are those of the first stage. ``seen`` reads pages (doc_id,
-    page).
+    ``documents`` are the searched documents. ``hits`` are those of the first stage. ``seen`` is a function that reads
+    pages, given as (doc_id, page).
     """
 
     question: Question
@@ -68,7 +69,7 @@ class Contenders:
     seen: Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]] = lambda _: {}
 
     def text_scores(self) -> dict[str, float]:
-        """Return the DocScores relative to the best, 0 to 1."""
+        """Return the DocScores of the documents, divided by the best one, 0 to 1."""
         return normalised(doc_scores(self.hits))
 
     def scores(self) -> dict[str, float]:
@@ -77,18 +78,18 @@ class Contenders:
         return weighted([(1.0, self.text_scores()), (self.weights.cards, routed)])
 
     def close(self) -> int:
-        """Return the number of documents with scores close to the best."""
+        """Return how many documents have a score close to the best, including the best."""
         scores = self.scores().values()
         threshold = max(scores, default=0.0) - self.weights.close
         return sum(score > threshold for score in scores)
 
 
 def choose_documents(route: Route, contenders: Contenders, effort: Effort, reasoner: Reasoner | None) -> DocumentChoice:
-    """Choose documents by the requested route. If a model fails, metadata decide, and a note says so.
+    """Choose documents by the requested route. If a model fails, use metadata, and add a note.
 
-    ``auto`` uses metadata and text; if documents are close, one model call states a preference. ``metadata`` restricts
-    the search to documents that match a filter. ``description`` prefers the documents that a model chooses.
-    ``semantic`` ignores metadata.
+    ``auto`` uses metadata and text; if several documents have similar scores, one model call decides which come first.
+    ``metadata`` restricts the search to documents that match a filter. ``description`` prefers the documents that a
+    model chooses. ``semantic`` ignores metadata.
     """
     if route == "semantic":
         routing = replace(contenders.routing, scores={}, reasons={})
@@ -176,7 +177,7 @@ def _by_description(contenders: Contenders, reasoner: Reasoner | None) -> Docume
 def _picked(
     route: Route, contenders: Contenders, calls: QuestionSession, shown: Sequence[str], why: Note
 ) -> DocumentChoice:
-    """Return a choice that ranks the documents first that a model picks from ``shown``.
+    """Return a choice that ranks first the documents that a model picks from ``shown``.
 
     Raise ChatError if the model fails.
     """
@@ -194,9 +195,9 @@ def _picked(
 
 
 def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
-    """Return the documents with the passages of their best hits and the reasons why their cards match.
+    """Return the documents with the passages of their best hits, and why their cards match.
 
-    The reason is left out if the document's card score is low: then the cards of many documents match.
+    The reason is left out if a document's card score is low, because then the cards of many documents match.
     """
     hits: dict[str, list[int]] = {}
     for hit in contenders.hits:
@@ -221,10 +222,10 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
 def preferred(
     contenders: Contenders, groups: Sequence[Collection[str]], reasons: Mapping[str, Note], lead: float
 ) -> CardScores:
-    """Return the routing with preferred documents ranked higher.
+    """Return the routing with preferred documents ranked higher, group by group.
 
-    The best document of the first group exceeds all others by ``lead``, that of each later group by a step less. The
-    order within a group stays. Scores stay between 0 and 1, so those of other documents may be lowered.
+    The best document of the first group exceeds all other documents by ``lead``, that of each later group by a step
+    less. The order within a group stays. Scores stay between 0 and 1, so those of other documents may be lowered.
     """
     weights, text_scores, scores = contenders.weights, contenders.text_scores(), contenders.scores()
     best = max(scores.values(), default=0.0)
@@ -245,9 +246,10 @@ def preferred(
 
 
 def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMatch:
-    """Return the matches of a filter, written by a model, or derived from the cards if ``calls`` is None.
+    """Return the documents that meet a filter.
 
-    Raise ChatError if the model fails.
+    A model writes the filter. If ``calls`` is None, it is derived from the matches of cards with the question. Raise
+    ChatError if the model fails.
     """
     fields = fields_of(contenders.documents)
     conditions: list[Condition]
@@ -267,10 +269,10 @@ def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMa
 
 
 def card_conditions(question: Question, routing: CardScores, documents: Mapping[str, Document]) -> list[Condition]:
-    """Return the conditions on organisation, type and year in a question.
+    """Return filter conditions for the organisation, type and year that a question names.
 
-    A quarter is not a condition, because the report on the year also answers. If the question names a party of a
-    document without an organisation, no condition on the organisation is set.
+    There is none for a quarter, because the report on the year also answers. There is none for the organisation if one
+    of the named documents has no organisation, such as an agreement of several parties.
     """
     conditions = []
     named = [documents[doc_id] for doc_id in routing.named if doc_id in documents]

@@ -1,4 +1,4 @@
-"""Prompts that let a model choose documents: conditions on their fields, or a few by their descriptions."""
+"""Prompts by which a model chooses documents: filter conditions, or documents by descriptions."""
 
 from __future__ import annotations
 
@@ -52,14 +52,17 @@ class Picks(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DocumentPicks:
-    """The chosen documents by doc_id, best first, with the reason."""
+    """The documents that a model chose, as doc_ids, best first, with its reason."""
 
     documents: tuple[str, ...]
     reasoning: str
 
 
 def ask_conditions(session: QuestionSession, question: Question, fields: Mapping[str, Field]) -> list[Condition]:
-    """Ask a model for the conditions that a question sets. They are not checked yet. Raise ChatError."""
+    """Ask a model for the filter conditions in a question. Raise ChatError if this fails.
+
+    The conditions are not yet checked against the library.
+    """
     room = _room(session, "route-filter", Conditions, {"fields": ""})
     shown = table(fields.values(), question.terms, min(_FIELDS, room))
     conditions = session.ask("route-filter", Conditions, {"fields": shown}, tokens=_REPLY).conditions[:_CONDITIONS]
@@ -69,9 +72,9 @@ def ask_conditions(session: QuestionSession, question: Question, fields: Mapping
 
 
 def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPicks:
-    """Ask a model in which of the first documents to search.
+    """Ask a model in which documents to search. Raise ChatError if this fails.
 
-    It is shown as many as the tokens allow, at most MOST. Raise ChatError.
+    The model is shown the first documents, as many as the tokens allow, at most MOST.
     """
     room = _room(session, "route-documents", Picks, {"documents": ""})
     shown = documents[: max(1, min(MOST, room // _LEAST))]
@@ -92,7 +95,8 @@ def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: 
 def document_lines(names: Iterable[str], documents: Sequence[Described], tokens: int) -> list[str]:
     """Return a description of each document with its best passage, in at most ``tokens`` together.
 
-    If there is not enough space, both are cut; the passage keeps at least its share.
+    If there is not enough space, descriptions and passages are cut. A passage keeps at least ``_PASSAGE_SHARE`` of the
+    space.
     """
     parts = [_describe_document(name, described) for name, described in zip(names, documents, strict=True)]
     sizes = [estimate(head) + estimate(passage) for head, passage in parts]
@@ -106,8 +110,9 @@ def document_lines(names: Iterable[str], documents: Sequence[Described], tokens:
 
 
 def _describe_document(name: str, described: Described) -> tuple[str, str]:
-    """Return the description of a document: type, length, pages with figures, and subject, followed by its best
-    passage.
+    """Return two lines about a document: its description, and its best passage ("" for none).
+
+    The description states type, length, pages with figures, and subject.
     """
     document = described.document
     pictures = f", {document.unread} of pictures without text" if document.unread else ""
@@ -124,7 +129,7 @@ def _describe_document(name: str, described: Described) -> tuple[str, str]:
 
 
 def _telling(reason: Note, document: Document) -> str:
-    """Return the parts of a reason that the document's file name does not state."""
+    """Return a reason without the parts that the document's file name already states."""
     name = set(plain_words(document.name).split())
     reasons = reason.parts
     return "; ".join(part for part in reasons if not set(plain_words(part).split()[1:]) <= name)

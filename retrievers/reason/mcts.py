@@ -1,8 +1,9 @@
-"""Monte Carlo tree search of section trees: a section's value is the probability that it contains the answer.
+"""Monte Carlo tree search of section trees, rated by a model.
 
-It follows AlphaGo Zero (Silver 2017; the bound is Rosin 2011's PUCT): descend by mean value + c · prior · √(visits of
-the parent) / (1 + visits), rate the children found there, and update the ancestors. Model calls replace random
-play-outs: one call rates the children of a section, or reads its pages.
+The value of a section is the probability that it contains the answer. The search follows AlphaGo Zero (Silver 2017; the
+bound is Rosin 2011's PUCT). In each step it descends by the highest mean value + c · prior · bound, where bound is
+√(visits of the parent) / (1 + visits). It rates the children found there and updates the ancestors. Model calls replace
+random play-outs: one call rates the children of a section, or reads its pages.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Ratings(BaseModel):
 
 @dataclass(eq=False, slots=True)
 class _Node:
-    """A node of the search: a document, a section, or the pages of a section before its first child (``own``)."""
+    """A node of the search: a document, a section, or pages before a section's first child (``own``)."""
 
     doc: int
     at: int  # index of the section, -1 for a document
@@ -75,7 +76,7 @@ class TreeSearch:
         self._thoughts: list[str] = []
 
     def verdict(self) -> Verdict:
-        """Search until a page probably answers or no node, call or token is left.
+        """Search until a page probably answers, or until no node, call or token is left.
 
         Return the chosen pages and sections.
         """

@@ -44,7 +44,10 @@ _TITLE, _PART = 50, 32  # characters
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """An outline for a model. It contains the ``documents`` with these numbers, and has lines for ``pages``."""
+    """An outline for a model, as text, with the documents and pages that have a line in it.
+
+    ``documents`` are document numbers.
+    """
 
     text: str
     documents: frozenset[int]
@@ -60,8 +63,8 @@ def outline(
 ) -> Outline:
     """Return the outline that a model is shown first, in at most ``tokens``.
 
-    ``roles`` are page roles whose pages are listed first, whatever their value. ``marks`` describe figures on pages.
-    Documents in ``named`` get a tree of their own before other pages.
+    ``roles`` are page roles by document. Pages with these roles are listed, whatever their value. ``marks`` describe
+    figures on pages. The best page of each document in ``named`` is added before other pages.
     """
     best = [
         place
@@ -87,9 +90,9 @@ def outline(
 
 
 def opened(board: Board, doc: int, at: int, room: int) -> str:
-    """Return the parts of a section (or of a document, if ``at`` is -1) in at most ``room`` tokens.
+    """Return lines for the parts of a section, or of a document if ``at`` is -1.
 
-    Summaries and subsections of the best parts are included as far as they fit.
+    They have at most ``room`` tokens. Summaries and the subsections of the best parts are included as far as they fit.
     """
     children = board.tops(doc) if at < 0 else board.scores[doc].content.children[at]
     head = f"D{doc + 1} holds:"
@@ -129,16 +132,18 @@ class _Lines:
         return list(self._pages)
 
     def size(self, doc: int, at: int) -> int:
-        """Return the number of tokens of the line for the page on which a section begins, with only the section's
-        heading.
+        """Return the tokens of a page's line with a single heading.
+
+        The page is the one on which section ``at`` begins, and the heading that of the section.
         """
         page = self._board.scores[doc].content.sections[at].start_page
         return estimate(self._page(doc, page, 1, (), own={at})) + 1
 
     def add(self, doc: int, page: int, count: int = 0, reserve: int = 0) -> bool:
-        """Add a page with the sections above it if they fit, leaving ``reserve`` tokens. Return whether it has a line.
+        """Add a page and the sections above it if they fit, leaving ``reserve`` tokens.
 
-        The page gets ``count`` headings, or the number for its rank if ``count`` is 0.
+        Return whether the page has a line. The line gets ``count`` headings; if ``count`` is 0, the number depends on
+        how many pages are listed already.
         """
         pages, shown = self._pages.get(doc, {}), self._sections.get(doc, set())
         if page in pages:
@@ -163,7 +168,10 @@ class _Lines:
         return True
 
     def add_role(self, doc: int, at: int, reserve: int) -> None:
-        """Add the page on which a section of a listed document begins, if necessary without the sections above it."""
+        """Add the page on which section ``at`` of a listed document begins.
+
+        If necessary, the sections above it are left out.
+        """
         page = self._board.scores[doc].content.sections[at].start_page
         shown, has = self._sections[doc], self._pages[doc].get(page, 0)
         before = self._own.setdefault((doc, page), set())
@@ -178,7 +186,7 @@ class _Lines:
             self._pages[doc][page] = length
 
     def within(self, tokens: int) -> Outline:
-        """Return the outline with all lines, or with fewer if it exceeds ``tokens``."""
+        """Return the outline, with fewer lines if it would exceed ``tokens``."""
         room = self.room
         text = self._outline()
         while (excess := estimate(text.text) - tokens) > 0:
@@ -219,7 +227,7 @@ class _Lines:
         return Outline("\n".join(lines), frozenset(named), pages)
 
     def _under(self, doc: int) -> list[str]:
-        """Return the lines of a document's sections and pages in order, each below the section that contains it."""
+        """Return the lines of a document's sections and pages, in order, each below its section."""
         shown, content = self._sections[doc], self._board.scores[doc].content
         sections = content.sections
         entries = [(sections[at].start_page, 0, at) for at in shown] + [(page, 1, 0) for page in self._pages[doc]]
@@ -260,8 +268,9 @@ class _Lines:
         )
 
     def _rest(self, doc: int) -> str:
-        """Return a line that names the most promising parts of a document without a line of their own, and counts the
-        others.
+        """Return a line about the parts of a document that have no line of their own.
+
+        It names the most promising ones and counts the others.
         """
         others = [at for at in self._board.tops(doc) if not self._is_shown(doc, at)]
         if not others:
@@ -275,7 +284,7 @@ class _Lines:
 
 
 def _above(board: Board, doc: int, page: int) -> list[int]:
-    """Return the nearest sections of several pages that contain a page, outermost first.
+    """Return the nearest sections that contain a page and span several pages, outermost first.
 
     Of sections on the same pages, only the innermost counts. A section that begins on the page counts only if no other
     section contains the page.
@@ -303,8 +312,8 @@ def _above(board: Board, doc: int, page: int) -> list[int]:
 def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collection[int]) -> list[str]:
     """Return the headings that begin on a page and have no line of their own.
 
-    Headings of the sections in ``first`` come first. If a section continues beyond the page, its name for the model is
-    returned. Otherwise its title is returned, also if the next heading covers the same pages.
+    Headings of the sections in ``first`` come first. For a section that continues beyond the page, its name for the
+    model and its title are returned. For other sections only the title is.
     """
     content = board.scores[doc].content
     covering, starts = content.covering
@@ -330,7 +339,7 @@ def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collectio
 def _section_lines(
     board: Board, doc: int, children: Sequence[int], title: int, summary: int, below: Collection[int], depth: int = 1
 ) -> list[str]:
-    """Return the lines of sections in order, with the parts of those in ``below``.
+    """Return the lines of sections in order, each followed by its parts if it is in ``below``.
 
     Sections without parts on the same pages share one line.
     """
@@ -372,7 +381,7 @@ def _short_name(board: Board, doc: int, at: int) -> str:
 
 
 def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[PageRef]:
-    """Return the sections with a role's title. Of several, take the one with the shortest title."""
+    """Return the section of each role, found by its title. Of several, the shortest title wins."""
     content = board.scores[doc].content
     places: dict[PageRef, None] = {}
     for role in roles:

@@ -1,4 +1,4 @@
-"""Decide whether a model is called, and order the pages by its reply or leave them as they are."""
+"""Decide whether a model is called for a search, and order the pages by its reply."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _ONE_CALL = 0.7  # probability that one of the first pages answers, from which c
 
 
 def untold(_: ReasoningStep) -> None:
-    """Do nothing with a reasoning step. This is the default for ``on_step``."""
+    """Ignore a reasoning step. This is the default for ``on_step``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonLimits:
     """Limits of model calls for one question.
 
-    Effort ``auto`` calls the model if the probability that the first page answers is below ``below``. ``tokens`` and
-    ``seconds`` limit all calls together, including those that choose documents; ``setting`` names the setting of the
-    time limit. ``rounds`` limits the outline strategy, ``calls`` the tree search.
+    Effort ``auto`` calls the model if the probability that the first page answers is less than ``below``. ``tokens``
+    and ``seconds`` limit all calls together, including those that choose documents. ``setting`` is the name of the
+    setting for the time limit. ``rounds`` limits the outline strategy, and ``calls`` the tree search.
     """
 
     below: float = 0.1
@@ -54,7 +54,7 @@ class ReasonLimits:
 class Reasoner:
     """A model with the strategy and limits for one question.
 
-    ``on_step`` receives every step at once. ``scope`` holds the remaining tokens and seconds.
+    ``on_step`` receives each reasoning step as soon as it happens. ``scope`` holds the remaining tokens and seconds.
     """
 
     model: ChatModel
@@ -71,7 +71,10 @@ class Reasoner:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningResult:
-    """The pages after a model was asked, or unchanged. ``note`` describes a failure, ``NONE`` if there was none."""
+    """The pages after a model was asked, unchanged if it was not asked or failed.
+
+    ``note`` describes a failure, ``NONE`` if there was none.
+    """
 
     visits: Sequence[PageVisit]
     scores: Sequence[DocumentScores]
@@ -87,7 +90,7 @@ class ReasoningResult:
 
 @dataclass(frozen=True, slots=True)
 class RankedPages:
-    """The pages ranked without a model. ``scores`` and ``expansions`` are by document.
+    """The pages as ranked without a model. ``scores`` and ``expansions`` have one item for each document.
 
     ``sure`` is the calibrated probability that the first page answers, ``likely`` that one of the first pages does.
     """
@@ -108,11 +111,12 @@ def reason(
     search: SearchAgain | None = None,
     dead: bool = False,
 ) -> ReasoningResult:
-    """Let the model find the pages that answer, if the effort and the probability require it. Return the new order.
+    """Let a model find the pages that answer, and return the new order.
 
-    After a failure the order stays, with a note. ``named`` are the documents that the question names or that were
-    chosen. ``search`` searches again in the model's words. ``dead`` means that the model already failed. If one of the
-    first pages probably answers, effort auto ends with the first reply that names a page.
+    The effort and the probability that pages answer decide whether the model is called. After a failure the order
+    stays, with a note. ``named`` are the documents that the question names or that were chosen. ``search`` searches
+    again in the model's words. ``dead`` means that the model already failed. If one of the first pages probably
+    answers, effort auto ends with the first reply that names a page.
     """
     effort_asked, visits, scores, sure = request.effort, ranked.visits, ranked.scores, ranked.sure
 

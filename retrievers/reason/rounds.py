@@ -1,6 +1,7 @@
-"""Search with a model in rounds: first an outline and passages, then the searches, sections and pages that it requests.
+"""Search with a model in rounds.
 
-Each round shows only new text, and repeats the model's replies. A search uses the model's words, exact words in
+The first round shows an outline and passages. Each later round shows the searches, sections and pages that the model
+requested. It shows only new text, and repeats the model's replies. A search uses the model's words, exact words in
 quotation marks, or a section name ("section: Manual cleaning").
 """
 
@@ -34,7 +35,7 @@ _SECTION = re.compile(r"^\s*(?:section|heading|chapter|abschnitt|kapitel)\s*:\s*
 
 @dataclass(frozen=True, slots=True)
 class SearchWish:
-    """A search that a model requested, and its type."""
+    """A search that a model requested: by words, by an exact phrase, or by a section name."""
 
     how: Literal["words", "exact", "section"]
     text: str
@@ -52,7 +53,7 @@ def search_wish(written: str) -> SearchWish | None:
 
 
 class AnotherSearch:
-    """Further searches of one question. Their results are added to the documents that the model sees.
+    """Further searches for one question. Their results are added to the documents that the model sees.
 
     ``searched`` are the earlier requests.
     """
@@ -62,7 +63,10 @@ class AnotherSearch:
         self.searched: dict[SearchWish, None] = {}
 
     def lines(self, wish: SearchWish, listed: set[int], room: int) -> list[str]:
-        """Return the results of a search in at most ``room`` tokens. Add its documents to the set ``listed``."""
+        """Return lines with the results of a search, in at most ``room`` tokens.
+
+        The numbers of its documents are added to the set ``listed``.
+        """
         self.searched[wish] = None
         head = f"Search for {_describe_wish(wish)}"
         self._asker.widen(wish.text)
@@ -87,7 +91,7 @@ class AnotherSearch:
         return [f"{head} found:", *lines] if lines else [f"{head} found nothing."]
 
     def _hits(self, wish: SearchWish) -> list[tuple[str, int]]:
-        """Return the results of a search as (line, number of its document)."""
+        """Run a search and return its results as (line, number of the document)."""
         if self._search is None:
             return []
         again = self._search(f'"{wish.text}"' if wish.how == "exact" else wish.text)
@@ -107,8 +111,9 @@ class AnotherSearch:
         return list(zip(self._asker.passage_lines(places), (doc for doc, _ in places), strict=True))
 
     def _sections(self, title: str, again: FoundAgain) -> list[tuple[str, int]]:
-        """Return the sections whose titles contain all words. Sections of documents that the model already sees come
-        first.
+        """Return the sections whose titles contain all words of ``title``, as (line, document number).
+
+        They are searched in the documents that the model already sees, then in those of the new search.
         """
         terms = {cached_hash(term) for term in tokenise(title)}
         documents = [*self._board.scores, *again.pages]
@@ -177,7 +182,7 @@ class Turn(BaseModel):
 class Rounds:
     """A search with a model in at most ``rounds`` rounds and within the remaining tokens.
 
-    ``roles`` are page roles that the question needs. At most ``page_count`` pages are named. ``named`` are the
+    ``roles`` are page roles that the question needs. At most ``page_count`` pages are chosen. ``named`` are the
     documents that the question names or that were chosen. ``search`` searches the library again. With ``short`` the
     search ends with the first reply that names a page.
     """
@@ -203,7 +208,7 @@ class Rounds:
         self._new: list[PageRef] = []
 
     def verdict(self) -> Verdict:
-        """Return the pages named in the last round. If a later call fails, return those of the round before."""
+        """Run the rounds. Return the pages that the model named in the last successful round."""
         verdict = Verdict()
         values = self._first()
         for number in range(1, self._rounds + 1):
@@ -252,8 +257,9 @@ class Rounds:
         return empty | {"outline": shown.text, "seen": "\n".join(lines) or "nothing yet"}
 
     def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:
-        """Return the values of a later round's prompt: the relevant documents, earlier replies and readings, and the
-        new texts.
+        """Return the values for the prompt of a later round.
+
+        They contain the relevant documents, the model's earlier replies, the pages it has read, and the new texts.
         """
         named = ", ".join(f"D{doc + 1} page {page}" for doc, page in verdict.pages)
         read = ", ".join(f"D{doc + 1} page {page}" for doc, page in self._read)
@@ -279,7 +285,7 @@ class Rounds:
         return Verdict(places, sections, turn.reasoning)
 
     def _with_rest(self, verdict: Verdict) -> Verdict:
-        """Return the verdict, followed by the next page of each page whose list or table continues there."""
+        """Add to the chosen pages the next page of each whose list or table continues there."""
         rest = [(doc, page + 1) for doc, page in verdict.pages[: self._page_count] if self._asker.goes_on((doc, page))]
         if not verdict.pages or not (new := [place for place in rest if place not in verdict.pages]):
             return verdict
@@ -291,7 +297,10 @@ class Rounds:
         return f"the outline of {', '.join(named)}" + (f"; {len(passages)} passages" if passages else "")
 
     def _look(self, turn: Turn, number: int) -> list[str]:
-        """Return the new texts that a reply requests, as far as they fit: pages, sections and search results."""
+        """Return the texts that a reply requests and that are new, as far as they fit.
+
+        They are pages, sections and search results.
+        """
         nodes, pages = self._places_asked(turn)
         wishes = [wish for item in turn.search[:MOST_SEARCHES] if (wish := search_wish(item))]
         wishes = [wish for wish in dict.fromkeys(wishes) if wish not in self._again.searched]
@@ -331,10 +340,10 @@ class Rounds:
         return seen
 
     def _places_asked(self, turn: Turn) -> tuple[tuple[PageRef, ...], tuple[PageRef, ...]]:
-        """Return the requested sections (index -1 for a whole document) and pages.
+        """Return the sections (index -1 for a whole document) and the pages that a reply requests.
 
-        For a section without parts, its pages are returned instead. If a page's text continues on the next page, the
-        next page is added.
+        A section without parts is replaced by its best page. If a page's text continues on the next page, the next page
+        is added.
         """
         nodes = [(name, self._node(name)) for name in turn.expand[:_SECTIONS_PER_ROUND]]
         pages = [

@@ -1,1 +1,1 @@
-"""Pages to which a question refers by page number, section number, title or role, whatever their words."""
+"""Pages to which a question refers by page number, section number, title or role."""

@@ -1,7 +1,7 @@
-"""Find the pages of a reference in one document, by headings, captions, lines and printed page numbers.
+"""Find the pages of a reference such as "Note 7" in one document.
 
-A printed number comes from the file's page labels, or from the top or bottom lines of a page if a neighbouring page
-continues the count.
+They are found by headings, captions, lines and printed page numbers. A printed number comes from the file's page
+labels. It may also be in the top or bottom lines of a page, if a neighbouring page continues the count.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _WORD_FIT, _NUMBER_FIT = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The number at the beginning of a heading or line.
+    """The number at the beginning of a heading or line, with the text around it.
 
-    ``word`` is the word before it ("note"), "" if there is none. ``after`` is the rest of the line.
+    ``word`` is the word before the number ("note"), "" if there is none. ``after`` is the rest of the line.
     """
 
     word: str
@@ -51,7 +51,7 @@ def numbered(line: str) -> Numbered | None:
 
 
 def fit(reference: Reference, title: str) -> int:
-    """Return the match of a heading with a reference: 2 with word and number, 1 with only the number, else 0."""
+    """Return how well a heading matches a reference: 2 by word and number, 1 by number, else 0."""
     heading = numbered(title)
     if heading is None or heading.number != reference.number:
         return 0
@@ -61,7 +61,10 @@ def fit(reference: Reference, title: str) -> int:
 
 
 def begins_caption(reference: Reference, line: str) -> bool:
-    """Return whether a line is the caption that is referred to, and not a sentence that mentions it."""
+    """Return whether a line is the caption of the referenced figure or table.
+
+    A sentence that begins by mentioning the figure or table is not.
+    """
     caption = numbered(line)
     if caption is None or (caption.word, caption.number) != (reference.word, reference.number):
         return False
@@ -79,9 +82,10 @@ def labelled(number: str, labels: Sequence[str]) -> list[int]:
 
 
 def printed(number: str, texts: Sequence[str]) -> list[int]:
-    """Return the pages (from 1) with this printed number, preferring those whose neighbours continue the count.
+    """Return the pages (from 1) on which this number is printed as page number.
 
-    A decimal number without such a neighbour is ignored.
+    If neighbouring pages continue the count for some of them, only these are returned. Otherwise a decimal number is
+    ignored.
     """
     edges: dict[int, set[str]] = {}
 
@@ -102,7 +106,7 @@ def printed(number: str, texts: Sequence[str]) -> list[int]:
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """Yield possible page numbers: the first and last word of each line at the top and bottom of a page."""
+    """Yield possible page numbers: the first and last word of short lines at a page's edges."""
     lines = [line for line in text.split("\n") if line.strip()]
     for line in [*lines[:_EDGE], *lines[-_EDGE:]]:
         if len(line) <= _EDGE_LINE:
@@ -113,7 +117,7 @@ def _numbers(text: str) -> Iterator[str]:
 
 
 def _join_label(written: str) -> str:
-    """Return a label in the form in which questions use it: ``A - 4`` becomes A-4, ``- 4 -`` becomes 4."""
+    """Return a page label as questions write it: ``A - 4`` becomes A-4, ``- 4 -`` becomes 4."""
     return re.sub(r"\s*([-–—])\s*", "-", written.strip()).strip("-[]() ")
 
 
@@ -127,7 +131,7 @@ Texts = Callable[[], Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class PlaceFound:
-    """A page that a reference means. ``page`` counts from 1; ``why`` is the reason for the user.
+    """A page to which a reference leads. ``page`` counts from 1; ``why`` is the reason for the user.
 
     ``begins`` is False if the section only continues on this page. ``span`` is the range of characters that belongs to
     the section, None for the whole page. ``whole`` is True if the section's title covers the question.
@@ -141,7 +145,7 @@ class PlaceFound:
 
 
 def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFound]:
-    """Return the pages that a reference means in a document, most likely first, [] if there are none."""
+    """Return the pages in a document to which a reference leads, most likely first."""
     if reference.kind == "page":
         return _page(reference, content.pages, texts)
     if reference.kind == "caption":
@@ -156,7 +160,7 @@ def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFo
 
 
 def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
-    """Return pages by number: by the file's page labels, the position in the file, and the printed number."""
+    """Return the pages with a number by page label, by position in the file, or as printed."""
     number = reference.number
     read = texts()
     reasons = {
@@ -176,9 +180,10 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
 
 
 def sections_called(reference: Reference, sections: Sequence[Section]) -> list[PlaceFound]:
-    """Return the pages of sections whose heading has the number.
+    """Return the pages of the sections whose heading has the reference's number.
 
-    If some headings also have the word, only these count. Among them, only the highest level counts.
+    If some of the headings also have the reference's word ("note"), the others are left out. Of the rest, only the
+    highest level is returned.
     """
     fits = [(fit(reference, section.title), section) for section in sections if not section.synthetic]
     surest = max((rank for rank, _ in fits), default=0)
@@ -194,9 +199,10 @@ def sections_called(reference: Reference, sections: Sequence[Section]) -> list[P
 
 
 def _among_notes(numbered_sections: list[Section], sections: Sequence[Section]) -> list[Section]:
-    """Return those sections with bare numbers that may be notes. Return all sections if no heading "Notes" exists.
+    """Return those of the sections, which have numbers without a word, that may be notes.
 
-    "7 Management's Discussion" in a report with later notes is item 7, not note 7.
+    These are inside a section "Notes", otherwise after its beginning. "7 Management's Discussion" before the notes is
+    item 7, not note 7. Without a heading "Notes" all sections are returned.
     """
     heads = [section for section in sections if _NOTES.match(section.title)]
     if not heads:
@@ -219,7 +225,7 @@ def _pages_of(section: Section) -> Iterator[PlaceFound]:
 
 
 def beginning(section: Section, why: Note) -> PlaceFound:
-    """Return the page on which a section begins, with the section's range of characters on it."""
+    """Return the first page of a section, with the range of characters that belongs to the section."""
     end = section.end_anchor if section.end_page == section.start_page else None
     return PlaceFound(section.start_page, why, span=(section.anchor, end))
 
@@ -230,9 +236,9 @@ def lines_that_begin(
     begins: Callable[[Reference, str], bool],
     starts: re.Pattern[str] | None = None,
 ) -> list[PlaceFound]:
-    """Return the pages with a line that begins like the reference.
+    """Return the pages with a line that begins with the reference.
 
-    If there are several, leave out pages that are lists of such lines.
+    Pages that list many such lines, as tables of contents do, are left out if there are other pages.
     """
     starts = starts or line_starts(reference.word)
     matches: list[tuple[int, int, str, int]] = []
@@ -282,8 +288,8 @@ Read = Callable[[Sequence[int]], Sequence[str]]
 def pointers(text: str, page: int, content: Content, read: Read) -> tuple[Pointer, ...]:
     """Return the parts of the document to which the text of a page refers ("see Note 7").
 
-    They are found by headings, else by lines that begin like the reference. References to parts that do not exist or
-    are on the same page are left out.
+    They are found by headings, otherwise by lines that begin like the reference. References to parts that do not exist
+    or are on the same page are left out.
     """
     folded = text.lower()
     if not any(sign in folded for sign in _MAYBE):

@@ -51,14 +51,17 @@ def own_names(document: Document) -> frozenset[str]:
 
 
 def naming_terms(document: Document, routing: CardScores) -> frozenset[str]:
-    """Return the terms by which a question may name a document: its own names, card terms and matched terms."""
+    """Return the terms by which a question may name a document.
+
+    These are the terms of its names and card, and the terms that routing matched with cards.
+    """
     card = document.card
     terms = tokenise(" . ".join((card.title, *card.tags, *card.symbols, *card.parties, *card.recurring)))
     return own_names(document) | routing.matched_terms.union(terms)
 
 
 def without(question: Question, routing: CardScores, named: Iterable[Reference] = ()) -> str:
-    """Return the question's text without the names of organisations and without the references in ``named``."""
+    """Return the question's text without organisation names and without the references in ``named``."""
     text = question.text
     for reference in sorted(named, key=lambda reference: -reference.start):
         text = f"{text[: reference.start]} . {text[reference.end :]}"
@@ -68,9 +71,10 @@ def without(question: Question, routing: CardScores, named: Iterable[Reference] 
 
 
 def rest(text: str, question: Question, naming: Collection[str]) -> list[str]:
-    """Return those terms of a text that say what is asked, without filler words and the document's own names.
+    """Return the terms of a text that say what a question asks for.
 
-    Years, numbers, words such as "section", and terms of the document's type or period are left out too.
+    Filler words and terms in ``naming``, which name documents, are left out. So are years, numbers, words such as
+    "section", and terms of the document's type or period.
     """
     left_out = question.period_terms.union(*question.type_terms.values(), naming, STRUCTURE)
     return [term for term in content_words(text) if term not in left_out and not is_year(term) and not is_number(term)]
@@ -85,11 +89,11 @@ Finder = Callable[[DocumentScores], Sequence[PlaceFound]]
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """The pages in their new order, with the pages that the question refers to first.
+    """The pages in a new order, first those to which the question refers.
 
     ``reasons`` tell why a page was put first; they are empty if the question refers to none. ``settled`` is True if the
-    question asks for nothing else. ``spans`` are the referenced character ranges of pages. ``missing`` lists references
-    that no document has. ``page_terms`` are the question's other terms for a page that was named by number.
+    question asks for nothing but these pages. ``spans`` are the referenced character ranges of pages. ``missing`` lists
+    references that no document has. ``page_terms`` are the question's other terms for a page that was named by number.
     """
 
     visits: Sequence[PageVisit]
@@ -102,9 +106,9 @@ class Leads:
 
 
 def meant(visits: Sequence[PageVisit], pages: Sequence[DocumentScores], scoring: DocumentScoring) -> list[int]:
-    """Return the documents (indexes) that the question probably means, in the order of their best pages.
+    """Return the indexes of the documents that the question probably means, at most three.
 
-    Their scores are close to the best score. There are at most three.
+    Their scores are close to the best score. They are in the order of their best pages.
     """
     best = max((scores.candidate.score for scores in pages), default=0.0)
     close = [doc for doc, scores in enumerate(pages) if scores.candidate.score > best - scoring.close]
@@ -121,7 +125,7 @@ def lead(
     asks_more: Callable[[DocumentScores], bool],
     one_document: bool = False,
 ) -> Leads:
-    """Put the pages that ``find`` returns for these documents before all other pages, and return the new order.
+    """Put the pages that ``find`` returns for these documents before all others.
 
     ``docs`` are indexes, the most likely document first. If the question asks for more than the reference
     (``asks_more``), a document's pages are sorted by score. Otherwise they keep their order, with beginnings of
@@ -158,7 +162,10 @@ def lead(
 
 
 def texts_of(texts: PageTexts, scores: DocumentScores) -> Callable[[], Sequence[tuple[str, str]]]:
-    """Return a function that reads the labels and texts of a document's pages at the first call and caches them."""
+    """Return a function that returns (label, text) of all pages of a document.
+
+    They are read at its first call and cached.
+    """
     cached: list[tuple[str, str]] = []
 
     def read() -> Sequence[tuple[str, str]]:
@@ -188,7 +195,7 @@ def meant_places(
 ) -> Leads:
     """Put the pages to which a question refers first, with reasons.
 
-    ``alone`` means that only one document is searched.
+    ``alone`` is True if only one document is searched.
     """
     leads = _leads_of(question, routing, visits, pages, texts, scoring, alone)
     if leads.settled and len(pages) > 1:
@@ -258,8 +265,9 @@ def _by_role(
     pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Put the overview pages of a document first, if the question asks what the document is about
-    and for nothing else.
+    """Put a document's overview pages first if the question asks for nothing but an overview.
+
+    ``left`` is the question without the words that ask for an overview.
     """
     text = without(replace(question, text=left), routing)
 
@@ -278,9 +286,9 @@ def _by_silence(
     pages: Sequence[DocumentScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Put the overview pages of a document first if the question asks what it says and names nothing inside it.
+    """Put a document's overview pages first if the question asks what the document says.
 
-    An example is "What does the survey say?".
+    The question must name nothing inside the document. An example is "What does the survey say?".
     """
     text = without_saying_chinese(without(question, routing))
     loosely = ends_in_saying(question.text)
@@ -311,7 +319,7 @@ def _whole(
 
 
 def _is_named(document: Document, question: Question) -> bool:
-    """Return whether a question names a document, and does not just share words with its name.
+    """Return whether a question names a document, and does not only share words with its name.
 
     A shared word must begin with a capital or be Chinese, or two words must be adjacent ("the harbour survey").
     """
@@ -332,7 +340,7 @@ def _by_name(
     docs: Sequence[int],
     texts: PageTexts,
 ) -> Leads:
-    """Put sections first whose titles the question names, in the most likely document."""
+    """Put the sections first whose titles the question names, in the most likely document."""
     part, terms, text = part_spoken_of(question.text), frozenset(tokenise(question.text)), plain_words(question.text)
 
     def places(scores: DocumentScores) -> Sequence[PlaceFound]:
@@ -356,9 +364,9 @@ def _by_name(
 
 
 def _elsewhere(terms: Sequence[str], content: Content) -> list[str]:
-    """Return the terms of a question that are missing on the document's first pages.
+    """Return the terms that are missing on the document's first pages.
 
-    Such terms ask for something inside the document; the other terms may be part of its name.
+    Such terms of a question ask for something inside the document. Other terms may be part of its name.
     """
     occurrences = content.body.occurrences([cached_hash(term) for term in terms])
     full = np.flatnonzero(content.body.lengths[:_FIRST] >= _FULL)

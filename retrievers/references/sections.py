@@ -42,9 +42,9 @@ _MOST_SECTIONS, _READ = 4, 8
 class SectionQuery:
     """A question as a query for sections.
 
-    ``terms`` are all of its terms; ``telling`` are those that are neither document names nor filler words. ``needed``
-    are telling terms that the first page of the document lacks. ``naming`` are the document's own names. ``part`` is
-    the kind of part that the question mentions, "" for none.
+    ``terms`` are all terms of the question. ``telling`` are those that are neither document names nor filler words.
+    ``needed`` are telling terms that the document's first pages lack. ``naming`` are the terms of the document's own
+    names. ``part`` is the kind of part that the question mentions, such as "chapter", "" for none.
     """
 
     text: str
@@ -64,11 +64,11 @@ def part_spoken_of(question: str) -> str:
 
 
 def named_sections(query: SectionQuery, content: Content, worth: Callable[[int], float]) -> list[PlaceFound]:
-    """Return the sections whose titles match the question and contain little else, most likely first.
+    """Return the first pages of sections whose titles match the question, most likely first.
 
-    If the question mentions a kind of part, a partial match is enough. Equal matches are ordered in this sequence:
-    sections of that kind, the longest exact title, sections below other named sections, higher levels, higher
-    ``worth``.
+    The titles must contain little else. If the question mentions a kind of part, a partial match is enough. Equal
+    matches are ordered in this sequence: sections of that kind, the longest exact title, sections below other named
+    sections, higher levels, higher ``worth``.
     """
     matches = []
     begins = _pages_with_headings(query, content)
@@ -102,7 +102,10 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
 
 
 def _pages_with_headings(query: SectionQuery, content: Content) -> set[int] | None:
-    """Return the pages on which headings with a telling term begin. Return None if all headings must be checked."""
+    """Return the pages on which headings with a telling term begin.
+
+    Return None if this test does not apply, so that all headings must be checked.
+    """
     if not query.telling or query.part:
         return None
     occurrences = content.headings.occurrences([cached_hash(term) for term in query.telling])
@@ -115,9 +118,9 @@ def titled_lines(
     worth: Callable[[int], float],
     texts: Callable[[Sequence[int]], Sequence[str]],
 ) -> list[PlaceFound]:
-    """Return pages with a line that matches like a heading, for headings that the section tree lacks.
+    """Return pages with a line that matches like a heading but is not in the section tree.
 
-    Only the best pages that contain all of the query's words are read.
+    Only the best pages that contain all needed terms of the query are read.
     """
     required = query.needed or query.telling
     if len(required) < (1 if query.part or query.terms & query.naming else _PAIR):
@@ -165,15 +168,15 @@ def _dice(query: SectionQuery, title: frozenset[str]) -> float:
 
 
 def _begins(query: SectionQuery, title: str) -> bool:
-    """Return whether a title begins with exactly the telling terms of the question, at least two."""
+    """Return whether a title begins with exactly the telling terms of the query, at least two."""
     count = len(query.telling)
     return count > 1 and set(tokenise(title)[:count]) == query.telling
 
 
 def _verbatim(query: SectionQuery, title: str) -> int:
-    """Return how many words a title has if the question contains it literally, otherwise 0.
+    """Return the number of words of a title if the question contains it literally, otherwise 0.
 
-    A single word counts as 0.
+    A title of a single word gives 0.
     """
     plain = _plain_title(title)
     words = plain.count(" ") - 1
@@ -254,7 +257,7 @@ def overview(kind: Wanted, document: Document, content: Content) -> list[PlaceFo
 
 
 def _section(role: str, document: Document, content: Content) -> Section | None:
-    """Return the section with this role at the highest level, None if the document has none."""
+    """Return the section with a role ("conclusion") at the highest level, None if there is none."""
     if role == "front" or (role == "titled" and document.card.type in _COVERS):
         return None
     beginning = max(_SHORT, _BEGINNING * content.pages)

@@ -1,1 +1,1 @@
-"""Terms, headings and section trees of documents, for single documents and for whole libraries in common arrays."""
+"""Terms, headings and section trees: of single documents, and of many in common arrays."""

@@ -1,4 +1,4 @@
-"""The content of one document for a search: its terms, headings and section tree, and the coverage of titles.
+"""The content of one document for a search: terms, headings, section tree, and title coverage.
 
 A section is relevant if the question covers its whole title: "governing law" means "Governing Law", while one word of a
 long title says little. BM25 over headings cannot express this, because it ignores the uncovered words.
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Titles:
-    """The titles of a document's sections. ``terms`` has a row for each section, without numbers."""
+    """The titles of a document's sections. ``terms`` has a row for each; numbers are left out."""
 
     terms: TermCounts
     pages: npt.NDArray[np.int64]  # (sections,), the page on which each begins, from 0
@@ -42,17 +42,16 @@ class Titles:
 
     @cached_property
     def whole(self) -> Floats:
-        """Return the value that each title would have for a question with all of its terms: float64 (titles,)."""
+        """Return the sum of the idf of each title's terms: float64 (titles,)."""
         counts = np.diff(self.terms.starts)
         rarities = np.repeat(bm25.idf(self._named, counts), counts)
         return np.asarray(np.bincount(self.terms.pages, rarities, self.terms.page_count), np.float64)
 
     def covered(self, query: Mapping[int, float], pages: int, power: float) -> Floats:
-        """Return the best value of the titles that begin on each page: float64 (pages,), higher is better, 0 without a
-        match.
+        """Return the best value of the titles that begin on each page: float64 (pages,).
 
-        ``query`` maps term hashes to weights. The value of a title is Σ w · idf · (Σ w · idf / Σ idf of all its
-        terms)^power, summed over its terms in ``query``.
+        ``query`` maps term hashes to weights w. Let c be Σ w · idf over the title's terms in ``query``. The value of a
+        title is c · (c / Σ idf of all its terms)^power, 0 without a match. Higher is better.
         """
         best = np.zeros(pages)
         titles, weights = self._weigh(query)
@@ -62,7 +61,7 @@ class Titles:
         return best
 
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
-        """Return how much each term hash adds to the ``covered`` value of a page (from 1)."""
+        """Return the contribution of each term hash to the ``covered`` value of a page (from 1)."""
         rows = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
         if not rows:
             return {}
@@ -78,16 +77,16 @@ class Titles:
         return best
 
     def _weigh(self, query: Mapping[int, float]) -> tuple[Occurrences, Floats]:
-        """Find the query's terms in the titles. Return the occurrences, and the weight of each."""
+        """Find the query's terms in the titles. Return the occurrences, and the weight w · idf of each."""
         occurrences = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
         return occurrences, (weights * bm25.idf(self._named, occurrences.holding))[occurrences.terms]
 
 
 def _share(sums: Floats | float, whole: Floats, power: float) -> Floats:
-    """Return the covered share of each title, raised to ``power``.
+    """Return the covered share of each title raised to ``power``: (sums / whole)^power, at most 1.
 
-    With a power above 1, a half counts less than half.
+    With a power above 1, a half-covered title counts less than half.
     """
     return np.asarray(np.minimum(1.0, sums / whole) ** power)
 
@@ -100,7 +99,7 @@ _SENTENCE, _SMALL = 7, 3  # words from which a title may be a sentence; letters 
 class Content:
     """The terms and section tree of one parsed document, immutable.
 
-    After a repair, the same content_id may stand for another parsed document.
+    A repair may replace the document under the same content_id.
     """
 
     content_id: str
@@ -135,8 +134,9 @@ class Content:
 
     @cached_property
     def covering(self) -> tuple[Ints, Ints]:
-        """Return which sections cover each page: section indices page by page, and the offset at which each page's
-        begin.
+        """Return the sections that cover each page, as two arrays.
+
+        The first lists section indices page by page. The second holds the offset in it at which each page begins.
         """
         start, end = self.spans
         lengths = end - start
@@ -161,7 +161,7 @@ class Content:
 
     @cached_property
     def _names(self) -> list[tuple[int, str]]:
-        """Return (section index, title) of all titles that are not sentences."""
+        """Return (section index, title) of all headings that are titles and not sentences."""
         titles, synthetic = self._columns("title", "synthetic")
         return [(at, title) for at, title in enumerate(titles) if not synthetic[at] and not _is_sentence(title)]
 

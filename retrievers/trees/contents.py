@@ -1,4 +1,4 @@
-"""Caches of parsed documents and page texts for searches, with the documents also in common arrays."""
+"""Caches of parsed documents and page texts for searches. Documents are also kept in common arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ContentArrays:
-    """The term counts and section trees of many documents in common arrays, which grow at their ends."""
+    """The term counts and section trees of many documents, in common arrays that grow at their ends."""
 
     numbers: dict[str, int] = field(default_factory=dict)  # number by content_id, in the order of addition
     body: FieldArrays = field(default_factory=FieldArrays)
@@ -37,7 +37,10 @@ class ContentArrays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentGroup:
-    """Some documents in the common arrays, with their pages in one consecutive numbering. numbers: int64 (d,)."""
+    """Some of the documents in the common arrays. Their pages have one consecutive numbering.
+
+    numbers: int64 (d,), the documents' numbers in the arrays.
+    """
 
     arrays: ContentArrays
     numbers: Ints
@@ -51,13 +54,17 @@ class ContentGroup:
         return self.arrays.headings.postings(self.numbers, hashes)
 
     def trees(self, hashes: Ints, first_pages: Ints) -> Trees:
-        """Return the section trees, with the postings of terms in the titles."""
+        """Return the section trees of these documents, with the postings of terms in their titles.
+
+        ``hashes`` are the terms. ``first_pages`` holds the offset of each document's pages.
+        """
         return self.arrays.trees.trees(self.numbers, hashes, first_pages)
 
     def covering(self, pages: Ints, documents: Ints, first_sections: Ints) -> tuple[Ints, Ints]:
-        """Return the sections that cover some pages, and the row of each section's page: int64 (c,) both.
+        """Return the sections that cover pages, and for each the index of its page in ``pages``.
 
-        pages: int64 (n,), from 0 in their documents. documents: int64 (n,), indexes in this group.
+        pages: int64 (n,), from 0 in their documents. documents: int64 (n,), indexes in this group. Both results are
+        int64 (c,).
         """
         rows = self.arrays.body.first_pages(self.numbers[documents]) + pages
         return self.arrays.trees.covering(rows, first_sections[documents])
@@ -71,7 +78,10 @@ class ContentCache:
     """A cache of the most recently used documents, up to a number of pages. Several threads may use it."""
 
     def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
-        """Create a cache. ``most_orders`` limits the pages whose ordered terms are cached, about 2 kB each."""
+        """Create a cache for documents with at most ``most_pages`` pages together.
+
+        ``most_orders`` limits the number of pages whose ordered terms are cached, about 2 kB each.
+        """
         self._most, self._most_orders = most_pages, most_orders
         self._orders: OrderedDict[tuple[str, int], TermOrder] = OrderedDict()
         self._held: OrderedDict[str, Content] = OrderedDict()
@@ -118,9 +128,9 @@ class ContentCache:
             return ContentGroup(arrays, np.array([arrays.numbers[listed.content_id] for listed in contents], np.int64))
 
     def orders(self, contents: Contents, places: Sequence[tuple[Content, int]]) -> list[TermOrder]:
-        """Return the ordered terms of pages, given by (content, page from 1), with one query at most.
+        """Return the ordered terms of pages, which are given as (content, page from 1).
 
-        Removed pages have none.
+        At most one query is sent to the catalog. Removed pages have no terms.
         """
         keys = [(content.content_id, page) for content, page in places]
         with self._lock:
@@ -142,7 +152,7 @@ class ContentCache:
             return self._held.get(content_id)
 
     def forget(self, content_ids: Iterable[str | None]) -> None:
-        """Drop documents from the cache, because a repaired document keeps its content id."""
+        """Drop documents from the cache. This is needed because a repaired document keeps its content id."""
         with self._lock:
             wrong = set(filter(None, content_ids))
             for key in [key for key in self._orders if key[0] in wrong]:
@@ -157,18 +167,18 @@ _GONE = PageText("", "")
 
 
 class PageTexts:
-    """The page texts of one search. Each is read once, because several stages need many of the same pages."""
+    """The page texts of one search. Each text is read once, although several stages need it."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self._held: dict[tuple[str, int], PageText] = {}
 
     def gone(self, place: tuple[Content, int]) -> bool:
-        """Return whether a requested page was missing in the catalog."""
+        """Return whether a page was requested and missing in the catalog."""
         return self._held.get((place[0].content_id, place[1])) is _GONE
 
     def of(self, places: Sequence[tuple[Content, int]]) -> list[PageText]:
-        """Return the text of each page (content, page from 1); pages that the catalog lacks are empty."""
+        """Return the text of each page (content, page from 1), an empty text for removed pages."""
         return self.by_id([(content.content_id, page) for content, page in places])
 
     def by_id(self, keys: Sequence[tuple[str, int]]) -> list[PageText]:

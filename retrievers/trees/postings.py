@@ -23,9 +23,10 @@ _FIRST_ROOM = 1024
 class Postings:
     """The postings of a query's terms in several documents, whose pages have one consecutive numbering.
 
-    terms: int64 (p,), index of the term in the query. documents: int64 (p,). pages: int64 (p,), consecutive numbers.
-    counts: uint16 (p,). holding: int64 (documents, terms), the number of each document's pages that contain a term.
-    lengths: float64 (pages,), words. firsts: int64 (documents + 1,), the first page of each document.
+    terms: int64 (p,), index of the term in the query. documents: int64 (p,), index of the document. pages: int64 (p,),
+    consecutive numbers. counts: uint16 (p,), term frequency on the page. holding: int64 (documents, terms), the number
+    of each document's pages that contain a term. lengths: float64 (pages,), words. firsts: int64 (documents + 1,), the
+    first page of each document.
     """
 
     terms: Ints
@@ -52,7 +53,7 @@ class Postings:
         return np.bincount(self.document_of, self.lengths, len(self.sizes)).astype(np.float64)
 
     def library_bm25(self, weights: Floats, model: Bm25) -> Floats:
-        """Return BM25 of every page with the same term weights in all documents: float64 (pages,).
+        """Return BM25 of every page, with equal term weights in all documents: float64 (pages,).
 
         ``weights``: float64 (t,). Higher is better.
         """
@@ -75,7 +76,10 @@ class Postings:
         return np.bincount(self.pages, adds, len(self.lengths)).astype(np.float64)
 
     def document_bm25(self, weights: Floats, k1: float = 1.2, b: float = 0.75) -> Floats:
-        """Return BM25 of whole documents, compared with each other: float64 (documents,), higher is better."""
+        """Return BM25 of whole documents with average length over these: float64 (documents,).
+
+        ``weights``: float64 (t,). Higher is better.
+        """
         shape = self.holding.shape
         at = self.documents * shape[1] + self.terms
         tf = np.bincount(at, self.counts, shape[0] * shape[1]).reshape(shape)
@@ -93,7 +97,10 @@ class Postings:
 
 
 def idf_of(pages: Ints, holding: Ints) -> Floats:
-    """Return the idf of terms in many collections at once, with the formula of ``hybrid_core.text.bm25.idf``."""
+    """Return the idf of terms in several collections, as ``bm25.idf`` does for one collection.
+
+    ``pages`` are the sizes of the collections, ``holding`` the numbers of their pages with each term.
+    """
     return np.asarray(np.log1p((pages - holding + 0.5) / (holding + 0.5)), np.float64)
 
 
@@ -107,12 +114,12 @@ def ranges(firsts: Ints, sizes: Ints) -> Ints:
 
 
 def offsets(sizes: Ints) -> Ints:
-    """Return the offset of each of several ranges in a common numbering, and the end of the last."""
+    """Return the offset of each range in a consecutive numbering of ranges, then the total size."""
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
 class GrowingArray:
-    """An array that grows at its end. Views of it that were taken before keep their values."""
+    """An array that grows at its end. Views that were taken earlier keep their values."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._data: npt.NDArray[Any] = np.empty(_FIRST_ROOM, dtype)
@@ -138,7 +145,7 @@ class GrowingArray:
 
 
 class FieldArrays:
-    """The term counts of one field of many documents, which are numbered from 0 in the order of addition."""
+    """The term counts of one field of many documents, numbered from 0 as they are added."""
 
     def __init__(self) -> None:
         self._keys = GrowingArray(np.uint64)  # document number and term hash, ascending
@@ -166,7 +173,7 @@ class FieldArrays:
         return len(self._lengths)
 
     def first_pages(self, documents: Ints) -> Ints:
-        """Return the offset of each document's pages in the consecutive numbering."""
+        """Return the number of each document's first page in the consecutive numbering of all pages."""
         return np.asarray(self._first_pages.values[documents])
 
     def page_counts(self, documents: Ints) -> Ints:
@@ -174,7 +181,7 @@ class FieldArrays:
         return np.asarray(self._page_counts.values[documents])
 
     def rows(self, documents: Ints) -> Ints:
-        """Return the pages of these documents in the consecutive numbering, document by document."""
+        """Return the consecutive numbers of all pages of these documents, document by document."""
         return ranges(self.first_pages(documents), self.page_counts(documents))
 
     def postings(self, documents: Ints, hashes: Ints) -> Postings:
@@ -236,8 +243,9 @@ class Trees:
         return np.asarray((sums[self.end] - sums[self.start]) / _EXACT / np.sqrt(hits + 1.0))
 
     def path_shares(self, nodes: Floats) -> Floats:
-        """Return each section's NodeScore relative to its best sibling, averaged along its path:
-        float64 (s,), 0 to 1.
+        """Return the mean of relative NodeScores on the path to each section: float64 (s,), 0 to 1.
+
+        A relative NodeScore is a section's NodeScore divided by that of its best sibling.
         """
         count = len(nodes)
         best = np.zeros(count + len(self.firsts) - 1)
@@ -249,9 +257,9 @@ class Trees:
         return along / np.maximum(self.level, 1)
 
     def path_masks(self) -> Ints:
-        """Return a bit mask of the query terms in the titles along each section's path: int64 (s,).
+        """Return a bit mask of the query terms in the titles on each section's path: int64 (s,).
 
-        Terms after the 63rd share the last bit.
+        The path is the section and its ancestors. Terms after the 63rd share the last bit.
         """
         masks = np.zeros(len(self.start), np.int64)
         np.bitwise_or.at(masks, self.titles.pages, np.int64(1) << np.minimum(self.titles.terms, 62))
@@ -260,11 +268,10 @@ class Trees:
         return masks
 
     def covered_titles(self, weights: Floats, power: float, pages: int) -> Floats:
-        """Return for each page the best coverage of the titles that begin there: float64 (pages,), higher is better, 0
-        for none.
+        """Return the best coverage of the titles that begin on each page: float64 (pages,).
 
-        It is Σ w · idf · (Σ w · idf / Σ idf of all terms)^power over the title's terms. The idf is computed over the
-        titles of the document; ``weights``: float64 (t,).
+        Let c be Σ w · idf over the title's query terms. Coverage is c · (c / Σ idf of all its terms)^power, 0 without a
+        match. Higher is better. The idf is computed over the titles of the document; ``weights``: float64 (t,).
         """
         scores = np.zeros(pages)
         titles = self.titles
@@ -280,7 +287,7 @@ class Trees:
 
 
 class TreeArrays:
-    """The section trees of many documents, which are numbered from 0 in the order of addition."""
+    """The section trees of many documents, numbered from 0 as they are added."""
 
     def __init__(self) -> None:
         self._titles = FieldArrays()
@@ -291,7 +298,7 @@ class TreeArrays:
         self._covering_counts = GrowingArray(np.int64)
 
     def add(self, content: Content) -> None:
-        """Append the next document."""
+        """Append the section tree of a document."""
         start, end = content.spans
         self._titles.add(content.titles.terms)
         self._whole.extend(content.titles.whole)
@@ -317,10 +324,10 @@ class TreeArrays:
         return Trees(start, end, parent, self._level.values[rows], titles.firsts, self._whole.values[rows], titles)
 
     def covering(self, pages: Ints, first_sections: Ints) -> tuple[Ints, Ints]:
-        """Return the sections that cover some pages, and the row of each section's page, both int64 (c,).
+        """Return the sections that cover pages, and for each the index of its page in ``pages``.
 
-        ``pages``, int64 (n,), are in the common numbering. ``first_sections``, int64 (n,), is the offset of the
-        sections of each page's document.
+        ``pages``, int64 (n,), are in the consecutive numbering of all pages. ``first_sections``, int64 (n,), is the
+        offset of the sections of each page's document. Both results are int64 (c,).
         """
         counts = self._covering_counts.values[pages]
         row = np.repeat(np.arange(len(pages)), counts)
