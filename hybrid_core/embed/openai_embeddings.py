@@ -94,7 +94,7 @@ class OpenAIEmbedder:
         return self._id
 
     def _embed_batch(self, batch: list[str], scope: CallScope) -> list[Any]:
-        """Return one vector per text. If the server refuses the length, halve first the batch, then the text."""
+        """Return one vector per text. If the server refuses a batch as too long, split it; halve a single text."""
         try:
             return self._calls.send(partial(self._request, batch), scope=scope)[0]
         except EndpointError as error:

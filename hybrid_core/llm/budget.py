@@ -26,7 +26,10 @@ def estimate(text: str) -> int:
 
 
 def shares(lengths: list[int], budget: int) -> list[int]:
-    """Divide a budget among parts that need ``lengths``. What short parts do not need is shared by the long ones."""
+    """Divide a budget among parts of these lengths. Return the share of each part, at most its length.
+
+    Long parts share equally what short parts leave.
+    """
     granted = [0] * len(lengths)
     left, order = budget, sorted(range(len(lengths)), key=lambda at: lengths[at])
     for done, at in enumerate(order):
@@ -67,7 +70,7 @@ class InputBudget:
         return math.ceil(written * self._rate)
 
     def room(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
-        """Return the tokens of text that may be added to a request if ``keep`` tokens are reserved for others."""
+        """Return the tokens of text that may be added to a request if ``keep`` tokens stay free for later requests."""
         left = self.left - keep
         if self.left == self.tokens:
             left = min(left, int(_FIRST_SHARE * self.tokens))
@@ -88,7 +91,10 @@ class InputBudget:
         return size
 
     def counted(self, size: int, tokens: int) -> None:
-        """Correct the budget with the endpoint's token count of a request estimated as ``size``, 0 for no count."""
+        """Correct the budget after a request that was estimated as ``size`` tokens.
+
+        ``tokens`` is the number that the endpoint counted, 0 if it counted none.
+        """
         if tokens > size:
             marks = math.ceil(self._turns * TURN * self._rate)
             # assumes that it counts no marks of turns: a longer request has relatively fewer

@@ -26,7 +26,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """A reply of a chat model. ``value`` is the parsed answer of ``ask``, None from ``say``."""
+    """A reply of a chat model. ``value`` is the answer parsed into a schema, None if plain text was requested."""
 
     text: str
     value: T | None

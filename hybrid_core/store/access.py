@@ -144,7 +144,10 @@ class TokenStore:
             return _with_grants(connection, rows)
 
     def by_secret(self, secret: str) -> tuple[Token, str] | None:
-        """Return the token of a secret with the id of its parent. Return None if it is unknown, expired or revoked."""
+        """Return the token that has this secret, and the id of its parent: the token that opened it, if a session.
+
+        Return None if the secret is unknown, expired or revoked.
+        """
         return self._find(tokens.c.hash == secret_hash(secret))
 
     def user(self, name: str) -> Token | None:

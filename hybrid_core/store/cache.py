@@ -117,7 +117,7 @@ class Cache:
             self._refused = True
 
     def _drop_oldest(self, connection: Connection) -> int:
-        """Delete the least recently used entries until the limit is met. Return the size in bytes before."""
+        """Delete the least recently used entries until the limit is met. Return the total size before, in bytes."""
         length = func.length(_entries.c.value)
         total = size = connection.scalar(select(func.coalesce(func.sum(length), 0))) or 0
         if total > self._limit:
