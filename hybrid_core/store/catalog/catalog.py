@@ -108,7 +108,10 @@ class Catalog:
         return open_objects(self, self.path.parent, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Begin a consistent read of tables that ``snapshot`` does not show. It has the limits and errors of ``snapshot``."""
+        """Begin a consistent read of tables that ``snapshot`` does not show.
+
+        It has the limits of ``snapshot`` and raises its errors.
+        """
         return self._database.reading()
 
     @contextmanager
