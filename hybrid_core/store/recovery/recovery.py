@@ -224,7 +224,7 @@ class Exclusive:
         return self.catalog.with_name(f"{CATALOG}-wal")
 
     def copy(self, target: Path) -> None:
-        """Copy the catalog's file to ``target``, which becomes empty if there is no file. Raise StoreError on failure."""
+        """Copy the catalog's file to ``target``; the copy is empty if there is no file. Raise StoreError on failure."""
         try:
             with target.open("xb") as copy:
                 target.chmod(0o600)
