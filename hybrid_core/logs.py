@@ -190,8 +190,8 @@ def log_here(record: logging.LogRecord) -> None:
 def set_up(formatter: LogFormatter, level: LogLevel) -> None:
     """Write the logs of this process to stderr. Replace an earlier setup.
 
-    ``level`` is the level of our own loggers. Other packages log warnings and errors only, since their debug messages
-    may contain prompts and headers.
+    ``level`` is the level of this project's loggers. Other packages log only warnings and errors, since their debug
+    messages may contain prompts and headers.
     """
     root = logging.getLogger()
     root.handlers = [handler for handler in root.handlers if handler.get_name() != _HANDLER]

@@ -129,8 +129,8 @@ def _type(spaced: str, title: str, first: str) -> str:
 def _is_type(mention: TypeMention, spaced: str) -> bool:
     """Return whether a word such as "policy" in a file name is the document's type, and not merely its subject.
 
-    In a file name of more than ``_TITLE_WORDS`` words no lower-case word may directly follow it. In no file name may
-    a Chinese character follow it: a "standards law" in Chinese is not a standard.
+    In a file name of more than ``_TITLE_WORDS`` words, no lower-case word may directly follow the word. In no file name
+    may a Chinese character follow it: a "standards law" in Chinese is not a standard.
     """
     if _CJK_AFTER.match(spaced, mention.end):
         return False
@@ -227,10 +227,10 @@ def _own_time(stem: str, title: str, front: str) -> _Time:
 
 
 def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
-    """Return the last fiscal quarter that a report covers, None if it is not stated: 3 for "nine months ended".
+    """Return the last fiscal quarter that a report covers, such as 3 for "nine months ended", None if unknown.
 
-    The longest span in the text counts. In a report on a part of a year, twelve months are ignored, since they may
-    end at any date. In other reports a quarter in the headline takes precedence.
+    The longest time span in the text counts. In a report on a part of a year, spans of twelve months are ignored, since
+    they may end at any date. In other reports a quarter in the headline takes precedence.
     """
     interim = document_types()[type_name].interim
     if not interim and (quarter := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):

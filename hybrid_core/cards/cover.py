@@ -156,8 +156,9 @@ _CLOSE_WORDS = 12  # number of most frequent words that are examined closely
 
 
 def recurring_names(pages: Sequence[str]) -> list[str]:
-    """Return names on at least half of the pages with text (and at least three), most frequent first.
+    """Return up to three names that occur on at least half of the pages with text, and on at least three pages.
 
+    The most frequent name comes first.
     A name is a word that is nearly always capitalised, or several such words together.
     """
     texts = _sample([page for page in pages if page.strip()])
@@ -211,7 +212,7 @@ def is_common_noun(name: str, text: str) -> bool:
 
 
 def running_years(pages: Sequence[str]) -> list[int]:
-    """Return years in the first or last two lines of at least half of the pages, most frequent first."""
+    """Return the years in the first or last two lines of at least half of the pages, the most frequent first."""
     seen: Counter[int] = Counter()
     pages = _sample(pages)
     for page in pages:

@@ -27,11 +27,11 @@ _FAULT = "Check the files of the model."
 
 @dataclass(frozen=True, slots=True)
 class EmbedderId:
-    """The identity of an embedder. Vectors are comparable if the fingerprints are equal.
+    """The identity of an embedder. Vectors of embedders with equal fingerprints are comparable.
 
-    ``fingerprint`` is 16 hexadecimal digits over everything that determines the vectors: the content of the model's
-    files (else its name), prefixes and limits of texts, the dimension. It is independent of the model's folder, the
-    device and the batch size.
+    ``fingerprint`` is a hash (16 hexadecimal digits) of everything that determines the vectors: the content of the
+    model's files or, without files, its name; prefixes and limits of texts; the dimension. It does not depend on the
+    model's folder, the device and the batch size.
     """
 
     name: str  # "hashed:256", "sentence-transformers:NAME_OR_PATH", "openai:MODEL@https://host/v1"
@@ -47,7 +47,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> EmbedderId:
-        """Return the identity. The first access may call a remote model to learn the dimension."""
+        """Return the embedder's identity. The first access may call a remote model to learn the dimension."""
         ...
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -83,7 +83,8 @@ class MultiVectorEmbedder(Protocol):
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the similarity of each of n texts to a query as float32 (n,), at most 1; higher is more similar.
 
-        For each token of the query, the most similar token of the text is found. The score is the mean over the query.
+        For each token of the query, the similarity of the most similar token of the text counts. The score is the mean
+        over the query's tokens.
         """
         ...
 
@@ -186,8 +187,9 @@ class Exporting(Protocol):
 
 
 def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collection[int]) -> TermWeights:
-    """Return the highest weight of each token of a text, without weights of 0 or less. Raise ModelError for NaN or
-    infinity.
+    """Return, by token id, the highest weight of each token in a text. ``ids`` and ``weights`` belong together.
+
+    Tokens in ``ignored`` and weights of 0 or less are left out. Raise ModelError for NaN or infinity.
     """
     if not np.isfinite(weights).all():
         raise ModelError("BGE-M3 returned a token weight that is NaN or infinite.", _FAULT)

@@ -95,9 +95,9 @@ def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: s
 
     Call ``load`` with the folder of the files and True, or with the model's name and False if there is no folder. A
     model in the hub's cache (with the file ``needed``) is loaded from there without a request to the hub. Such a model
-    works without a network, and an update on the hub cannot change the vectors unnoticed. The folder is None if the
-    copy is not in the usual cache. Raise ModelError if loading fails, or if the model is missing and downloads are not
-    allowed.
+    works without a network, and an update on the hub cannot change the vectors unnoticed. The returned folder is None
+    if a downloaded model is not in the hub's usual cache. Raise ModelError if loading fails, or if the model is missing
+    and downloads are not allowed.
     """
     if model.folder:
         advice = "Check that the folder holds all files of such a model."

@@ -1,8 +1,9 @@
 """Embedders that run in onnxruntime without PyTorch, and the export of PyTorch models to int8.
 
-A folder has the files of a sentence-transformers model, with the network in ``onnx/`` in place of its weights. So
-models that the hub offers with an ``onnx`` folder can be used unchanged. int8 is dynamic quantisation with a scale for
-each output channel: there is no calibration, weights are rounded once, and activations are scaled at run time.
+The folder of an exported model has the files of a sentence-transformers model, with the network in ``onnx/`` in place
+of its weights. So models that the Hugging Face hub offers with an ``onnx`` folder can be used unchanged. int8 means
+dynamic quantisation with a scale for each output channel: there is no calibration, weights are rounded once, and
+activations are scaled at run time.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ class _Network:
             yield arrays[first][0] if self._pooling == "cls" else arrays[first].mean(axis=0)
 
     def run(self, texts: Sequence[str], *outputs: str) -> Iterator[tuple[list[int], _Arrays]]:
-        """Yield the token ids and the requested outputs of each text."""
+        """Run the model on each text. Yield its token ids and the requested ``outputs``, by name."""
         with running(self.name):
             tokens = [encoded.ids for encoded in self._tokenizer.encode_batch(list(texts))]
         for ids in tokens:

@@ -66,7 +66,7 @@ class OpenAIEmbedder:
 
     @property
     def id(self) -> EmbedderId:
-        """Return the identity. If nothing was embedded before, request one vector to learn the dimension."""
+        """Return the embedder's identity. If nothing was embedded before, request one vector to learn the dimension."""
         return self._id or self._learn(self._embed([" "], CallScope(patient=True)))
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -117,7 +117,7 @@ class OpenAIEmbedder:
         return self._rows(getattr(answer, "data", None), len(batch))
 
     def _rows(self, data: Any, count: int) -> list[Any]:
-        """Return the vectors in the order of the texts; the response may have another order."""
+        """Return the vectors of a response in the order of the texts; the response may have another order."""
         if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
             raise self._unusable("it contains no embeddings")
         if len(data) != count:

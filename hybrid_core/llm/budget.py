@@ -39,7 +39,7 @@ def shares(lengths: list[int], budget: int) -> list[int]:
 
 
 def cut(text: str, tokens: int) -> str:
-    """Return the beginning of a text with at most ``tokens``, ending in "…" if it is cut."""
+    """Return the beginning of a text of at most ``tokens`` estimated tokens, ending in "…" if it is cut."""
     if estimate(text) <= tokens:
         return text
     return text.encode("utf-8", "replace")[: max(0, tokens - 1) * BYTES].decode("utf-8", "ignore") + "…"
@@ -51,10 +51,11 @@ class _Turn(Protocol):
 
 
 class InputBudget:
-    """The budget of ``tokens`` for all inputs of one question. For one thread at a time.
+    """The budget of ``tokens`` for all model inputs of one question. For one thread at a time.
 
-    A request takes its estimate before it is sent. If the endpoint counts more, the difference is taken too, and later
-    estimates are raised by that rate. A retry of a failed request takes nothing.
+    The estimated tokens of a request are taken from the budget before it is sent. If the endpoint counts more tokens,
+    the difference is taken too, and later estimates are raised by the same factor. A retry of a failed request takes
+    nothing.
     """
 
     def __init__(self, tokens: int) -> None:

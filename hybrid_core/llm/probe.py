@@ -74,7 +74,7 @@ class Speed:
 
 
 def measure(model: ChatModel) -> Speed:
-    """Measure the speed of a model by one streamed call. Raise ChatError.
+    """Measure the speed of a model by one streamed call. Raise ChatError if the call fails.
 
     Tokens are counted by the endpoint, else estimated as four characters each. For a server that does not stream, the
     reading time counts as 0.

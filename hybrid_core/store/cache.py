@@ -156,7 +156,7 @@ class Cache:
         file.wipe()
 
     def check(self) -> str:
-        """Return a summary of the size. Raise StoreError if the file is damaged."""
+        """Return the number of entries and the size as text. Raise StoreError if the file is damaged."""
         if not self.path.exists():
             return "empty"
         self._file().check()

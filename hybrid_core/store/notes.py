@@ -50,7 +50,10 @@ feedback = Table(
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """The words of a page that a note highlights. The fields are those of UserNote with these names."""
+    """The words of a page that a note highlights (``quote``), and their occurrence (its number from 0).
+
+    ``content_id`` is the version of the document in which the occurrence was counted.
+    """
 
     quote: str = ""
     occurrence: int = 0

@@ -94,7 +94,7 @@ def name_key(name: str) -> str:
 
 
 def cjk_key(name: str) -> str:
-    """Return the key of a name in Chinese or Japanese, without the state, the legal form and punctuation."""
+    """Return the key of a name in Chinese or Japanese: without the name of the state, legal form and punctuation."""
     return _CJK_LEGAL.sub("", _CJK_STATE.sub("", _NOT_KEY.sub("", fold(name))))
 
 

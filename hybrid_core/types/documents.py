@@ -283,7 +283,7 @@ class Page:
 
     @property
     def hidden_text(self) -> tuple[str, ...]:
-        """Return the lines of ``text`` that a reader of the page does not see, such as white text on white."""
+        """Return the lines of ``text`` that a reader of the page does not see."""
         return hidden_lines(self.text, self.places)
 
     @property

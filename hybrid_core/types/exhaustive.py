@@ -121,7 +121,10 @@ class CompareRequest:
 
 
 class CompareFields(TypedDict, total=False):
-    """The fields of a ``CompareRequest`` as keyword arguments. ``library`` is the library of both sides."""
+    """The fields of a ``CompareRequest`` as keyword arguments.
+
+    ``library`` is the library of both sides, unless ``right_library`` names another one for the right side.
+    """
 
     library: str | None
     right_library: str | None

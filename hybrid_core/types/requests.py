@@ -28,15 +28,16 @@ class SearchRequest:
     aliases, () for the library in the settings; several are searched together like one. ``documents`` are ids, names or
     paths; ``where`` are ``key=value``. Both accept one value or several. ``expert`` is a pack, the path of an expert
     file, or ``none``. ``mmr`` (lambda) below 1 adds variety. ``group`` "document" returns ``top_k`` documents, each
-    with its best pages. ``trace`` adds to the result a list of what each stage looked at. ``fusion`` combines term and
-    vector scores by score (weighted) or by rank (rrf), if the documents have vectors.
+    with its best pages. ``trace`` adds lists of the documents, sections and pages that each stage examined. ``fusion``
+    combines term and vector scores by score (weighted) or by rank (rrf), if the documents have vectors.
 
     ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone, ``metadata`` by a
     filter that is derived from the question, and ``description`` by a model that reads their descriptions.
 
     With the effort ``deep`` a language model locates the answer in the section trees. With ``auto`` it does so only if
-    the first page is not likely enough to answer. ``strategy`` is the algorithm. Without a model, or if it fails, the
-    search uses ``fast`` and says so. ``scoring`` are the ranking parameters; a mapping changes only some of them.
+    the first page is not likely enough to answer. ``strategy`` is the algorithm of this model. Without a model, or if
+    it fails, the search uses ``fast``, and the result says so. ``scoring`` are the ranking parameters; a mapping
+    changes only some of them.
 
     Raises UsageError for an empty question, an empty list of documents, and a value of a wrong type or range.
 

@@ -1,4 +1,4 @@
-"""Chat and vision through Anthropic's interface."""
+"""Chat and vision through Anthropic's API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chat and vision through OpenAI's interface: OpenAI, vLLM, Ollama, LM Studio, llama.cpp, LiteLLM, …"""
+"""Chat and vision through OpenAI's API, which OpenAI, vLLM, Ollama, LM Studio, llama.cpp, LiteLLM and others offer."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class ChatModel:
     def _complete(
         self, request: Request, *, scope: CallScope, ends: Deadline, on_text: OnText | None = None
     ) -> Reply[Any]:
-        """Send one request. Return the response with its usage. Raise ChatError."""
+        """Send one request. Return the response with its usage. Raise ChatError if it fails after all retries."""
         shown = False
 
         def send(timeout: float) -> Completion:
@@ -212,7 +212,7 @@ class ChatModel:
 
 
 def _validate_request(request: Request) -> Request:
-    """Return the request with encodable texts. Raise UsageError if it is invalid."""
+    """Check a request and replace characters that cannot be sent. Raise UsageError if the request is invalid."""
     if not request.messages or request.messages[-1].role != "user":
         raise UsageError("The last message to a model must be the user's.", "Add the user's message.")
     if request.max_tokens < 1:

@@ -49,7 +49,7 @@ class _Model:
 
 
 class Breaker:
-    """The circuit breaker of one endpoint, or of one run. Safe for several threads.
+    """The circuit breaker of one endpoint, or of one background run. Safe for several threads.
 
     When closed, it lets calls pass. A failure that would also affect the next call opens it for ``rest`` seconds. Then
     one test call may pass (half-open): an answer closes the breaker, a failure opens it again. An unreachable endpoint

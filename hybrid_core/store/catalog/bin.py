@@ -54,7 +54,7 @@ class BinEntry:
 
 
 def put_documents(catalog: Catalog, library: str, doc_ids: Sequence[str]) -> str:
-    """Move documents, and the documents inside them, to a new entry of the bin. Return its id."""
+    """Move documents, and those inside them (such as files in an archive), to a new entry of the bin. Return its id."""
     entry = f"bin-{secrets.token_hex(6)}"
     with catalog.writing() as connection:
         source = connection.execute(select(schema.libraries).where(_libraries.id == library)).one()

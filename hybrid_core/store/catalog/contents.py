@@ -1,4 +1,7 @@
-"""Reads of parsed documents by content id, either within one snapshot or with a short read per call."""
+"""Reads of parsed documents by content id, either within one snapshot or with a short read per call.
+
+A content id identifies the parsed form of a file. Documents with the same bytes share it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ _T = TypeVar("_T")
 
 
 class LookedInto(NamedTuple):
-    """The stored words and the section tree of one document, as a search reads them.
+    """The data of one document that a search reads: its term counts and its section tree.
 
     ``body`` has the term counts of page texts, ``headings`` those of headings.
     """
@@ -184,7 +187,10 @@ class ContentSnapshot:
             return TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
 
     def text_count(self, content_id: str, chunks: bool) -> int:
-        """Return the number of pages of a document, or with ``chunks`` of its chunks: about the texts to embed."""
+        """Return the number of pages of a document, or with ``chunks`` of its chunks.
+
+        It is about the number of texts to embed.
+        """
         table = schema.chunks if chunks else schema.pages
         return self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
 

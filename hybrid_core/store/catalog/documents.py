@@ -130,7 +130,7 @@ def drop_originals(connection: Connection, library: str, paths: Iterable[str]) -
 
 
 def used_files(connection: Connection, files: Collection[str]) -> set[str]:
-    """Return the files that a document uses, among at most a thousand ``files``."""
+    """Return those of ``files`` (at most a thousand names of stored files) that a document uses."""
     originals = schema.originals.c
     return set(connection.scalars(select(originals.file).where(originals.file.in_(files)).distinct()))
 

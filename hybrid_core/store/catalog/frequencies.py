@@ -111,7 +111,7 @@ def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
 
 
 def _unpacked(header: bytes, packed: bytes) -> tuple[Ints, Ints]:
-    """Return what ``_stored`` returns, from the header of stored term counts and the bytes that follow it."""
+    """Return terms and numbers of pages in the form of ``_stored``, from the header and the bytes that follow it."""
     pages, count = TermCounts.stored(header)
     both = np.frombuffer(packed, "<u4", 2 * count).astype(np.int64)
     return np.append(EVERY, both[:count]), np.append(pages, both[count:])

@@ -140,7 +140,7 @@ class Snapshot(ContentSnapshot):
         return [Change(*row) for row in result]
 
     def changed_documents(self, library: str, after: int) -> frozenset[str]:
-        """Return the ids of the documents that changed after the change ``after``."""
+        """Return the ids of the documents that changed after the change with the number ``after``."""
         changes = schema.changes.c
         query = select(changes.doc_id).where(changes.library == library, changes.seq > after).distinct()
         return frozenset(self._connection.scalars(query))
@@ -154,7 +154,10 @@ class Snapshot(ContentSnapshot):
         ]
 
     def documents(self, library: str, doc_ids: Collection[str] | None = None) -> list[Document]:
-        """Return the documents of a library in the order of paths, including those that could not be indexed."""
+        """Return the documents of a library in the order of paths, including those that could not be indexed.
+
+        ``doc_ids`` selects documents.
+        """
         documents = schema.documents.c
         query = _DOCUMENT_COLUMNS.where(documents.library == library).order_by(documents.path)
         listed = [rows.to_document(row) for row in self._where(query, documents.doc_id, doc_ids)]
@@ -170,13 +173,13 @@ class Snapshot(ContentSnapshot):
         return sound
 
     def doc_id_at(self, library: str, path: str) -> str:
-        """Return the id of the document with this path, "" if there is none. Only the id is read."""
+        """Return the id of the document with this path, "" if there is none. ``document_at`` reads all of its data."""
         documents = schema.documents.c
         query = select(documents.doc_id).where(documents.library == library, documents.path == path)
         return self._connection.scalar(query) or ""
 
     def path_of(self, doc_id: str) -> str | None:
-        """Return the path of a document's file, None for an unknown id. Only the path is read."""
+        """Return the path of a document's file, None for an unknown id. ``document`` reads all of its data."""
         documents = schema.documents.c
         return self._connection.scalar(select(documents.path).where(documents.doc_id == doc_id))
 
@@ -198,7 +201,7 @@ class Snapshot(ContentSnapshot):
         return frozenset(row.sha256 for row in self._where(query, contents.sha256, hashes))
 
     def content_ids(self) -> frozenset[str]:
-        """Return the ids of all contents, including those of documents in the bin."""
+        """Return the ids of all contents (parsed documents), including those of documents in the bin."""
         return frozenset(self._connection.scalars(select(schema.contents.c.content_id)))
 
     def document_rows(self, library: str) -> list[DocumentRow]:
@@ -285,7 +288,7 @@ class Snapshot(ContentSnapshot):
         return [(row.doc_id, row.content_id, row.pages) for row in self._connection.execute(query)]
 
     def expected_texts(self, library: str, fingerprint: str) -> int:
-        """Return the total number of an embedder's dense vectors of all published documents of a library."""
+        """Return the total number of an embedder's dense vectors that a library's published documents have."""
         done = schema.embedded.c
         total = (
             select(func.coalesce(func.sum(done.vectors), 0))

@@ -156,7 +156,7 @@ def _count_frequencies(connection: Connection, _: Path) -> None:
 
 
 def _pack_trees(connection: Connection, _: Path) -> None:
-    """Replace the rows of sections by one stored tree per content."""
+    """Replace the rows of sections by one stored section tree per parsed document."""
     values = (Column(name, LargeBinary, nullable=False) for name in ("sections", "titles"))
     Table("trees", MetaData(), Column("content_id", CleanString, primary_key=True), *values).create(connection)
     written = text("SELECT * FROM sections WHERE content_id = :content ORDER BY position")

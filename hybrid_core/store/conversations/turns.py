@@ -54,7 +54,7 @@ class Turns:
     def again(self, message: int, worker: str) -> TurnFence:
         """Begin to answer a question again. ``message`` is its answer: replace it if incomplete, else add a branch.
 
-        Return a fence and raise errors like ``begin``.
+        Return a fence, and raise the errors of ``begin``.
         """
         with self._store.writing() as connection:
             conversation: str = message_row(connection, message).conversation
@@ -115,7 +115,7 @@ class Turns:
         sources: Sequence[Citation] | None = None,
         cause: str = "",
     ) -> None:
-        """End an answer in one transaction with its last event. ``sources`` None leaves the citations unchanged."""
+        """Store the end of an answer and its last event in one transaction. ``sources`` None keeps the citations."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             if sources is not None:
@@ -125,7 +125,7 @@ class Turns:
             tables.fold(connection)
 
     def cancel(self, message: int) -> bool:
-        """Request that an answer be cancelled. Return whether it was running. Raise NotFoundError."""
+        """Request that an answer be cancelled. Return whether it was running. Raise NotFoundError if it is unknown."""
         with self._store.writing() as connection:
             self._expire(connection, message_row(connection, message).conversation)
             if message_row(connection, message).status != "running":

@@ -81,7 +81,7 @@ class PointStore(Protocol):
         ...
 
     def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
-        """Replace all points of these documents. The points are from version ``at`` of the source, or later."""
+        """Replace all points of these documents. ``points`` were read from the source at position ``at`` or later."""
         ...
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
@@ -96,7 +96,7 @@ class PointStore(Protocol):
         ...
 
     def nearest(self, query: Query) -> list[Found]:
-        """Return the ``limit`` best points of a checked query as (id, score), best first.
+        """Return the ``limit`` best points for a query as (id, score), best first. The query must be ``checked``.
 
         Raise ``IndexDamagedError`` if the store is damaged.
         """
@@ -375,7 +375,7 @@ class Follower:
 
 
 def _points(source: PointSource, versions: Iterable[tuple[str, str]]) -> Iterator[Point]:
-    """Yield the points of document versions in a fixed order, on which the rounding of scores in an engine depends."""
+    """Yield the points of document versions in a fixed order, since an engine's rounding of scores depends on it."""
     return (point for version in sorted(versions) for point in source.points(*version))
 
 

@@ -142,7 +142,7 @@ def vector_names(dimension: int, learned: bool) -> list[VectorName]:
 
 
 def vectors_manifest(dimension: int, learned: bool) -> dict[str, int]:
-    """Return the entries about vectors in an index's manifest.
+    """Return the entries about vectors in an index's manifest, the record of how its vectors were computed.
 
     "learned" is left out if there are no learned weights.
     """

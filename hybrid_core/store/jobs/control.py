@@ -186,7 +186,10 @@ def _select_rows(connection: Connection, query: Any, ids: Sequence[int] | None) 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Limits for ended jobs: the number of newest jobs that are kept, that of jobs with events, and the age in days."""
+    """Limits for ended jobs. The newest ``rows`` jobs are kept, the newest ``events`` of them with their events.
+
+    Jobs that ended more than ``days`` days ago are deleted.
+    """
 
     rows: int = 10_000
     events: int = 1_000

@@ -74,7 +74,7 @@ def events(
 ) -> list[JobEvent]:
     """Return the events with numbers above ``after``, in order.
 
-    ``job``, ``library`` (one id or several) and ``waiter`` limit them to jobs: those that the worker ``waiter`` waits
+    ``job`` and ``library`` (one id or several) select events; ``waiter`` selects those of jobs that this worker waits
     for.
     """
     query = select(job_events).where(job_events.c.number > after).order_by(job_events.c.number).limit(limit)

@@ -189,7 +189,7 @@ class JobQueue:
     def enqueue_beside(self, job: Job, requests: Sequence[JobRequest]) -> None:
         """Enqueue the follow-up jobs of ``job``. The workers that wait for it also wait for the new jobs.
 
-        If no worker waits for it, or it is to continue without them, so do the new jobs.
+        If ``job`` continues without a waiting worker, so do the new jobs.
         """
         if not requests:
             return

@@ -35,7 +35,7 @@ _MAGIC = 0x377F0682  # plus 1 if checksums use big-endian words
 
 
 class Text(bytes):
-    """The bytes of a value of the type text; blobs are plain bytes. They are valid UTF-8 unless they are damaged."""
+    """The bytes of a text value, which are valid UTF-8 unless damaged. A blob is plain ``bytes``."""
 
 
 class Damage(Exception):
@@ -315,7 +315,7 @@ def _decode(payload: bytes) -> list[Value]:
 
 
 def _free_bytes(page: bytes, at: int) -> int:
-    """Return the number of bytes in the free blocks of a page. Each block points to the next one."""
+    """Return the number of bytes in the free blocks of a page. ``at`` is the first; each points to the next one."""
     total, before = 0, 0
     while before < at <= len(page) - 4:
         before = at
@@ -327,7 +327,8 @@ def _free_bytes(page: bytes, at: int) -> int:
 def fold(log: Path, copy: Path) -> bool:
     """Write the commits in a write-ahead log into ``copy``, a copy of its database file.
 
-    Commits after a damaged frame are ignored, as SQLite does. Return False if there are any.
+    Commits after a damaged frame are ignored, as SQLite does. Return False if there are any, or if the log's header is
+    damaged.
     """
     size = log.stat().st_size if log.exists() else 0
     if not size:

@@ -1,5 +1,7 @@
 """Folders of index shards: the library's own shard for the first process, a private copy for each further one.
 
+A handle is one open index.
+
 ::
 
     FOLDER/shard            the library's own shard

@@ -427,7 +427,7 @@ class EdgeStore:
         return optimized
 
     def _state(self, writing: bool) -> ShardState:
-        """Return the current state of the shard for its record, unless ``writing`` with a fingerprint of its files."""
+        """Return the current state of the shard for its record, with a fingerprint of its files if not ``writing``."""
         if writing:
             return ShardState(self._manifest, self._position, 0, self._churn, writing, mark=self._mark)
         count, files = self._open_shard().count(), fingerprint(self._place.shard)

@@ -286,7 +286,10 @@ class CollectionStore:
         return used
 
     def _records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the payloads of the record and of the announcement, each empty if it is missing."""
+        """Return the payloads of the collection's two special points, each {} if missing.
+
+        They are the record, with the last applied change, and the announcement, with the newest change being written.
+        """
         ids = [self.tenant.record, self.tenant.announced]
 
         def read(client: QdrantClient) -> Mapping[str, Mapping[str, Any]]:
@@ -425,6 +428,6 @@ def _payloads(client: QdrantClient, name: str, ids: list[str]) -> Mapping[str, M
 
 
 def _head(payload: Mapping[str, Any]) -> Head | None:
-    """Return the change in the payload of a record or an announcement, None if there is none."""
+    """Return the change in the payload of a collection's record or announcement point, None if there is none."""
     position = payload.get("position", -1)
     return Head(position, payload.get("mark", 0)) if position >= 0 else None
