@@ -158,8 +158,7 @@ _CLOSE_WORDS = 12  # number of most frequent words that are examined closely
 def recurring_names(pages: Sequence[str]) -> list[str]:
     """Return up to three names that occur on at least half of the pages with text, and on at least three pages.
 
-    The most frequent name comes first.
-    A name is a word that is nearly always capitalised, or several such words together.
+    The most frequent comes first. A name is a word that is nearly always capitalised, or several such words together.
     """
     texts = _sample([page for page in pages if page.strip()])
     if len(texts) < _LEAST_PAGES:

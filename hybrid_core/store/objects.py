@@ -37,8 +37,8 @@ class ObjectStore(Protocol):
     """Storage of original files. Safe for several threads and processes.
 
     A file is stored in three steps: ``upload``, ``keep`` in the transaction that makes the catalog use it, ``confirm``.
-    It is deleted in two: ``drop`` in a transaction that finds it unused, then ``delete``. Write transactions exclude
-    each other, so the methods within them send no requests to a server.
+    It is deleted in two: ``drop`` in a transaction that finds it unused, then ``delete``. ``keep`` and ``drop`` send no
+    requests to a server, since a transaction that waits for one would block all other writers.
 
     Methods raise UnreachableError if a server does not answer, and OSError if the home's disk cannot be used.
     """

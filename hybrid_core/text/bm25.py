@@ -21,7 +21,10 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """The parameters of BM25. ``average`` is a recorded constant, because stored vectors depend on it."""
+    """The parameters of BM25. ``average`` stands for the average number of words on a page.
+
+    It is a constant, because stored vectors depend on it.
+    """
 
     k1: float = 1.2
     b: float = 1.0

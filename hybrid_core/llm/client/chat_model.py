@@ -156,7 +156,7 @@ class ChatModel:
     def _repair(
         self, request: Request, schema: type[T], first: Reply[Any], problem: str, call: _Call, budget: InputBudget
     ) -> Reply[T]:
-        """Request a usable answer once more.
+        """Request an answer once more, after a first one that does not fit the schema.
 
         Report the problem to the model. If the first answer was cut off, raise the token limit instead.
         """
