@@ -1,4 +1,7 @@
-"""All errors of this project. Every error says what happened, to what, and what to do; interfaces translate it once."""
+"""All errors of this project. Every error says what happened, to what, and what to do.
+
+Each interface, such as HTTP or the command line, translates them in one place.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ class DocumentError(PageIndexError):
         self.message = f"{self.file}: {self._problem}" if self.file else self._problem
 
     def name_original(self, copy: object, file: object) -> None:
-        """Name ``file`` wherever the message names a copy of it, which was read."""
+        """Replace the path of a copy by the original ``file`` in the message."""
         self._problem = self._problem.replace(str(copy), str(file))
         self.name_file(file if self.file == str(copy) else self.file)
 
@@ -148,7 +151,7 @@ class NotFoundError(PageIndexError):
 
 
 class StoreError(PageIndexError):
-    """The home cannot be read or written."""
+    """The home, the folder of all stored data, cannot be read or written."""
 
 
 class DamageError(StoreError):
@@ -160,7 +163,7 @@ class DiskFullError(StoreError):
 
 
 class ReadOnlyError(StoreError):
-    """The home is read-only, so the call is refused. Reading still works."""
+    """The home, the folder of all stored data, is read-only, so the call is refused. Reading still works."""
 
 
 class SchemaError(StoreError):

@@ -1,4 +1,4 @@
-"""Logs: what a line is about, and its two formats.
+"""Logs: values that say what a log line is about, and the formats of log lines.
 
 ``about`` sets the request, job, library and document of all lines that the same task or thread logs. The values follow
 into coroutines and into threads that run in a copied context.
@@ -36,7 +36,7 @@ _HANDLER = "pageindex"
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Values of all lines of a task. Contexts inside one another share their ``questions``."""
+    """Values of all log lines of a task, and the questions to hide. Nested contexts share the list ``questions``."""
 
     values: Mapping[str, str | int] = field(default_factory=dict)
     questions: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ _context: ContextVar[_Context | None] = ContextVar("pageindex_log", default=None
 
 @contextmanager
 def about(**values: str | int) -> Iterator[None]:
-    """Add values to all lines that are logged inside. Empty values are left out."""
+    """Add values, such as the id of a job, to all lines that are logged within this context. Skip empty values."""
     token = _context.set(_context_with(values))
     try:
         yield
@@ -56,7 +56,7 @@ def about(**values: str | int) -> Iterator[None]:
 
 
 def begin_about(**values: str | int) -> None:
-    """Add values to all further lines of the current task."""
+    """Add values, such as the id of a job, to all further log lines of the current task."""
     _context.set(_context_with(values))
 
 
@@ -72,9 +72,9 @@ def current_request() -> str:
 
 
 def hide_question(text: str) -> None:
-    """Hide a question in the lines of the current task, unless the setup allows questions.
+    """Replace a question by *** in the log lines of the current task, unless the formatter shows questions.
 
-    The lines of an enclosing ``about`` hide it too, so an error that is logged further out does not show it.
+    It is also hidden in lines of an enclosing ``about``, so that an error logged there does not show it.
     """
     context = _context.get()
     if context is None:
@@ -93,7 +93,7 @@ class LogFormatter(logging.Formatter):
         self._secrets, self._questions = sorted(long, key=len, reverse=True), questions
 
     def values(self, record: logging.LogRecord) -> dict[str, Any]:
-        """Return what a record is about: the values of its context and of its ``extra``."""
+        """Return the values that say what a record is about, from its context and its ``extra``."""
         context = _context.get()
         values = {**(context.values if context else {}), **record.__dict__}
         names = (name for name in _FIELDS if name != "question" or self._questions)
@@ -116,7 +116,7 @@ class LogFormatter(logging.Formatter):
         return f"{seconds}.{int(record.msecs):03d}Z"
 
     def exception(self, record: logging.LogRecord) -> dict[str, str]:
-        """Return the exception of a record, {} if it has none."""
+        """Return the type, message and traceback of a record's exception, {} if it has none."""
         kind, error, _ = record.exc_info or (None, None, None)
         if kind is None and not record.exc_text:
             return {}
@@ -126,7 +126,7 @@ class LogFormatter(logging.Formatter):
 
 
 class JsonFormatter(LogFormatter):
-    """Format a record as one JSON object a line: time, level, logger, message, what it is about, and the exception."""
+    """Format a record as a line of JSON: time, level, logger, message, the values of its context, and the exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -139,7 +139,7 @@ class JsonFormatter(LogFormatter):
 
 
 class TextFormatter(LogFormatter):
-    """Format a record as a line for people: time, level, logger, message, what it is about, and the traceback below."""
+    """Format a record as a line of text: time, level, logger, message, and values; a traceback follows below."""
 
     def format(self, record: logging.LogRecord) -> str:
         values = " ".join(f"{name}={value}" for name, value in self.values(record).items())
@@ -149,7 +149,7 @@ class TextFormatter(LogFormatter):
 
 
 class PlainFormatter(LogFormatter):
-    """Format a record as its message alone, for a command that a person runs."""
+    """Format a record as its message and a traceback, without time and level, for commands that a person runs."""
 
     def format(self, record: logging.LogRecord) -> str:
         traceback = self.exception(record).get("traceback", "")
@@ -157,7 +157,7 @@ class PlainFormatter(LogFormatter):
 
 
 class _Stderr(logging.StreamHandler[IO[str]]):
-    """A handler that writes to the present ``sys.stderr``, also if it is replaced later."""
+    """A handler that writes to the current ``sys.stderr``, even if that was replaced after the setup."""
 
     def __init__(self, formatter: logging.Formatter) -> None:
         logging.Handler.__init__(self)
@@ -170,7 +170,7 @@ class _Stderr(logging.StreamHandler[IO[str]]):
 
 
 class Forwarder(logging.handlers.QueueHandler):
-    """A handler that hands records to ``send``, for another process to log with ``log_here``."""
+    """A handler that passes records to ``send``, so that another process can log them with ``log_here``."""
 
     def __init__(self, send: Callable[[logging.LogRecord], None]) -> None:
         super().__init__(None)  # type: ignore[arg-type]
@@ -190,8 +190,8 @@ def log_here(record: logging.LogRecord) -> None:
 def set_up(formatter: LogFormatter, level: LogLevel) -> None:
     """Write the logs of this process to stderr. Replace an earlier setup.
 
-    ``level`` is the level of our own loggers. Other packages log warnings and errors only, since their debug messages
-    may contain prompts and headers.
+    ``level`` is the level of this project's loggers. Other packages log only warnings and errors, since their debug
+    messages may contain prompts and headers.
     """
     root = logging.getLogger()
     root.handlers = [handler for handler in root.handlers if handler.get_name() != _HANDLER]
@@ -205,7 +205,7 @@ def set_up(formatter: LogFormatter, level: LogLevel) -> None:
 
 
 def written_as_json() -> bool:
-    """Return whether the logs are JSON lines. Other text on stderr should not interrupt these."""
+    """Return whether the logs on stderr are JSON lines. If so, no other text should be written there."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 

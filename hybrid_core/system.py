@@ -1,7 +1,7 @@
 """The machine: optional packages, file locks, child processes, and paths.
 
 All differences between Linux, macOS and Windows are handled in this file. Windows has no shared locks, no inherited
-file descriptors, no rights in a file's mode and no signals. Each function says what it does not guarantee there.
+file descriptors, no permissions in a file's mode and no signals. Each function states its limits on Windows.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ _OPEN_ELSEWHERE = 2.0  # seconds for which Windows is asked again to replace a f
 def lock_file(handle: int, *, shared: bool = False) -> bool:
     """Lock an open file until it is closed or its process ends. Return False if another process holds the lock.
 
-    On Windows the lock covers one byte far behind the end, and is always exclusive: with ``shared`` it can fail while
-    another process reads.
+    With ``shared``, several processes can hold the lock at once. On Windows the lock covers one byte far behind the end
+    of the file, and is always exclusive.
     """
     if fcntl is not None:
         try:
@@ -112,8 +112,9 @@ def lock_file(handle: int, *, shared: bool = False) -> bool:
 
 
 def lock_span(handle: int, length: int, start: int) -> bool:
-    """Lock bytes of a file against other processes, as SQLite does. Return False if another process has locked one of
-    them.
+    """Lock ``length`` bytes of a file from ``start`` against other processes, as SQLite does.
+
+    Return False if another process has locked one of them.
     """
     if fcntl is not None:
         try:
@@ -142,9 +143,7 @@ def _lock_bytes(handle: int, length: int, start: int) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make renames and removals in a folder durable. On Windows, which cannot open folders, they are durable
-    already.
-    """
+    """Write renames and removals in a folder to the disk. Do nothing on Windows, which cannot open folders."""
     if POSIX:
         sync_file(folder)
 
@@ -159,8 +158,9 @@ def sync_file(path: Path) -> None:
 
 
 def replace_file(fresh: Path, target: Path) -> None:
-    """Replace a file by another one in one step. Windows refuses this while the file is being read, so retry for a
-    moment.
+    """Replace the file ``target`` by ``fresh`` in one step.
+
+    Windows refuses this while the file is being read, so retry for two seconds there.
     """
     end = time.monotonic() + _OPEN_ELSEWHERE
     while True:
@@ -174,7 +174,7 @@ def replace_file(fresh: Path, target: Path) -> None:
 
 
 def remove_file(path: Path) -> None:
-    """Delete a file if it exists. On Windows a read-only file becomes writable first."""
+    """Delete a file if it exists, even if it is read-only (Windows requires that it becomes writable first)."""
     try:
         path.unlink(missing_ok=True)
     except PermissionError:
@@ -190,7 +190,7 @@ def is_own(status: os.stat_result) -> bool:
 
 
 def user_name() -> str:
-    """Return a name of this user that can be part of a file name."""
+    """Return the number or name of this user, in a form that can be part of a file name."""
     if hasattr(os, "geteuid"):
         return str(os.geteuid())
     return re.sub(r"\W+", "-", os.environ.get("USERNAME", "user"))
@@ -203,13 +203,13 @@ _PRCTL = (  # looked up here: between fork and exec that could wait for ever
 
 
 def end_with_parent() -> None:
-    """Make the system kill this process when its parent ends, even while a page takes forever (Linux only)."""
+    """Make the system kill this process when its parent process ends, whatever it is doing (Linux only)."""
     if _PRCTL is not None:
         _PRCTL(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def child_options(*, handles: Sequence[int] = (), bound: bool = False) -> dict[str, Any]:
-    """Return the arguments of ``subprocess.Popen`` for a child process that Ctrl-C on the terminal does not reach.
+    """Return arguments of ``subprocess.Popen`` for a child process that Ctrl-C on the terminal does not interrupt.
 
     The child inherits the file descriptors ``handles``. With ``bound`` it ends with its parent (Linux only). Windows
     supports neither.
@@ -223,7 +223,7 @@ def child_options(*, handles: Sequence[int] = (), bound: bool = False) -> dict[s
 
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child that ``child_options`` started, and all processes that the child has started."""
+    """Kill a child process that was started with ``child_options``, and all processes that it has started."""
     if POSIX:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -238,7 +238,7 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
 
 
 def on_signals(names: Iterable[str], call: Callable[[], object]) -> None:
-    """Call a function in the running event loop when one of these signals arrives. Windows knows only some of them."""
+    """Call a function in the running event loop when one of these signals arrives. Skip signals unknown on Windows."""
     import asyncio  # takes long to import, and few processes need it here
 
     loop = asyncio.get_running_loop()
@@ -262,11 +262,11 @@ OUTSIDE = "a symbolic link to a file outside the folders that this server may re
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The folders that a server may read. ``roots`` are absolute and contain no links.
+    """The folders that a server may read. ``roots`` are absolute paths without symbolic links.
 
-    A path inside a root must also resolve to a place inside a root on each use, since links may be created later. Paths
-    on the command line are the user's choice and stay readable. ``folders`` are the resolved folders of a file's
-    sources, () if the file itself is the source.
+    A path inside a root must also resolve to a place inside a root. This is checked on each use, since links may be
+    created later. Paths outside all roots come from the command line, so the user has chosen them. ``folders`` are the
+    resolved folders from which a file was indexed, () if it was indexed by its own path.
     """
 
     roots: tuple[Path, ...]
@@ -275,16 +275,17 @@ class Reach:
     def allows(self, path: Path, resolved: Path, source: Path | None = None) -> bool:
         """Return whether a path that resolves to ``resolved`` may be read.
 
-        ``source`` is the resolved folder of its source. A path outside all roots may not resolve to a place outside it.
+        ``source`` is the resolved folder from which it was indexed. A path outside all roots may only resolve to a
+        place inside this folder or a root.
         """
         if self._hold(resolved):
             return True
         return not self._hold(path) and (source is None or resolved.is_relative_to(source))
 
     def allows_open(self, path: Path, descriptor: int) -> bool:
-        """Return whether an opened file may be read.
+        """Return whether an open file may be read.
 
-        The descriptor decides, since the path may lead elsewhere by now.
+        The real path is that of the descriptor, since a link in ``path`` may have changed since it was opened.
         """
         place = opened_path(path, descriptor)
         return any(self.allows(path, place, folder) for folder in self.folders or (None,))
@@ -294,7 +295,10 @@ class Reach:
 
 
 def opened_path(path: Path, descriptor: int) -> Path:
-    """Return the real path of an open file as the system reports it, else the file that ``path`` points to now."""
+    """Return the real path of an open file, as the system reports it for its descriptor.
+
+    If the system does not report it, resolve ``path`` again.
+    """
     if sys.platform == "linux":
         try:
             return Path(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115 - a magic link
@@ -307,7 +311,7 @@ def opened_path(path: Path, descriptor: int) -> Path:
 
 
 def installed_version() -> str:
-    """Return the version of the installed package, which the release tag set when it was built."""
+    """Return the version of the installed package, "0+unknown" if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

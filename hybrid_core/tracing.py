@@ -23,23 +23,24 @@ _provider: Any = None
 
 
 class NoSpan:
-    """The span of a process that sends no traces. It forgets its values."""
+    """A span without effect, for processes that send no traces."""
 
     def update_name(self, name: str) -> None:
-        """Do nothing."""
+        """Do nothing: there is no trace."""
 
     def set_attribute(self, name: str, value: str | int | float) -> None:
-        """Do nothing."""
+        """Do nothing: there is no trace."""
 
 
 _NO_SPAN = NoSpan()
 
 
 def span(name: str, *, headers: Mapping[str, str] | None = None, **values: str | int) -> AbstractContextManager[Any]:
-    """Return a context whose time becomes a span inside the current span, or a context without effect.
+    """Return a context that records its duration as a span inside the current span.
 
-    ``headers`` of an HTTP request may name the span of the caller (W3C Trace Context), which becomes the outer one.
-    ``values`` become attributes; empty ones are left out. The span also gets the id of the current request.
+    If this process sends no traces, the context has no effect. ``headers`` are those of an HTTP request: if they name
+    the caller's span (W3C Trace Context), the new span is inside that one. ``values`` become attributes; empty ones are
+    left out. The span also gets the id of the current request.
     """
     if _tracer is None:
         return nullcontext(_NO_SPAN)
@@ -52,18 +53,18 @@ def span(name: str, *, headers: Mapping[str, str] | None = None, **values: str |
 
 
 def mark_failed(current: Any) -> None:
-    """Give a span of ``span`` the status of an error."""
+    """Set the status of a span, which ``span`` has created, to an error."""
     if _tracer is not None:
         current.set_status(require("opentelemetry.trace", "traces").StatusCode.ERROR)
 
 
 @contextmanager
 def sent_traces(address: str, program: str) -> Iterator[None]:
-    """Send the spans of this process to ``address`` in batches, and the rest at the end. An empty address sends none.
+    """Send the spans of this process to ``address`` within this context, in batches. If it is "", send none.
 
-    ``address`` takes the OpenTelemetry protocol (OTLP) over HTTP; without a path it gets ``/v1/traces``. ``program``
-    tells processes apart, such as ``serve`` and ``worker``. Raise PageIndexError if the extra ``traces`` is missing.
-    An address that does not answer costs spans, which the exporter logs, and nothing else.
+    The address must accept the OpenTelemetry protocol (OTLP) over HTTP; without a path, ``/v1/traces`` is added.
+    ``program`` is the name of this process in the traces, such as ``serve`` or ``worker``. If the address does not
+    answer, spans are lost, and the exporter logs it. Raise PageIndexError if the extra ``traces`` is not installed.
     """
     global _provider, _tracer
     if not address:

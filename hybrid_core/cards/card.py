@@ -59,7 +59,7 @@ class _Time(NamedTuple):
 
 
 def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequence[str]) -> Card:
-    """Return a document's card. Never raise for unusual input.
+    """Return a document's card: its names, time, type and title. Unusual input raises no error.
 
     ``name`` is the file name with its extension, ``texts`` are the texts of the pages; all may be empty. The first
     ``_CARD_PAGES`` pages are read completely; other pages contribute only recurring names and years.
@@ -108,10 +108,9 @@ def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
 
 
 def _type(spaced: str, title: str, first: str) -> str:
-    """Return the type from the file name, the title or the beginning, "" if unknown.
+    """Return the document's type, named by its file name, its title or its first page, "" if unknown.
 
-    File names end with the type (``Acme 2019 Supply Agreement``, ``Labor Contract Law``). Titles and covers name it
-    early.
+    In a file name the last type counts (``Acme 2019 Supply Agreement``), in a title or on a page the first.
     """
     if ending := type_by_ending(_without_periods(spaced, "").strip()):
         return ending
@@ -130,8 +129,8 @@ def _type(spaced: str, title: str, first: str) -> str:
 def _is_type(mention: TypeMention, spaced: str) -> bool:
     """Return whether a word such as "policy" in a file name is the document's type, and not merely its subject.
 
-    In a long file name, which is a title, no other word may follow directly. In Chinese no word may ever follow: a law
-    on standards is not a standard.
+    In a file name of more than ``_TITLE_WORDS`` words, no lower-case word may directly follow the word. In no file name
+    may a Chinese character follow it: a "standards law" in Chinese is not a standard.
     """
     if _CJK_AFTER.match(spaced, mention.end):
         return False
@@ -174,8 +173,8 @@ def _trimmed(part: str) -> str:
 def _name_of_file(spaced: str, text: str) -> list[str]:
     """Return the subject at the beginning of a file name, [] if it is not certain to be a name.
 
-    It must have a legal form or occur on the first pages, unless these have no text. File names also contain hashes,
-    numbers and pieces of paths, which are not names.
+    A name has a legal form, such as "Ltd", or occurs in ``text``, the first pages. If these are blank, any part counts
+    as a name. File names also contain hashes, numbers and pieces of paths, which are not names.
     """
     parts = [part for part in subject_parts(split_camel(spaced))[:1] if _mostly_letters(part)]
     return [part for part in parts if not text.strip() or has_legal_form(part) or is_named(part, text)]
@@ -190,7 +189,7 @@ def _mostly_letters(text: str) -> bool:
 def _names(of_file: Sequence[str], title: str, author: str, first: str, binding: bool) -> list[str]:
     """Return the names of the document's subject, the most likely first.
 
-    In an agreement, names on the page without a label are those of its parties and are left out.
+    In an agreement (``binding``), unlabelled names on the first page belong to its parties and are left out.
     """
     names = list(of_file)
     labelled = cover.labelled_names(first)
@@ -205,7 +204,7 @@ def _names(of_file: Sequence[str], title: str, author: str, first: str, binding:
 
 
 def _one_spelling_each(names: Iterable[str]) -> list[str]:
-    """Return each name once, in the spelling with the most words. A file name may join all words of a name."""
+    """Return each name once, in the spelling with the most words: of "AcmeCorp" and "Acme Corp" only the second."""
     spellings: dict[str, str] = {}
     for name in names:
         key = name_key(name)
@@ -215,7 +214,10 @@ def _one_spelling_each(names: Iterable[str]) -> list[str]:
 
 
 def _own_time(stem: str, title: str, front: str) -> _Time:
-    """Return the time of a document that has a date, such as a letter, from its name, its title and its first pages."""
+    """Return the time of a document that reports on no period, such as a letter.
+
+    The years, quarter and dates come from its file name, its title and its first pages.
+    """
     named = [*find_periods(stem), *find_periods(title)]
     shown = [m.period.date for m in find_periods(front[:_COVER]) if m.period.date][:3]
     dates = [*(m.period.date for m in named if m.period.date), *shown]
@@ -225,10 +227,10 @@ def _own_time(stem: str, title: str, front: str) -> _Time:
 
 
 def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
-    """Return the fiscal quarter at the end of the longest span that a report covers, None if it states none.
+    """Return the last fiscal quarter that a report covers, such as 3 for "nine months ended", None if unknown.
 
-    A span of twelve months may end at any date, so it is ignored in a report on a part of a year. In other reports a
-    quarter in the headline takes precedence.
+    The longest time span in the text counts. In a report on a part of a year, spans of twelve months are ignored, since
+    they may end at any date. In other reports a quarter in the headline takes precedence.
     """
     interim = document_types()[type_name].interim
     if not interim and (quarter := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):
@@ -237,10 +239,10 @@ def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
 
 
 def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool, ended: int | None) -> _Time:
-    """Return the time that a report covers.
+    """Return the time that a report covers: years, quarter and dates.
 
-    Years are in this order: of the file name, of the fiscal year whose quarter ended, of the period's end, and the
-    fiscal year in the text. The filing date counts only if there is no other.
+    The years come first from the file name, then from the period's end (its fiscal year, then its calendar year), then
+    from a fiscal year in the text. The filing date counts only if there is no other date.
     """
     named, titled = list(find_periods(stem)), list(find_periods(title))
     end = period_end(front)

@@ -23,7 +23,7 @@ _LONGEST = 500
 
 
 def correction(field: str, value: str) -> str:
-    """Normalise the value of a correction.
+    """Return the normalised value of a user's correction of a card's field.
 
     Raise UsageError for a field that cannot be corrected, or an invalid value.
     """
@@ -98,7 +98,7 @@ def card_to_json(card: Card) -> dict[str, Any]:
 
 
 def card_from_json(data: Mapping[str, Any]) -> Card:
-    """Return the card from the output of ``card_to_json``, ignoring unknown keys."""
+    """Return the card that ``card_to_json`` converted. Unknown keys are ignored."""
     names = {field.name for field in fields(Card)}
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
     return Card(**values)

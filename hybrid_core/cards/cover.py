@@ -55,7 +55,7 @@ _SHORT_LINE = 50  # a name does not continue after a line that is this short
 
 
 def labelled_names(page: str) -> list[str]:
-    """Return names that the page labels, such as above "(Exact name of registrant …)" or after "Company name:"."""
+    """Return the names beside a label: above "(Exact name of registrant …)" or after "Company name:"."""
     names = []
     for label in _LABEL_BELOW.finditer(page):
         above = [line.strip() for line in page[max(0, label.start() - 300) : label.start()].split("\n")]
@@ -82,8 +82,9 @@ def legal_names(text: str) -> list[str]:
 
 
 def _trimmed(name: str, before: str) -> str:
-    """Return a name without the words in front of it, "" if it is only a description such as "a Delaware
-    Corporation".
+    """Return a name without leading words that are not part of it, such as "between".
+
+    Return "" if it is only a description, such as "a Delaware Corporation". ``before`` is the text in front of it.
     """
     lines = name.split("\n")
     for number in range(len(lines) - 1, 0, -1):
@@ -99,7 +100,10 @@ def _trimmed(name: str, before: str) -> str:
 
 
 def announcing_names(page: str) -> list[str]:
-    """Return names on a page without labels: next to a trading symbol, else alone on a line with a legal form."""
+    """Return the organisation's name on a page where no label marks it, [] if there is none.
+
+    It stands next to a trading symbol, or fills a line and ends with a legal form such as "Inc.".
+    """
     if match := _SYMBOL_BESIDE.search(page):
         named = legal_names(match[1])
         return [named[-1] if named else match[1].split(" - ")[-1].strip(" -,")]
@@ -111,7 +115,10 @@ def announcing_names(page: str) -> list[str]:
 
 
 def symbols(text: str) -> list[str]:
-    """Return the trading symbols of the organisation itself."""
+    """Return the trading symbols of the document's organisation, at most four.
+
+    They stand beside its name, or in a table of its securities and the exchanges that list them.
+    """
     matches = [match[2] for match in _SYMBOL_BESIDE.finditer(text[:6_000])][:1]
     if table := _SYMBOL_TABLE.search(text):
         rows = text[table.end() : table.end() + 900]
@@ -120,9 +127,9 @@ def symbols(text: str) -> list[str]:
 
 
 def parties(text: str) -> list[str]:
-    """Return the parties of an agreement from its first page.
+    """Return the parties of an agreement, from the text of its first pages.
 
-    They are names with a legal form, and their defined short names.
+    They are names with a legal form such as "Ltd", and the short names that the text defines for them in brackets.
     """
     names = legal_names(text)[:8]
     words = {name_key(name): name_words(name) for name in names}
@@ -149,9 +156,9 @@ _CLOSE_WORDS = 12  # number of most frequent words that are examined closely
 
 
 def recurring_names(pages: Sequence[str]) -> list[str]:
-    """Return names on at least half of the pages with text (and at least three), most frequent first.
+    """Return up to three names that occur on at least half of the pages with text, and on at least three pages.
 
-    A name is a word that is nearly always capitalised, or several such words together.
+    The most frequent comes first. A name is a word that is nearly always capitalised, or several such words together.
     """
     texts = _sample([page for page in pages if page.strip()])
     if len(texts) < _LEAST_PAGES:
@@ -191,8 +198,8 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
 def is_common_noun(name: str, text: str) -> bool:
     """Return whether a name from a file name is a common noun, such as "expenses", and names no organisation.
 
-    The text has a name rarely in lower case, compared with its capitalised form inside sentences. Languages that
-    capitalise no words, or all nouns, do not show this.
+    A common noun occurs often in lower case, compared with its capitalised form inside sentences. In languages that
+    capitalise no words, or all nouns, this cannot be seen and the result is False.
     """
     if has_legal_form(name) or has_cjk(name) or not text.strip():
         return False
@@ -204,7 +211,7 @@ def is_common_noun(name: str, text: str) -> bool:
 
 
 def running_years(pages: Sequence[str]) -> list[int]:
-    """Return years in the first or last two lines of at least half of the pages, most frequent first."""
+    """Return the years in the first or last two lines of at least half of the pages, the most frequent first."""
     seen: Counter[int] = Counter()
     pages = _sample(pages)
     for page in pages:

@@ -24,9 +24,10 @@ _IN_BRACKETS = re.compile(r"(?:\s?[(（][^()（）]{0,12}[)）]?){1,3}$")
 
 @dataclass(frozen=True, slots=True)
 class DocumentType:
-    """A kind of document, such as an annual report. ``covers`` is the period that it reports on, "" for none.
+    """A kind of document, such as an annual report.
 
-    ``supersedes`` is True if a newer document replaces older ones, ``interim`` if it covers only part of a year.
+    ``covers`` is the period that it reports on: "year", "quarter", "" for none. ``interim`` is True if it covers only
+    part of a year. ``supersedes`` is True if a newer document replaces older ones of this type.
     """
 
     name: str
@@ -50,10 +51,7 @@ class TypeMention:
 
 
 class TypeFinder:
-    """A finder of document type names in texts.
-
-    With ``in_names`` it also finds words that name a type only in file names.
-    """
+    """A finder of document types in texts. ``aliases`` maps each type to the words that name it."""
 
     def __init__(self, aliases: Mapping[str, tuple[str, ...]]) -> None:
         self._words: dict[tuple[str, ...], str] = {}
@@ -71,7 +69,10 @@ class TypeFinder:
         self._joined_pattern = re.compile("|".join(map(re.escape, longest_first))) if joined else None
 
     def find(self, text: str) -> Iterator[TypeMention]:
-        """Yield mentions in order, without overlaps; the longest if several begin at the same character."""
+        """Yield the mentions of document types in a text, in order.
+
+        They do not overlap: of several that begin at the same character, only the longest counts.
+        """
         folded = text.lower()
         mentions = [*self._find_words(folded), *self._find_joined(folded)]
         mentions.sort(key=lambda mention: mention.start)
@@ -110,7 +111,7 @@ def _singular(word: str) -> str:
 
 
 def _inside_word(text: str, start: int, end: int) -> bool:
-    """Return whether letters or digits continue beyond the mention, as in ``10k`` within ``210k``."""
+    """Return whether a mention is only part of a longer word or number, as ``10k`` is in ``210k``."""
     before, after = text[start - 1 : start], text[end : end + 1]
     first, last = text[start], text[end - 1]
     return (before.isascii() and before.isalnum() and before.isdigit() == first.isdigit()) or (
@@ -120,7 +121,7 @@ def _inside_word(text: str, start: int, end: int) -> bool:
 
 @lru_cache(maxsize=1)
 def document_types() -> Mapping[str, DocumentType]:
-    """Return the document types by name, in the order of the file."""
+    """Return the document types by name, in the order of ``document_types.yaml``."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     raw = yaml.load(files(__package__).joinpath("document_types.yaml").read_bytes(), loader)
     types = {}
@@ -139,19 +140,19 @@ def document_types() -> Mapping[str, DocumentType]:
 
 
 def type_aliases() -> dict[str, tuple[str, ...]]:
-    """Return the aliases of each document type in texts and questions."""
+    """Return the aliases by which texts and questions name each document type."""
     return {name: entry.aliases for name, entry in document_types().items()}
 
 
 @lru_cache(maxsize=1)
 def finder() -> TypeFinder:
-    """Return the finder for running text and questions."""
+    """Return the finder of document types in running text and questions."""
     return TypeFinder(type_aliases())
 
 
 @lru_cache(maxsize=1)
 def name_finder() -> TypeFinder:
-    """Return the finder for file names and titles."""
+    """Return the finder of document types in file names and titles, which also knows words used only there."""
     return TypeFinder({name: entry.aliases + entry.in_names for name, entry in document_types().items()})
 
 
@@ -184,6 +185,9 @@ def _headlines() -> list[tuple[str, re.Pattern[str]]]:
 
 
 def type_note(name: str) -> Note:
-    """Return the name of a type as a note. The note has no code if the catalogue of messages lacks the type."""
+    """Return the name of a document type as a note, which is a translatable message.
+
+    A type that is missing in the catalogue of messages gives a note without a code, which is not translated.
+    """
     code = f"document-type.{name.replace(' ', '-')}"
     return Note(code) if code in TEMPLATES else Note.of(name)

@@ -27,11 +27,11 @@ _FAULT = "Check the files of the model."
 
 @dataclass(frozen=True, slots=True)
 class EmbedderId:
-    """The identity of an embedder. Vectors are comparable if the fingerprints are equal.
+    """The identity of an embedder. Vectors of embedders with equal fingerprints are comparable.
 
-    ``fingerprint`` is 16 hexadecimal digits over everything that determines the vectors: the content of the model's
-    files (else its name), prefixes and limits of texts, the dimension. It is independent of the model's folder, the
-    device and the batch size.
+    ``fingerprint`` is a hash (16 hexadecimal digits) of everything that determines the vectors: the content of the
+    model's files or, without files, its name; prefixes and limits of texts; the dimension. It does not depend on the
+    model's folder, the device and the batch size.
     """
 
     name: str  # "hashed:256", "sentence-transformers:NAME_OR_PATH", "openai:MODEL@https://host/v1"
@@ -47,7 +47,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> EmbedderId:
-        """Return the identity. The first access may call a remote model to learn the dimension."""
+        """Return the embedder's identity. The first access may call a remote model to learn the dimension."""
         ...
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -81,15 +81,16 @@ class MultiVectorEmbedder(Protocol):
     """An embedder that also compares texts token by token (ColBERT's late interaction)."""
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the scores as float32 (n,), at most 1, higher is better.
+        """Return the similarity of each of n texts to a query as float32 (n,), at most 1; higher is more similar.
 
-        A score is the mean over the query's tokens of their best match.
+        For each token of the query, the similarity of the most similar token of the text counts. The score is the mean
+        over the query's tokens.
         """
         ...
 
 
 def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:
-    """Return the texts in a form that models accept: a space for a blank text, replaced halves of surrogate pairs.
+    """Return the texts in a form that models accept: " " for a blank text, "?" for an unpaired surrogate.
 
     Raise UsageError for a single string, for an element that is not a string, and for an unknown kind.
     """
@@ -103,10 +104,10 @@ def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:
 def in_batches(
     texts: Sequence[str], size: int, call: Callable[[list[str]], Sequence[T]], characters: int | None = None
 ) -> list[T]:
-    """Return the results of ``call``, in the order of the texts.
+    """Pass the texts to ``call`` in batches. Return one result per text, in the order of the texts.
 
-    Each call gets at most ``size`` texts, and at most ``characters`` characters or one text. The longest come first, so
-    that a lack of memory shows at once. Raise ModelError if a call returns too few or too many results.
+    A batch has at most ``size`` texts and ``characters`` characters, but always at least one text. The longest texts
+    come first, so that a lack of memory shows at once. Raise ModelError if a call returns too few or too many results.
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     results: list[T | None] = [None] * len(texts)
@@ -125,7 +126,7 @@ def in_batches(
 
 
 def unit_rows(rows: Sequence[Any], model: str, dimension: int | None = None) -> Vectors:
-    """Return rows of numbers as float32 (n, dimension) of length 1.
+    """Return rows of numbers as float32 (n, dimension), each scaled to length 1.
 
     Raise ModelError with the text's position for a row that is not numeric, not finite, zero, or of another dimension
     (by default the first row's).
@@ -157,7 +158,7 @@ def _bad_row(model: str, index: int, count: int, what: str) -> ModelError:
 
 
 def fingerprint(*parts: object) -> str:
-    """Return 16 hexadecimal digits that depend on every part."""
+    """Return a hash of all ``parts`` as 16 hexadecimal digits."""
     return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:16]
 
 
@@ -165,8 +166,8 @@ def fingerprint(*parts: object) -> str:
 class Exportable:
     """A loaded model, ready to be exported.
 
-    ``forward`` takes PyTorch's tensors by the tokenizer's names and returns ``outputs`` in order; ``limit`` is in
-    tokens.
+    ``forward`` takes tensors by the tokenizer's names and returns a tensor for each of ``outputs``, in order. ``limit``
+    is the maximum number of tokens of a text.
     """
 
     forward: Callable[[dict[str, Any]], tuple[Any, ...]]
@@ -186,8 +187,9 @@ class Exporting(Protocol):
 
 
 def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collection[int]) -> TermWeights:
-    """Return the highest weight of each token of a text, without weights of 0 or less. Raise ModelError for NaN or
-    infinity.
+    """Return, by token id, the highest weight of each token in a text. ``ids`` and ``weights`` belong together.
+
+    Tokens in ``ignored`` and weights of 0 or less are left out. Raise ModelError for NaN or infinity.
     """
     if not np.isfinite(weights).all():
         raise ModelError("BGE-M3 returned a token weight that is NaN or infinite.", _FAULT)

@@ -24,7 +24,10 @@ _NO_TERMS = " "  # the term for a text without terms; the tokeniser never return
 
 
 class HashedEmbedder:
-    """An ``Embedder`` of 16 to 4,096 dimensions. Queries and documents are embedded alike."""
+    """An ``Embedder`` that projects the hashed terms of a text to 16 to 4,096 dimensions.
+
+    Queries and documents are embedded alike.
+    """
 
     _form = "hashed"
 
@@ -85,7 +88,7 @@ def _late_interaction(query_terms: Sequence[str], text_terms: Sequence[str]) -> 
 
 
 def _trigram_hashes(terms: Sequence[str]) -> list[int]:
-    """Return the hashes of all runs of three letters in each term. A mark stands for each end of the term."""
+    """Return the hashes of all runs of three characters in each term, with "<" and ">" added as its ends."""
     marked = [f"<{term}>" for term in terms]
     return [cached_hash(term[at : at + 3]) for term in marked for at in range(len(term) - 2)]
 

@@ -24,9 +24,9 @@ _CONFIGS = {"config.json", "modules.json", "tokenizer.json", "tokenizer_config.j
 
 @dataclass(frozen=True, slots=True)
 class ModelPlaces:
-    """The places of local models.
+    """The places from which local models are loaded.
 
-    ``folder`` has one subfolder per model. ``hub`` allows downloads of missing models.
+    ``folder`` has one subfolder per model. ``hub`` allows downloads of missing models from the Hugging Face hub.
     """
 
     folder: Path | None = None
@@ -35,9 +35,9 @@ class ModelPlaces:
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A local model. ``name`` is "sentence-transformers:NAME" or "…:/PATH".
+    """A model that runs on this machine. ``name`` is like "onnx:NAME" or "onnx:/PATH", where "onnx" is its ``form``.
 
-    ``folder`` is None if ``spec`` is neither a path nor below the folder of models.
+    ``folder`` is None if ``spec``, the part after the colon, is neither a path nor a name below the folder of models.
     """
 
     form: str
@@ -91,13 +91,13 @@ def _hub_name(name: str) -> str:
 
 
 def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: str) -> tuple[Any, Path | None]:
-    """Return the result of ``load`` and the folder of the model's files.
+    """Load a model by calling ``load``. Return its result and the folder of the model's files.
 
     Call ``load`` with the folder of the files and True, or with the model's name and False if there is no folder. A
     model in the hub's cache (with the file ``needed``) is loaded from there without a request to the hub. Such a model
-    works without a network, and an update on the hub cannot change the vectors unnoticed. The folder is None if the
-    copy is not in the usual cache. Raise ModelError if loading fails, or if the model is missing and downloads are not
-    allowed.
+    works without a network, and an update on the hub cannot change the vectors unnoticed. The returned folder is None
+    if a downloaded model is not in the hub's usual cache. Raise ModelError if loading fails, or if the model is missing
+    and downloads are not allowed.
     """
     if model.folder:
         advice = "Check that the folder holds all files of such a model."
@@ -130,7 +130,10 @@ def missing(model: LocalModel) -> ModelError:
 
 @contextmanager
 def _library_errors(model: LocalModel, tried: str, advice: str, *, bars: bool) -> Iterator[None]:
-    """Translate all errors of a library's loading into one ModelError. Show progress bars only for a download."""
+    """Translate errors that a library raises while it loads a model into ModelError.
+
+    ``tried`` says where the model was searched. ``bars`` shows progress bars, which only downloads need.
+    """
     bar = require("transformers.utils.logging", model.form)
     shown = bar.is_progress_bar_enabled()
     if not bars:
@@ -161,7 +164,7 @@ def one_line(error: Exception) -> str:
 
 
 def _cache_folder(name: str, file: str) -> Path | None:
-    """Return the folder in the hub's usual cache with this file of the model, None if it is not cached."""
+    """Return the folder in the Hugging Face cache that contains a file of the model, None if it is not cached."""
     path = require("huggingface_hub", "sentence-transformers").try_to_load_from_cache(_hub_name(name), file)
     return Path(path).parent if isinstance(path, str) else None
 
@@ -169,7 +172,7 @@ def _cache_folder(name: str, file: str) -> Path | None:
 def model_digest(name: str, folder: Path | None) -> str:
     """Return a hash over the content of a model's files, or the name if there is no folder.
 
-    The same files give the same hash everywhere. Other files in the folder, such as a README, are ignored.
+    The folder's path does not matter. Files that do not affect the vectors, such as a README, are ignored.
     """
     if folder is None:
         return name

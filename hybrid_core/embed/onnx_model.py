@@ -1,8 +1,9 @@
 """Embedders that run in onnxruntime without PyTorch, and the export of PyTorch models to int8.
 
-A folder has the files of a sentence-transformers model, with the network in ``onnx/`` in place of its weights. So
-models that the hub offers with an ``onnx`` folder can be used unchanged. int8 is dynamic quantisation with a scale for
-each output channel: there is no calibration, weights are rounded once, and activations are scaled at run time.
+The folder of an exported model has the files of a sentence-transformers model, with the network in ``onnx/`` in place
+of its weights. So models that the Hugging Face hub offers with an ``onnx`` folder can be used unchanged. int8 means
+dynamic quantisation with a scale for each output channel: there is no calibration, weights are rounded once, and
+activations are scaled at run time.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class OnnxEmbedder:
 
 
 class OnnxM3Embedder(OnnxEmbedder):
-    """The embedder for exported BGE-M3 with its heads.
+    """An embedder for an exported BGE-M3 with its dense, sparse and ColBERT outputs.
 
     It is also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``.
     """
@@ -185,7 +186,7 @@ class _Network:
             yield arrays[first][0] if self._pooling == "cls" else arrays[first].mean(axis=0)
 
     def run(self, texts: Sequence[str], *outputs: str) -> Iterator[tuple[list[int], _Arrays]]:
-        """Yield the token ids and the requested outputs of each text."""
+        """Run the model on each text. Yield its token ids and the requested ``outputs``, by name."""
         with running(self.name):
             tokens = [encoded.ids for encoded in self._tokenizer.encode_batch(list(texts))]
         for ids in tokens:
@@ -222,9 +223,9 @@ class _Network:
 
 
 def network_file(folder: Path) -> Path | None:
-    """Return the model file in a folder or its subfolder ``onnx``: one of ``NETWORKS``, else the only one.
+    """Return the ONNX file in a folder or its subfolder ``onnx``, None if there is none.
 
-    Return None if there is none. Raise ModelError if there are several others.
+    Files named in ``NETWORKS`` take precedence. Raise ModelError if there are several files with other names.
     """
     files = [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("onnx/*.onnx"))]
     for name in NETWORKS:
@@ -237,7 +238,10 @@ def network_file(folder: Path) -> Path | None:
 
 
 def _token_limit(configs: Mapping[str, Any]) -> int:
-    """Return the token limit of a model whose configuration does not state it."""
+    """Return the token limit of a model from its number of positions and its tokenizer.
+
+    It is needed if the sentence-transformers configuration states no limit.
+    """
     config, tokenizer = configs.get("config.json", {}), configs.get("tokenizer_config.json", {})
     positions = int(config.get("max_position_embeddings") or 512)
     if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
@@ -335,9 +339,9 @@ def _trace(model: Exportable, file: Path) -> None:
 
 
 def _quantise(file: Path, network: Path) -> None:
-    """Quantise a model to int8 with one bit unused.
+    """Quantise a model's weights to int8, using only 7 of the 8 bits.
 
-    Processors without VNNI add products of eight bits in sixteen bits, which would overflow otherwise.
+    Processors without VNNI instructions add the products in 16 bits, which would overflow with all 8 bits.
     """
     quantization = require("onnxruntime.quantization", "export")
     quantization.quantize_dynamic(
@@ -356,7 +360,10 @@ def _write_configs(model: Exportable, folder: Path) -> None:
 
 
 def _compare(embedder: Embedder, folder: Path) -> tuple[float, float]:
-    """Return the mean and the lowest cosine between both models. Raise ModelError if the mean is too low."""
+    """Return the mean and the lowest cosine between the vectors of a model and of its export in ``folder``.
+
+    Raise ModelError if the mean is too low.
+    """
     exported = open_onnx(LocalModel("onnx", str(folder), folder, ModelPlaces()))
     cosines = np.concatenate(
         [
@@ -373,7 +380,7 @@ def _compare(embedder: Embedder, folder: Path) -> tuple[float, float]:
 
 @contextmanager
 def _export_errors(name: str) -> Iterator[None]:
-    """Translate all errors of the export libraries into one ModelError, and silence their output."""
+    """Translate errors of the export libraries into ModelError, and silence their warnings."""
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():

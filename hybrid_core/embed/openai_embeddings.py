@@ -66,7 +66,7 @@ class OpenAIEmbedder:
 
     @property
     def id(self) -> EmbedderId:
-        """Return the identity. If nothing was embedded before, request one vector to learn the dimension."""
+        """Return the embedder's identity. If nothing was embedded before, request one vector to learn the dimension."""
         return self._id or self._learn(self._embed([" "], CallScope(patient=True)))
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -94,7 +94,7 @@ class OpenAIEmbedder:
         return self._id
 
     def _embed_batch(self, batch: list[str], scope: CallScope) -> list[Any]:
-        """Return one vector per text. If the server refuses the length, halve first the batch, then the text."""
+        """Return one vector per text. If the server refuses a batch as too long, split it; halve a single text."""
         try:
             return self._calls.send(partial(self._request, batch), scope=scope)[0]
         except EndpointError as error:
@@ -117,7 +117,7 @@ class OpenAIEmbedder:
         return self._rows(getattr(answer, "data", None), len(batch))
 
     def _rows(self, data: Any, count: int) -> list[Any]:
-        """Return the vectors in the order of the texts; the response may have another order."""
+        """Return the vectors of a response in the order of the texts; the response may have another order."""
         if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
             raise self._unusable("it contains no embeddings")
         if len(data) != count:

@@ -27,9 +27,9 @@ _ASCII, _OTHER, _DIGITS = 6, 3, 2  # characters per token
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingText:
-    """A text to embed. ``chunk`` is 0 for the text of a page.
+    """A text to embed. ``chunk`` is the number of the chunk on the page, 0 for the text of the page itself.
 
-    ``known_by`` is a text that identifies it instead of its own words, "" for none.
+    ``known_by`` is the text that is hashed for ``key`` in place of ``text``, "" to hash ``text``.
     """
 
     page: int
@@ -59,7 +59,7 @@ def chunk_texts(
 ) -> Iterator[EmbeddingText]:
     """Yield the texts of a document's chunks, in order, without blank ones.
 
-    ``summarised_by`` is the model that summarised its sections, "" if the rules did.
+    ``summarised_by`` is the model that summarised the sections, "" if they were summarised without a model.
     """
     by_id = {section.node_id: section for section in sections}
     for chunk in chunks:

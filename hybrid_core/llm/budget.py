@@ -26,7 +26,10 @@ def estimate(text: str) -> int:
 
 
 def shares(lengths: list[int], budget: int) -> list[int]:
-    """Divide a budget among parts that need ``lengths``. What short parts do not need is shared by the long ones."""
+    """Divide a budget among parts of these lengths. Return the share of each part, at most its length.
+
+    Long parts share equally what short parts leave.
+    """
     granted = [0] * len(lengths)
     left, order = budget, sorted(range(len(lengths)), key=lambda at: lengths[at])
     for done, at in enumerate(order):
@@ -36,7 +39,7 @@ def shares(lengths: list[int], budget: int) -> list[int]:
 
 
 def cut(text: str, tokens: int) -> str:
-    """Return the beginning of a text with at most ``tokens``, ending in "…" if it is cut."""
+    """Return the beginning of a text of at most ``tokens`` estimated tokens, ending in "…" if it is cut."""
     if estimate(text) <= tokens:
         return text
     return text.encode("utf-8", "replace")[: max(0, tokens - 1) * BYTES].decode("utf-8", "ignore") + "…"
@@ -48,10 +51,11 @@ class _Turn(Protocol):
 
 
 class InputBudget:
-    """The budget of ``tokens`` for all inputs of one question. For one thread at a time.
+    """The budget of ``tokens`` for all model inputs of one question. For one thread at a time.
 
-    A request takes its estimate before it is sent. If the endpoint counts more, the difference is taken too, and later
-    estimates are raised by that rate. A retry of a failed request takes nothing.
+    The estimated tokens of a request are taken from the budget before it is sent. If the endpoint counts more tokens,
+    the difference is taken too, and later estimates are raised by the same factor. A retry of a failed request takes
+    nothing.
     """
 
     def __init__(self, tokens: int) -> None:
@@ -67,7 +71,7 @@ class InputBudget:
         return math.ceil(written * self._rate)
 
     def room(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
-        """Return the tokens of text that may be added to a request if ``keep`` tokens are reserved for others."""
+        """Return the tokens of text that may be added to a request if ``keep`` tokens stay free for later requests."""
         left = self.left - keep
         if self.left == self.tokens:
             left = min(left, int(_FIRST_SHARE * self.tokens))
@@ -88,7 +92,10 @@ class InputBudget:
         return size
 
     def counted(self, size: int, tokens: int) -> None:
-        """Correct the budget with the endpoint's token count of a request estimated as ``size``, 0 for no count."""
+        """Correct the budget after a request that was estimated as ``size`` tokens.
+
+        ``tokens`` is the number that the endpoint counted, 0 if it counted none.
+        """
         if tokens > size:
             marks = math.ceil(self._turns * TURN * self._rate)
             # assumes that it counts no marks of turns: a longer request has relatively fewer

@@ -26,7 +26,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """A reply of a chat model. ``value`` is the parsed answer of ``ask``, None from ``say``."""
+    """A reply of a chat model. ``value`` is the answer parsed into a schema, None if plain text was requested."""
 
     text: str
     value: T | None
@@ -73,7 +73,7 @@ class Endpoint(Protocol):
         """Send a request and return the response.
 
         ``timeout`` is in seconds without data, or in total if ``on_text`` streams the response. With a schema the
-        response is JSON as far as the endpoint can enforce it; it is not validated here. Raise ChatError.
+        response is JSON as far as the endpoint can enforce it; it is not validated here. Raise ChatError if it fails.
         """
         ...
 

@@ -28,7 +28,7 @@ _SUMMARY = "What the section says of its matter, with the names and figures that
 
 
 class Recorder:
-    """An ``Endpoint`` that appends each response of another one to a JSONL file. Failures are not recorded.
+    """An ``Endpoint`` that appends each response of another endpoint to a JSONL file. Failures are not recorded.
 
     A line contains the name of the model, the request without its images, and the response. It contains no keys,
     headers or URLs with secrets.
@@ -109,7 +109,7 @@ class Player:
 
 
 def request_hash(request: Request) -> str:
-    """Return a hash of roles, words, images and schema. Spacing and the token limit do not change it."""
+    """Return a hash of a request's roles, words, images and schema. Spacing and the token limit do not change it."""
     messages = [
         [m.role, " ".join(m.text.split()), *(hashlib.sha256(image).hexdigest() for image in m.images)]
         for m in request.messages
@@ -158,7 +158,7 @@ class SealedReplies(ReplyCache):
 
 
 def _smallest_value(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
-    """Return the shortest value that a schema of ``replies.json_schema`` allows."""
+    """Return the shortest value that a JSON schema in the form of ``replies.json_schema`` allows."""
     if "$ref" in schema:
         return _smallest_value(whole["$defs"][schema["$ref"].rsplit("/", 1)[1]], whole)
     if "enum" in schema:

@@ -22,13 +22,13 @@ _TASKS = {False: ("Reply with the word: ready.", "ready"), True: ("Which colour 
 
 
 class Word(BaseModel):
-    """The reply to the prompt ``check``."""
+    """The reply to the prompt ``check``, which asks the model for one word."""
 
     word: str
 
 
 def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
-    """Ask for one word, with ``vision`` for the colour of an image. Return a one-line summary, and the seconds.
+    """Ask a model for one word, with ``vision`` for the colour of an image. Return a summary and the seconds taken.
 
     A server may load the model first, so the call has the usual timeout. Raise the errors of ``ask`` (a bad key, a
     missing model, images refused), and ReplyError if the model accepts the image but does not see it.
@@ -74,7 +74,7 @@ class Speed:
 
 
 def measure(model: ChatModel) -> Speed:
-    """Measure the speed of a model by one streamed call. Raise ChatError.
+    """Measure the speed of a model by one streamed call. Raise ChatError if the call fails.
 
     Tokens are counted by the endpoint, else estimated as four characters each. For a server that does not stream, the
     reading time counts as 0.

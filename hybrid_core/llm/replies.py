@@ -36,9 +36,10 @@ _GATHER = 0.2  # seconds during which replies are collected for one transaction
 
 @lru_cache(256)
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema in the strict subset that endpoints can enforce: every field is required, others are forbidden.
+    """Return the JSON schema of a model in the strict subset that endpoints can enforce.
 
-    Pydantic checks the limits that the subset lacks. Each call returns the same object: do not change it.
+    Every field is required, and no other field is allowed. The subset has no limits of values; pydantic checks these.
+    Each call returns the same object: do not change it.
     """
     strict = _strict(model.model_json_schema())
     assert isinstance(strict, dict)
@@ -71,10 +72,11 @@ def instruction(schema: dict[str, Any]) -> str:
 
 
 def read_reply(text: str, model: type[T]) -> T:
-    """Return the first JSON value in a reply that fits the model.
+    """Return the first JSON value in a reply that fits the pydantic model, parsed.
 
-    Accepts reasoning before it, code fences, text around it, trailing commas, Python's None, True and False, and line
-    ends in strings. Raise ValueError with a one-line description of the problem for the model.
+    The reply may contain reasoning, code fences and text around the value. The value may contain trailing commas,
+    Python's None, True and False, and line ends in strings. Raise ValueError with a one-line description of the
+    problem, which can be sent to the chat model.
     """
     answer = _THINKING_BLOCK.sub("", text).strip()
     if not answer:
@@ -151,12 +153,15 @@ class ReplyCache:
                 self._writer.submit(self._write)
 
     def put_part(self, key: str, text: str) -> None:
-        """Store a part of a reply. It is durable when this returns."""
+        """Store a model's answer about a part of a document. It is on disk when the call returns.
+
+        If it cannot be written, nothing is stored and no error is raised.
+        """
         with contextlib.suppress(StoreError):  # the reply is returned even if it cannot be stored
             self._cache.put({key: text.encode("utf-8", "replace")})
 
     def flush(self) -> None:
-        """Wait until everything is written."""
+        """Wait until all stored replies are written to disk."""
         self._hurry.set()
         self._writer.submit(self._hurry.clear).result()
 
@@ -178,7 +183,10 @@ class ReplyCache:
 
 
 def request_key(model: str, prompt: str, request: Request) -> str:
-    """Return the hash of everything that determines a reply: model, prompt version, messages, schema and limit."""
+    """Return a cache key: a hash of all that determines a reply.
+
+    It covers the model, the version of the prompt, the messages, the schema and the token limit.
+    """
     messages = [
         [message.role, message.text, *(hashlib.sha256(image).hexdigest() for image in message.images)]
         for message in request.messages
@@ -188,7 +196,7 @@ def request_key(model: str, prompt: str, request: Request) -> str:
 
 
 def part_key(kind: str, *decisive: str | bytes) -> str:
-    """Return the hash of everything that determines a model's answer about a part of a document.
+    """Return a cache key: a hash of all that determines a model's answer about a part of a document.
 
     It covers model, prompt and contents, but not page numbers. So an unchanged part (a page, a section) is paid for
     once.

@@ -144,7 +144,10 @@ class TokenStore:
             return _with_grants(connection, rows)
 
     def by_secret(self, secret: str) -> tuple[Token, str] | None:
-        """Return the token of a secret with the id of its parent. Return None if it is unknown, expired or revoked."""
+        """Return the token that has this secret, and for a session the id of the token that opened it, else "".
+
+        Return None if the secret is unknown, expired or revoked.
+        """
         return self._find(tokens.c.hash == secret_hash(secret))
 
     def user(self, name: str) -> Token | None:
@@ -157,13 +160,13 @@ class TokenStore:
         return match and match[0]
 
     def used(self, token: Token) -> None:
-        """Record the last use of a token, at most every ten minutes. Ignore a home that cannot be written."""
+        """Record the last use of a token, at most every ten minutes. Do nothing if the home cannot be written."""
         if (now := now_ms()) - token.used_at > _USE_INTERVAL:
             with suppress(ReadOnlyError, DiskFullError), self._store.writing() as connection:
                 connection.execute(update(tokens).where(tokens.c.id == token.id).values(used_at=now))
 
     def revoke(self, name: str) -> Token:
-        """Revoke a token by name or id, with the sessions that it opened. Raise NotFoundError."""
+        """Revoke a token by name or id, with the sessions that it opened. Raise NotFoundError if there is none."""
         with self._store.writing() as connection:
             query = select(tokens).where(
                 or_(tokens.c.id == name, (tokens.c.name == name) & (tokens.c.kind != "session"))
@@ -230,7 +233,7 @@ class AuditLog:
                 connection.execute(delete(audit).where(old, audit.c.outcome >= 400))
 
     def entries(self, *, before: int = 0, library: str | None = None, limit: int = 100) -> list[AuditEntry]:
-        """Return entries with numbers below ``before`` (0: all), the newest first."""
+        """Return entries of the audit log with numbers below ``before`` (0: all), the newest first."""
         query = select(audit).order_by(audit.c.number.desc()).limit(limit)
         if before:
             query = query.where(audit.c.number < before)

@@ -43,7 +43,7 @@ _PAUSE = 60.0  # seconds without requests for derived values after a failure of 
 class BucketAddress:
     """The address of a bucket. ``url`` looks like s3://bucket/folder; empty fields come from the environment.
 
-    ``room`` limits the copies in this home, in bytes.
+    ``room`` is the maximum size of the local copies in bytes.
     """
 
     url: str
@@ -55,10 +55,10 @@ class BucketAddress:
 
 
 class Bucket:
-    """Storage of original files in a bucket. The home contains copies of the downloaded files."""
+    """Storage of original files in a bucket. The home, a local folder, contains copies of the downloaded files."""
 
     def __init__(self, home: Path, address: BucketAddress, owner: str) -> None:
-        """Open a bucket. ``owner`` is the mark of the catalog whose files the bucket contains.
+        """Open a bucket. ``owner`` is the id of the catalog whose files the bucket contains; the bucket stores it.
 
         Raise UsageError for a bad address and for the bucket of another catalog, and UnreachableError if the bucket
         does not answer.
@@ -132,7 +132,7 @@ class Bucket:
             self._copies.drop(name)
 
     def fetch(self, name: str) -> Path:
-        """Return the path of a file in this home. Download the file if it is not there yet.
+        """Return the path of the local copy of a file. Download the file if there is no copy yet.
 
         Raise StoreError if a write fails or the bytes do not match the hash in the name.
         """
@@ -221,7 +221,7 @@ class Bucket:
         return False
 
     def _abandoned_files(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, place) of files that dead processes moved aside and left."""
+        """Yield (name, bucket key) of files that ended processes moved aside and did not delete."""
         for entry in self._entries(f"{_ASIDE}/"):
             if datetime.datetime.now(datetime.UTC) - entry["last_modified"] > _ABANDONED_AFTER:
                 yield entry["path"].split("/")[1], entry["path"]
@@ -240,7 +240,8 @@ class Bucket:
     def _unless_unreachable(self, work: Callable[[], _T]) -> _T | None:
         """Return the result of ``work``, None while the bucket does not answer.
 
-        Each failed call takes seconds and a scan has up to a thousand pages, so calls pause after a failure.
+        After a failure, return None without a call for a while. Each failed call takes seconds, and a scanned document
+        causes up to a thousand calls.
         """
         if time.monotonic() < self._paused:
             return None
@@ -324,13 +325,18 @@ class Bucket:
 
 
 def _derived_key(kind: DerivedKind, key: str) -> str:
-    """Return the place of a derived value. It begins with the hash of the file, so that it can be deleted with it."""
+    """Return the bucket key of a value that was derived from a file, such as a page image.
+
+    It begins with the kind and the hash of the file, so that all values of a file can be deleted with the file.
+    """
     file = next((part for part in key.split("/") if _HASH.fullmatch(part)), "other")
     return f"{kind}/{file}/{hashlib.sha256(key.encode()).hexdigest()}"
 
 
 def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> ObjectStore:
-    """Open the storage of a catalog's original files. The catalog records which one, so that all machines use the same.
+    """Open the storage of a catalog's original files.
+
+    The catalog records which bucket it is, if any, so that all machines use the same one.
 
     Raise UsageError if the files are in a bucket that is not configured, or in another catalog's bucket. Raise
     UnreachableError if the bucket does not answer.

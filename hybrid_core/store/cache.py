@@ -117,7 +117,7 @@ class Cache:
             self._refused = True
 
     def _drop_oldest(self, connection: Connection) -> int:
-        """Delete the least recently used entries until the limit is met. Return the size in bytes before."""
+        """Delete the least recently used entries until the limit is met. Return the total size before, in bytes."""
         length = func.length(_entries.c.value)
         total = size = connection.scalar(select(func.coalesce(func.sum(length), 0))) or 0
         if total > self._limit:
@@ -156,7 +156,7 @@ class Cache:
         file.wipe()
 
     def check(self) -> str:
-        """Return a summary of the size. Raise StoreError if the file is damaged."""
+        """Return the number of entries and the size as text. Raise StoreError if the file is damaged."""
         if not self.path.exists():
             return "empty"
         self._file().check()

@@ -46,11 +46,11 @@ UNREADABLE = (  # errors that occur when stored bytes were changed
 
 
 def nothing(connection: Connection) -> None:
-    """Do nothing. This is the default of ``before`` in ``writing``."""
+    """Do nothing. This function is the default of the argument ``before`` of ``Database.writing``."""
 
 
 class Database(Protocol):
-    """A database. Safe for several threads and processes.
+    """A SQLite or PostgreSQL database. Safe for several threads and processes.
 
     Methods raise BusyError if a retry may help, and StoreError for other failures.
     """
@@ -61,14 +61,14 @@ class Database(Protocol):
         ...
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Begin a consistent read."""
+        """Begin a read transaction, in which all reads see the same state."""
         ...
 
     def writing(self, before: Callable[[Connection], None] = nothing) -> AbstractContextManager[Connection]:
         """Begin a write transaction; only one runs at a time.
 
-        ``before`` belongs to the transaction but may run in parallel with others. It may write only rows that readers
-        cannot reach before this transaction refers to them.
+        ``before`` is called first, as part of the transaction, but may run in parallel with other writers. It may write
+        only rows that readers cannot reach before this transaction refers to them.
         """
         ...
 
@@ -77,7 +77,7 @@ class Database(Protocol):
         ...
 
     def wipe(self) -> None:
-        """Remove from the disk what deleted rows left there, as far as this process can."""
+        """Remove the remains of deleted rows from the disk, as far as this process can."""
         ...
 
     def check(self) -> None:
@@ -94,8 +94,8 @@ class Database(Protocol):
 class Decoding(ContextDecorator):
     """A context or decorator for code that decodes stored values.
 
-    It raises DamageError for values that this software cannot have written. The advice of the error is for SQLite
-    catalogs. Several threads may share an instance.
+    It raises DamageError for values that this software cannot have written. The error's advice applies to catalogs in
+    SQLite. Several threads may share an instance.
     """
 
     def __init__(self, what: str) -> None:

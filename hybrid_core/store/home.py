@@ -1,6 +1,6 @@
-"""Folders and files of a home: created, locked and readable only by their owner, whatever the umask.
+"""Folders and files of a home, the folder of all stored data: created, locked, and readable only by their owner.
 
-Each process has its own working folders; other processes delete the folders of dead ones. Copies that do not fit in the
+Each process has its own working folders; other processes delete them after it has ended. Copies that do not fit in the
 home go to a temporary folder outside.
 """
 
@@ -46,10 +46,10 @@ _USUAL = ("/tmp", "/var/tmp") if POSIX else (tempfile.gettempdir(),)
 
 
 def open_home(home: Path) -> None:
-    """Create the folder of a home, or remove other users' rights to an existing one.
+    """Create the folder of a home, or remove other users' access to an existing one.
 
-    A folder that others may write to, or that contains foreign folders (``--home .``), keeps its rights. Then only the
-    home's own files and folders in it are closed. Raise StoreError if the folder cannot be created.
+    A folder that others may write to, or that contains other folders (``--home .``), stays accessible. Then only the
+    access to the home's own files and folders in it is removed. Raise StoreError if the folder cannot be created.
     """
     catalog = home / CATALOG
     try:
@@ -77,12 +77,15 @@ def open_home(home: Path) -> None:
 
 
 def own_entries(names: Collection[str]) -> frozenset[str]:
-    """Return the names of a home's files and folders, if ``names`` are the entries of a home; else an empty set."""
+    """Return the names of all files and folders that belong to a home, if ``names`` are the entries of a home.
+
+    If they contain neither a catalog nor a cache, return an empty set.
+    """
     return FOLDERS | frozenset(_FILES) if CATALOG in names or CACHE in names else frozenset()
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists, as far as this user may see it."""
+    """Return whether a path exists. Return False, and raise no error, if this user may not read its folder."""
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a folder may not be searched
 
 
@@ -107,7 +110,7 @@ def library_folder(home: Path, library: str) -> Path:
 
 
 def safe_name(name: str) -> str:
-    """Return a folder name that stays unique on disks that ignore upper case, and that Windows accepts.
+    """Escape a name for use as a folder name that Windows accepts. Names that differ only in case stay different.
 
     ``name`` is already escaped as in URLs.
     """
@@ -118,7 +121,7 @@ def safe_name(name: str) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, only accessible to the owner. An existing folder stays unchanged."""
+    """Create a folder and its missing parents, accessible only to this user. Existing folders stay unchanged."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -127,7 +130,7 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(file: Path) -> None:
-    """Create an empty file, only accessible to the owner. An existing file stays unchanged."""
+    """Create an empty file, accessible only to this user. An existing file stays unchanged."""
     with contextlib.suppress(FileExistsError):
         handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | CLOSE_ON_EXEC, 0o600)
         os.close(handle)
@@ -135,7 +138,7 @@ def make_file(file: Path) -> None:
 
 
 def close_below(folder: Path) -> None:
-    """Remove other users' rights to a folder and everything in it.
+    """Remove other users' access to a folder and everything in it.
 
     Files that disappear meanwhile, or have another owner, are skipped.
     """
@@ -146,7 +149,7 @@ def close_below(folder: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Remove other users' rights to a file or folder, unless it is a link or has another owner."""
+    """Remove other users' access to a file or folder, unless it is a link or belongs to another user."""
     with contextlib.suppress(OSError):
         status = path.lstat()
         if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode) and is_own(status):
@@ -155,7 +158,7 @@ def close_to_others(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock_for_recovery(home: Path) -> Iterator[bool]:
-    """Keep other processes from opening the catalog of a home. Yield False if another process already does so."""
+    """Prevent other processes from opening the catalog of a home. Yield False if another process holds the lock."""
     lock = home / _RECOVERY
     make_folder(lock.parent)
     make_file(lock)
@@ -186,14 +189,14 @@ def check_not_recovering(home: Path) -> None:
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
-    """Return advice for a failed read or write: free space if the disk is full, else ``otherwise``."""
+    """Return advice for a failed read or write: to free space if the disk is full, else ``otherwise``."""
     return space_advice(reason, folder) or otherwise
 
 
 def space_advice(reason: str, folder: Path) -> str:
-    """Return the advice to free some space if that is why a read or write failed, else "".
+    """Return the advice to free space if a read or write failed because the disk is full, else "".
 
-    SQLite reports an I/O error if the disk is too full for its log.
+    ``reason`` is the message of the error. The free space is checked too, since SQLite may report only an I/O error.
     """
     with contextlib.suppress(OSError):
         if "full" in reason or "No space" in reason or _is_full(folder):
@@ -204,7 +207,7 @@ def space_advice(reason: str, folder: Path) -> str:
 def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
     """Return a DiskFullError if an error was caused by a full disk, else None.
 
-    The disk of ``folder`` is checked if the error does not say so itself. Errors from workers and servers are
+    If neither the error nor its causes say so, the disk of ``folder`` is checked. Errors from workers and servers are
     recognised by their text.
     """
     if isinstance(error, ReadOnlyError):
@@ -226,9 +229,9 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
 
 
 def refusal(error: OSError, what: Path) -> StoreError:
-    """Return the error for a path that cannot be created in a home. ``what`` describes the path.
+    """Convert the error of a failed creation of a file or folder in a home. ``what`` is its path.
 
-    The type of the error says whether the disk is full, the home is read-only, or something else failed.
+    Return DiskFullError if the disk is full, ReadOnlyError if the home is read-only, else StoreError.
     """
     message = f"{what}: cannot be written ({error.strerror})."
     if error.errno in FULL:
@@ -243,7 +246,10 @@ def _is_full(folder: Path) -> bool:
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Create a new folder below ``parent``, and delete it at the end. Raise StoreError if it cannot be created."""
+    """Create a new folder below ``parent``, yield it, and delete it at the end.
+
+    Raise StoreError if it cannot be created.
+    """
     sweep(parent)
     folder, lock = _new(parent)
     try:
@@ -272,13 +278,13 @@ def _new(parent: Path) -> tuple[Path, FileLock]:
 
 
 def living(parent: Path) -> set[str]:
-    """Return the names of working folders whose processes are alive. Delete the folders of dead processes first."""
+    """Delete the working folders of ended processes. Return the names of the folders of running processes."""
     sweep(parent)
     return {file.name.removesuffix(_ALIVE) for file in parent.glob("*" + _ALIVE)}
 
 
 def sweep(parent: Path) -> None:
-    """Delete the working folders of dead processes, whose locks are free."""
+    """Delete the working folders of ended processes. A free lock shows that the process has ended."""
     from filelock import FileLock, Timeout
 
     for file in list(parent.glob("*" + _ALIVE)):
@@ -295,9 +301,9 @@ def _remove(folder: Path, lock: FileLock) -> None:
 
 
 def temporary_folder(need: int, purpose: str) -> Path:
-    """Return a private folder on the first temporary disk with ``need`` bytes free.
+    """Return a private folder in the first temporary folder of the system with ``need`` bytes free.
 
-    ``purpose`` begins the error message. Raise DiskFullError with the free space of each place if none suffices.
+    Raise DiskFullError if no temporary folder has enough space. Its message begins with ``purpose``.
     """
     refused = []
     for place in _temp_folders():
@@ -320,7 +326,7 @@ def temporary_folder(need: int, purpose: str) -> Path:
 def working_folder(folder: Path, need: int, purpose: str) -> Path:
     """Return ``folder`` if it is writable and its disk has ``need`` bytes free, else a temporary folder.
 
-    Raise DiskFullError if there is no temporary folder either.
+    Raise DiskFullError if no temporary folder has enough space. Its message begins with ``purpose``.
     """
     existing = next(parent for parent in (folder, *folder.parents) if is_there(parent))
     if not unwritable(existing) and shutil.disk_usage(existing).free >= need:
@@ -334,7 +340,7 @@ def _temp_folders() -> Iterator[Path]:
 
 
 def _own_folder(place: Path) -> Path:
-    """Return a folder below ``place`` that no other user can open. Raise OSError if that is impossible."""
+    """Create a folder below ``place`` that no other user can open, and return it. Raise OSError if it fails."""
     folder = place / f"hybrid-pageindex-{user_name()}"
     folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
     status = folder.lstat()

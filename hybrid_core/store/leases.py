@@ -1,4 +1,4 @@
-"""Leases on rows: which worker has a row, and until when by the database clock."""
+"""Leases on rows of a table. A lease gives a row to one worker until a time, by the database clock."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Transactions(Protocol):
 
 
 class db_now(FunctionElement[int]):  # noqa: N801 - written like SQL's own functions
-    """The database clock in SQL: milliseconds since 1970.
+    """The current time of the database clock as an SQL expression, in milliseconds since 1970.
 
-    Only this clock decides expiry, since machine clocks differ.
+    Only this clock decides when a lease expires, since the clocks of machines differ.
     """
 
     type = BigInteger()
@@ -42,7 +42,7 @@ class LeasedRows:
     """The running rows of a table, each leased to one worker.
 
     The table has the columns ``id``, ``worker``, ``claim`` (how often the row was claimed) and ``lease_until``.
-    ``running`` is the condition of a leased row.
+    ``running`` is the SQL condition of a leased row.
     """
 
     def __init__(self, table: Table, running: ColumnElement[bool]) -> None:
@@ -52,7 +52,7 @@ class LeasedRows:
         self._locked = select(table).where(*self.fence(*map(bindparam, ("row", "worker", "claim")))).with_for_update()
 
     def fence(self, row: Any, worker: Any, claim: Any) -> tuple[ColumnElement[bool], ...]:
-        """Return the conditions that hold while this worker's claim is valid."""
+        """Return the SQL conditions that hold for a row while a worker's claim is valid."""
         columns = self._columns
         return columns.id == row, columns.worker == worker, columns.claim == claim, self.running
 
@@ -61,9 +61,9 @@ class LeasedRows:
         return connection.execute(self._locked, {"row": row, "worker": worker, "claim": claim}).one_or_none()
 
     def expired(self, lease_ms: Any) -> ColumnElement[bool]:
-        """Return the condition of an expired lease.
+        """Return the SQL condition of an expired lease. ``lease_ms`` is the full length of a lease.
 
-        A lease that ends later than two full leases from now was written before the clock was set back.
+        A lease that ends later than two full lengths from now counts as expired too: the clock was set back since.
         """
         until = self._columns.lease_until
         return or_(until < db_now(), until > db_now() + 2 * lease_ms)

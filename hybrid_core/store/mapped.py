@@ -70,7 +70,7 @@ class MappedTable(Mapping[str, Any]):
             yield self._entry(at)[0]
 
     def entries(self) -> Iterator[tuple[str, Any]]:
-        """Yield all keys with their values, in no order."""
+        """Yield (key, value) of all entries, in no particular order."""
         for at in range(self._count):
             key, value = self._entry(at)
             yield key, value
@@ -115,7 +115,10 @@ class MappedFile:
 
 
 def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str, Iterable[tuple[str, Any]]]]) -> None:
-    """Write tables of JSON values by unique keys. The file appears only when it is complete. Raise StoreError."""
+    """Write a file with tables, each a name and its (unique key, JSON value) pairs, and the JSON object ``head``.
+
+    The file appears only when it is complete. Raise StoreError if it cannot be written.
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         make_folder(path.parent)
@@ -138,7 +141,7 @@ def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str
 
 
 def _write_table(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int, int, int]:
-    """Write the entries. Return their number, and the offsets of the arrays of hashes, starts and sizes."""
+    """Write the entries of a table. Return their number, and the offsets of the arrays of hashes, starts and sizes."""
     hashes, sizes = bytearray(), bytearray()
     first = file.tell()
     for key, value in entries:
@@ -159,7 +162,7 @@ def _write_table(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[in
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
-    """Return path, size and time of a file, which identify its present content. Raise OSError."""
+    """Return path, size and time of a file, which identify its current content. Raise OSError."""
     status = path.stat()
     return str(path), status.st_size, status.st_mtime_ns
 

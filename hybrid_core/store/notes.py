@@ -50,7 +50,10 @@ feedback = Table(
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """The words of a page that a note highlights, with the meanings that they have in UserNote."""
+    """The words of a page that a note highlights (``quote``), and their occurrence (its number from 0).
+
+    ``content_id`` is the version of the document in which the occurrence was counted.
+    """
 
     quote: str = ""
     occurrence: int = 0
@@ -80,7 +83,7 @@ class NoteStore:
                 connection.execute(insert(notes), some)
 
     def change(self, library: str, id: str, title: str, text: str) -> UserNote:
-        """Change a note and return it. Raise NotFoundError."""
+        """Change the title and text of a note. Return the changed note. Raise NotFoundError if there is none."""
         with self._store.writing() as connection:
             mine = (notes.c.library == library) & (notes.c.id == id)
             connection.execute(update(notes).where(mine).values(title=title, text=text, changed_at=now_ms()))
@@ -90,14 +93,14 @@ class NoteStore:
         return UserNote(*row)
 
     def remove(self, library: str, id: str) -> None:
-        """Remove a note. Raise NotFoundError."""
+        """Remove a note from a library. Raise NotFoundError if there is none with this id."""
         with self._store.writing() as connection:
             gone = connection.execute(delete(notes).where(notes.c.library == library, notes.c.id == id))
             if not gone.rowcount:
                 raise _none(id)
 
     def all(self, library: str, doc_id: str = "", limit: int = 1000) -> list[UserNote]:
-        """Return notes, the most recently changed first; with ``doc_id`` only those about that document."""
+        """Return the notes of a library, the most recently changed first; with ``doc_id`` only those on a document."""
         query = select(notes).where(notes.c.library == library).order_by(notes.c.changed_at.desc(), notes.c.id)
         if doc_id:
             query = query.where(notes.c.doc_id == doc_id)
@@ -129,7 +132,7 @@ class FeedbackStore:
                 connection.execute(insert(feedback), some)
 
     def remove(self, library: str, id: str) -> None:
-        """Remove a piece of feedback. Raise NotFoundError."""
+        """Remove an entry of feedback from a library. Raise NotFoundError if there is none with this id."""
         with self._store.writing() as connection:
             gone = connection.execute(delete(feedback).where(feedback.c.library == library, feedback.c.id == id))
             if not gone.rowcount:

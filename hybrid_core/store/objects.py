@@ -25,8 +25,8 @@ Used = Callable[[Collection[str]], set[str]]
 class Distant:
     """A stored file that can be read in parts without a download. ``size`` is in bytes.
 
-    ``part`` yields the bytes from a start to before a stop, and returns None if the file is gone. It raises
-    UnreachableError, also while it yields.
+    ``part(start, stop)`` yields the bytes from ``start`` to before ``stop``, and returns None if the file no longer
+    exists. It raises UnreachableError, also between two parts, if the server does not answer.
     """
 
     size: int
@@ -37,8 +37,8 @@ class ObjectStore(Protocol):
     """Storage of original files. Safe for several threads and processes.
 
     A file is stored in three steps: ``upload``, ``keep`` in the transaction that makes the catalog use it, ``confirm``.
-    It is deleted in two: ``drop`` in a transaction that finds it unused, then ``delete``. Write transactions exclude
-    each other, so the methods within them send no requests to a server.
+    It is deleted in two: ``drop`` in a transaction that finds it unused, then ``delete``. ``keep`` and ``drop`` send no
+    requests to a server, since a transaction that waits for one would block all other writers.
 
     Methods raise UnreachableError if a server does not answer, and OSError if the home's disk cannot be used.
     """
@@ -48,11 +48,11 @@ class ObjectStore(Protocol):
         ...
 
     def place(self, name: str) -> Path:
-        """Return the path of a file in this home. The file exists there once it is fetched."""
+        """Return the local path of a file. If the file is stored on a server, it exists there only after ``fetch``."""
         ...
 
     def upload(self, name: str, file: Path) -> None:
-        """Upload a file before the transaction that stores it. The local file stays."""
+        """Upload a file to the server, if there is one, before the transaction that uses it. The local file stays."""
         ...
 
     def keep(self, name: str, file: Path) -> None:
@@ -63,7 +63,7 @@ class ObjectStore(Protocol):
         ...
 
     def confirm(self, name: str, file: Path) -> None:
-        """Store the file again if another process deleted it as unused before that transaction."""
+        """Complete the storage after the transaction: store the file again if another process has just deleted it."""
         ...
 
     def drop(self, name: str) -> None:
@@ -71,21 +71,24 @@ class ObjectStore(Protocol):
         ...
 
     def delete(self, names: Collection[str], used: Used) -> None:
-        """Delete files after that transaction, except those that are in use again according to ``used``.
+        """Delete files after the transaction that called ``drop``, except those that ``used`` says are used again.
 
         If the process is killed here, unused files may remain, but a used file is never deleted.
         """
         ...
 
     def fetch(self, name: str) -> Path:
-        """Return the path of a file in this home, downloaded if needed. Nothing exists there if the file is not stored.
+        """Return the local path of a file. Download it if needed. If the file is not stored, the path does not exist.
 
         Raise StoreError if the home's disk cannot be used.
         """
         ...
 
     def distant(self, name: str) -> Distant | None:
-        """Return a file for reads in parts, None if it is in this home or is not stored."""
+        """Return a stored file that can be read in parts without a download.
+
+        Return None if the file exists locally or is not stored.
+        """
         ...
 
     def names(self) -> Iterable[str]:
@@ -93,15 +96,21 @@ class ObjectStore(Protocol):
         ...
 
     def link(self, name: str, seconds: int) -> str | None:
-        """Return a URL from which anyone can read the file for ``seconds``, None if there is none."""
+        """Return a URL from which anyone can read the file for ``seconds``.
+
+        Return None if the file is not stored, or if the storage has no such URLs.
+        """
         ...
 
     def derived(self, kind: DerivedKind, key: str) -> bytes | None:
-        """Return a value that another machine may have derived from a file, None if there is none."""
+        """Return a stored value that a machine has derived from a file, such as a page image, None if there is none."""
         ...
 
     def keep_derived(self, kind: DerivedKind, key: str, value: bytes) -> None:
-        """Store a derived value for other machines. It may be deleted at any time."""
+        """Store a value that was derived from a file, so that other machines need not compute it.
+
+        It may be deleted at any time.
+        """
         ...
 
     def drop_derived(self, hashes: Collection[str]) -> None:
@@ -132,7 +141,7 @@ class FolderStore:
             file.replace(target)
 
     def confirm(self, name: str, file: Path) -> None:
-        """Do nothing: deletions happen in a transaction, so no other process can have deleted it."""
+        """Do nothing: files are deleted only within transactions, so no other process can have deleted the file."""
 
     def drop(self, name: str) -> None:
         remove_file(self.place(name))

@@ -57,9 +57,9 @@ class PostgresDatabase:
     def __init__(self, url: str, ready: Callable[[Connection], bool], prepare: Callable[[Connection], None]) -> None:
         """Connect, and let ``prepare`` create or upgrade the tables if they are not ``ready``.
 
-        Readers do not queue with writers. Only one process prepares at a time. Raise UsageError for an invalid address,
-        PageIndexError if the driver is not installed, StoreError if the server cannot be reached, and the errors of
-        ``prepare``.
+        If the tables are ready, no write transaction is needed. Only one process prepares at a time. Raise UsageError
+        for an invalid address, PageIndexError if the driver is not installed, StoreError if the server cannot be
+        reached, and the errors of ``prepare``.
         """
         self._url = address_of(url)
         require("psycopg", "postgres")
@@ -95,7 +95,7 @@ class PostgresDatabase:
         return self._url.render_as_string(hide_password=True)
 
     def close(self) -> None:
-        """Close the idle connections. Others are closed when they are returned."""
+        """Close the idle connections. Connections in use are closed when they are returned to the pool."""
         self._closed = True
         self.engine.dispose()
 
@@ -110,7 +110,7 @@ class PostgresDatabase:
 
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
-        """Begin a write transaction. Writers exclude each other, because each first reads the catalog."""
+        """Begin a write transaction. Writers exclude each other, because each reads the catalog before it writes."""
         with self._translated(), self._connected(_SET_LOCK_TIMEOUT) as connection:
             try:
                 before(connection)
@@ -123,10 +123,9 @@ class PostgresDatabase:
                 raise
 
     def _given_back(self, connection: Any, record: ConnectionPoolEntry) -> None:
-        """Reset a returned connection, or close it if the database is closed.
+        """Reset a connection that is returned to the pool, or close it if the database is closed.
 
-        After a read, SQLAlchemy would begin the next transaction READ WRITE. A read-only server refuses that with its
-        own message.
+        Without the reset, SQLAlchemy would begin the next transaction as READ WRITE, which a read-only server refuses.
         """
         if self._closed:
             record.invalidate()
@@ -136,7 +135,8 @@ class PostgresDatabase:
     def _connected(self, first: TextClause | None = None) -> Connection:
         """Return a connection on which only ``first`` was executed.
 
-        Retry if there is no connection or it is lost; behind a pooler only the first statement shows that.
+        Retry for a while if no connection is possible or it is lost. Behind a pooler, only the execution of a first
+        statement shows that a connection is lost.
         """
         until = time.monotonic() + _PATIENCE
         while True:
@@ -154,8 +154,9 @@ class PostgresDatabase:
                 time.sleep(_PAUSE)
 
     def _refused(self, error: DatabaseError | InterfaceError) -> bool:
-        """Return whether a server that was never reached refuses the user name or password, so that a retry is
-        useless.
+        """Return whether the server refuses the user name or password, so that a retry is useless.
+
+        It is False once the database has been opened successfully.
         """
         return self._opening and _state(error) is None and any(sign in str(error.orig) for sign in _REFUSALS)
 
@@ -166,7 +167,7 @@ class PostgresDatabase:
         """Do nothing: only the server's own VACUUM removes rows from its files."""
 
     def check(self) -> None:
-        """Check that the database answers. The server checks its data itself."""
+        """Check that the database answers; raise StoreError if not. The server checks its data itself."""
         self.size_bytes()
 
     def size_bytes(self) -> int:
@@ -227,7 +228,10 @@ def _state(error: DatabaseError | InterfaceError) -> str | None:
 
 
 def address_of(url: str) -> URL:
-    """Return the address of a database for our driver, whichever driver it names. Raise UsageError if it is invalid."""
+    """Return the address in a URL with the driver that this project uses, even if the URL names another driver.
+
+    Raise UsageError if the URL is not an address of a PostgreSQL database.
+    """
     try:
         address = make_url(url)
     except ArgumentError as error:

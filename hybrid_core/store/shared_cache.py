@@ -1,4 +1,4 @@
-"""A cache of values derived from pages, in this home and, with a bucket, shared with other machines.
+"""A cache of values derived from pages, stored in this home and, if there is a bucket, shared with other machines.
 
 Regions are the figures, tables, captions and headings that a layout model detects on a page. They are stored per page
 and used for trees, image crops and highlights.
@@ -23,10 +23,10 @@ from hybrid_core.types.locators import Box, PlacedLine, Region, RegionKind
 
 
 class SharedCache:
-    """A cache shared through the bucket. Keys contain the hash of the input, so values never change.
+    """A cache of derived values that machines share through a bucket. Keys contain the hash of the input.
 
-    If the bucket does not answer, values are computed again. Safe for several threads and processes. Raises the same
-    errors as ``Cache``.
+    If the bucket does not answer, values are missing and must be computed again. Safe for several threads and
+    processes. Methods raise the errors of ``Cache``.
     """
 
     def __init__(self, near: Cache, catalog: Catalog, kind: DerivedKind) -> None:
@@ -44,12 +44,12 @@ class SharedCache:
         return value
 
     def put(self, values: Mapping[str, bytes]) -> None:
-        """Store values. They are durable in the home when this returns."""
+        """Store values. They are on the disk of the home when the call returns."""
         self.near.put(values)
         self._share(values)
 
     def offer(self, values: Mapping[str, bytes]) -> None:
-        """Store values that a reader of pages needs. If the home cannot be written, store them only in the bucket."""
+        """Store values. Unlike ``put``, raise no error if the home cannot be written, and use only the bucket then."""
         self.near.offer(values)
         self._share(values)
 
@@ -62,10 +62,11 @@ class SharedCache:
 def page_regions(
     catalog: Catalog, cache: SharedCache, content_id: str, number: int, kinds: Sequence[RegionKind] = ()
 ) -> tuple[Region, ...] | None:
-    """Return the regions of a page (from 1) from top to bottom, all or only those of some ``kinds``.
+    """Return the regions that a layout model detected on a page, from top to bottom.
 
-    Figures and tables are ``("picture", "figure", "table")``. Return None if no layout model has read the page, or the
-    cache has dropped its output. Raise NotFoundError if the catalog has no such content or page.
+    ``number`` is the page's number from 1. ``kinds`` limits the regions to some kinds: for figures and tables,
+    ``("picture", "figure", "table")``. Return None if no layout model has read the page, or its output is no longer
+    cached. Raise NotFoundError if the catalog has no such content or page.
     """
     with catalog.snapshot() as snapshot:
         stored = snapshot.version(content_id)
@@ -88,7 +89,7 @@ def page_regions(
 
 
 def lines_read(page: Page) -> tuple[PlacedLine, ...]:
-    """Return the lines of a page whose text comes from OCR, () for any other page."""
+    """Return the lines of a page with their boxes if its text comes from OCR, () if not."""
     texts = page.text.split("\n")
     if not page.ocr or len(page.boxes) != len(texts) or not all(map(any, page.boxes)):
         return ()

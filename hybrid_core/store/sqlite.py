@@ -30,14 +30,15 @@ _ELSEWHERE = "Copy the home to a writable folder, or mount its disk as writable.
 class SqliteFile:
     """A SQLite file in WAL mode, created if it is missing. Safe for several threads and processes.
 
-    ``kind`` is its expected kind for errors, and ``mend`` the advice if it is of another kind or damaged. A file that
-    cannot be written is opened for reading; ``read_only`` is the reason, "" for a writable file.
+    ``kind`` names the expected content in error messages, such as "a catalog". ``mend`` is the advice for a file that
+    is damaged or has other content. A file that cannot be written is opened for reading; ``read_only`` is the reason,
+    "" for a writable file.
     """
 
     def __init__(self, path: Path, kind: str, mend: str, prepare: Callable[[Connection], None]) -> None:
         """Open the file, and let ``prepare`` create or upgrade its tables.
 
-        Raise StoreError if the folder cannot be written or the file is of another kind, and the errors of ``prepare``.
+        Raise StoreError if the folder cannot be written or the file has other content, and the errors of ``prepare``.
         """
         self.path, self._kind, self._mend, self._prepare = path, kind, mend, prepare
         self.read_only = ""
@@ -56,10 +57,10 @@ class SqliteFile:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Begin a consistent read.
+        """Begin a read transaction, in which all reads see the same state.
 
-        Raise BusyError if no connection becomes free, BrokenReadError if a file that is read without locks changes
-        meanwhile, and StoreError if the file cannot be read.
+        Raise BusyError if no connection becomes free, and StoreError if the file cannot be read. Raise BrokenReadError
+        if a file that this process cannot lock changes while it is read.
         """
         with self._unchanged(), self._translated(), self.engine.connect() as connection, connection.begin():
             yield connection
@@ -93,10 +94,10 @@ class SqliteFile:
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def wipe(self) -> None:
-        """Write the log into the file and truncate the log, because it still contains deleted rows.
+        """Write the write-ahead log into the file and truncate the log, because it still contains deleted rows.
 
-        This waits for readers. If another process reads for too long, the log is truncated by the next call, or when
-        the last process closes the file.
+        Wait for readers. If another process reads for too long, the log stays until the next call, or until the last
+        process closes the file.
         """
         if self.read_only:
             return
@@ -115,7 +116,7 @@ class SqliteFile:
         return sum(file.stat().st_size for file in files if file.exists())
 
     def _open(self) -> None:
-        """Open the file for writing, or for reading if that fails. Raise the same errors as ``__init__``."""
+        """Open the file for writing or, if it cannot be written, for reading. Raise the errors of ``__init__``."""
         reason = unwritable(self.path) or unwritable(self.path.parent)
         if not reason:
             try:
@@ -184,7 +185,7 @@ class SqliteFile:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Reopen a file that is read without locks if it has changed.
+        """Reopen a file that this process cannot lock, if it has changed since it was opened.
 
         Raise BrokenReadError if it changes within the context.
         """
@@ -203,7 +204,7 @@ class SqliteFile:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate the errors of SQLite: BusyError if a retry may help, else StoreError."""
+        """Translate errors of SQLite into BusyError if a retry may help, else into StoreError."""
         try:
             yield
         except PoolTimeoutError as error:

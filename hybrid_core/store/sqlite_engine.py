@@ -57,7 +57,10 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyFile:
-    """A file opened for reading only. ``seen`` is its stamp at that time, () if SQLite itself detects changes."""
+    """A SQLite file opened for reading only.
+
+    ``seen`` is the result of ``stamp`` when it was opened, () if SQLite itself detects changes.
+    """
 
     engine: Engine
     path: Path
@@ -76,10 +79,10 @@ class ReadOnlyFile:
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that releases its file as soon as it is closed.
+    """A connection that ends all its statements when it is closed, so that SQLite releases the file and its locks.
 
-    SQLite keeps a file and its locks open until the last statement ends. A failed read leaves a statement in the frames
-    of its traceback, which live as long as the error.
+    Without this, the file stays open until the last statement ends. After a failed read, the traceback of the error
+    would keep a statement alive.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -99,7 +102,7 @@ class _Connection(sqlite3.Connection):
 
 
 class _CheckedResults(SQLiteExecutionContext):
-    """A statement that checks whether results have the types of their columns.
+    """The execution of a statement that checks whether result values have the types of their columns.
 
     SQLite stores the type of each value in the row, so a flipped bit can turn a text into bytes or NULL.
     """
@@ -119,8 +122,9 @@ class _CheckedResults(SQLiteExecutionContext):
         return check
 
     def _is_filled(self, name: str) -> bool:
-        """Return whether a result column can never be NULL: it is NOT NULL in its table, and no outer join makes it
-        optional.
+        """Return whether a result column can never be NULL.
+
+        It is declared NOT NULL in its table, and its table is not the optional side of an outer join.
         """
         compiled = self.compiled
         if not isinstance(compiled, SQLCompiler) or compiled.statement is None:
@@ -144,10 +148,10 @@ def writable_engine(path: Path) -> Engine:
 
 
 def open_read_only(path: Path) -> ReadOnlyFile:
-    """Open a file that cannot be written, including the changes in its write-ahead log.
+    """Open a SQLite file that this process cannot write, including the changes in its write-ahead log.
 
-    Raise DBAPIError if it cannot be read, and BusyError if it changes all the time. Raise DiskFullError if its log is
-    only readable in a copy, and no disk has space for one.
+    If SQLite cannot read the log there, open a temporary copy. Raise DBAPIError if the file cannot be read, BusyError
+    if it changes whenever it is copied, and DiskFullError if no disk has space for a copy.
     """
     live = _reading_engine(path, "mode=ro", (f"mmap_size={_MAP_BYTES}",))
     try:
@@ -170,7 +174,10 @@ def open_read_only(path: Path) -> ReadOnlyFile:
 
 
 def stamp(path: Path) -> Stamp:
-    """Return the state of a file and of its logs, None for an empty or missing log."""
+    """Return (inode, size, time) of a file and of each of its logs, None in place of an empty or missing log.
+
+    Two equal stamps mean that the content has not changed.
+    """
     return tuple(_stamp(file) for file in _file_and_logs(path))
 
 
@@ -183,7 +190,10 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 
 def _file_and_logs(path: Path) -> list[Path]:
-    """Return a file with its write-ahead log and its rollback journal, which copies by ``VACUUM INTO`` use."""
+    """Return the paths of a file, its write-ahead log and its rollback journal.
+
+    A copy that ``VACUUM INTO`` made has a rollback journal.
+    """
     return [path, *(path.with_name(f"{path.name}-{log}") for log in ("wal", "journal"))]
 
 
@@ -246,7 +256,10 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
 
 
 def _close_what_comes_back(engine: Engine) -> None:
-    """Close connections that return to the pool after its engine was disposed of. The pool would keep them open."""
+    """Close connections that are returned to the pool after the engine was disposed of.
+
+    Without this, the pool would keep them open.
+    """
     disposals = 0
 
     def count(_engine: Engine) -> None:
@@ -272,7 +285,7 @@ def _reading_engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engi
 
 
 def _refuse_to_write(connection: Connection) -> None:
-    """Raise ReadOnlyError for a write transaction before its first statement, which may fail with another error."""
+    """Raise ReadOnlyError when a write transaction begins, before a statement fails with a less clear error."""
     if connection.get_execution_options().get("writing", False):
         raise ReadOnlyError("This file is open for reading only.")
 

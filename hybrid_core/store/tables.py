@@ -37,7 +37,7 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an INSERT with ON CONFLICT, in the dialect of the database."""
+    """Return an INSERT statement that supports ON CONFLICT, in the dialect of the database."""
     insert: Callable[[Table], Any] = sqlite.insert
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
@@ -47,12 +47,12 @@ def insert_into(connection: Connection, table: Table) -> Any:
 
 
 def clean(text: str) -> str:
-    """Replace each character that databases cannot store. The positions of other characters stay the same."""
+    """Replace each character that databases cannot store by U+FFFD. The positions of characters do not change."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def to_json(value: object) -> str:
-    """Return JSON with unsorted keys, without characters and escapes that databases cannot store."""
+    """Return a value as JSON. Replace characters and escapes that databases cannot store; do not sort keys."""
     return _ESCAPED_NUL.sub("\\1\ufffd", clean(json.dumps(value, ensure_ascii=False)))
 
 
@@ -76,10 +76,10 @@ class CleanString(_Clean):
 def partial_index(
     name: str, *columns: ColumnElement[Any], where: ColumnElement[bool] | TextClause, **options: Any
 ) -> Index:
-    """Return an index over the rows that ``where`` selects. ``options`` are other options of ``Index``.
+    """Return an index over the rows that ``where`` selects, for SQLite and PostgreSQL.
 
-    SQLAlchemy's ``postgresql_where`` would import the whole dialect when a table is defined, which takes a tenth of a
-    second on each start even with SQLite.
+    ``options`` are other options of ``Index``. The option ``postgresql_where`` of SQLAlchemy is not used, since it
+    imports the whole dialect. That takes a tenth of a second on each start, even with SQLite.
     """
     return Index(name, *columns, sqlite_where=where, **options)
 
@@ -112,16 +112,16 @@ def hold(connection: Connection, name: str) -> None:
 
 
 def now_ms() -> int:
-    """Return the present time in milliseconds since 1970, UTC."""
+    """Return the current time of this machine in milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
 
 def take(connection: Connection, name: str, count: int = 1) -> int:
     """Return the first of ``count`` new numbers; numbers start at 1 and have no gaps.
 
-    They are released if the transaction is rolled back. The row of the counter is locked until the commit, and the next
-    writer waits: take a number last. A PostgreSQL sequence would assign numbers before the commit, so a reader of 2
-    could miss a 1 that is committed later.
+    If the transaction is rolled back, the numbers are assigned again. The counter is locked until the commit, and other
+    writers wait, so call this function last. A PostgreSQL sequence would assign numbers before the commit: a reader
+    could see 2, and 1 would appear only later.
     """
     last = connection.scalar(_TAKE, {"counter": name, "more": count})
     if last is None:

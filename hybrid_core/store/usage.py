@@ -55,7 +55,7 @@ class UsageStore:
             connection.execute(insertion.on_conflict_do_update(index_elements=list(table.primary_key), set_=sums))
 
     def spent(self, first: str) -> tuple[float, int]:
-        """Return the cost, and the number of tokens without a known price, since the day ``first`` inclusive."""
+        """Return the cost of model calls since the day ``first``, and their tokens without a known price."""
         columns = model_usage.c
         query = select(func.sum(columns.cost), func.sum(columns.unpriced)).where(columns.day >= first)
         with self._catalog.reading() as connection:
@@ -63,7 +63,7 @@ class UsageStore:
         return float(cost or 0), int(tokens or 0)
 
     def days(self, first: str, last: str) -> list[ModelUse]:
-        """Return the use from one day to another inclusive, the newest first."""
+        """Return the usage of models on the days from ``first`` to ``last``, both included, the newest first."""
         columns = model_usage.c
         query = select(model_usage).where(columns.day >= first, columns.day <= last)
         query = query.order_by(columns.day.desc(), columns.model, columns.library, columns.who)

@@ -1,6 +1,7 @@
 """An index of the exact words of pages, derived from the catalog.
 
-A segment contains the words of some documents, in memory or in one mapped file. A missing segment is built again.
+A segment contains the words of some documents, in memory or in one memory-mapped file. A missing segment is built
+again.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _MAX_DEAD_SHARE = 0.5  # share of pages with deleted contents from which a file 
 class Segment:
     """An inverted index of the words of some documents. Each page is a row; all rows are numbered from 0.
 
-    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each document. ``path`` is
-    None if the segment is only in memory.
+    contents: (content_id, number of pages) of each document. firsts: int64 (contents + 1,), the first row of each
+    document, and the number of all rows at the end. ``path`` is None if the segment is only in memory.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Segment:
 
     @classmethod
     def build(cls, contents: Iterable[tuple[str, Sequence[str]]]) -> Segment:
-        """Build a segment from (content_id, texts of its pages)."""
+        """Build a segment from pairs (content_id, texts of its pages)."""
         sizes: list[tuple[str, int]] = []
         ids: dict[str, int] = {}
         word_ids, counts, lengths = array("I"), array("H"), array("I")
@@ -104,7 +105,7 @@ class Segment:
         return cls(contents, mapped, arrays, after, head["words"], path)
 
     def write(self, path: Path) -> Segment:
-        """Write the segment to a file. Return it opened as a mapped file. Raise OSError."""
+        """Write the segment to a file. Return a segment that reads this file. Raise OSError if that fails."""
         arrays = {name: getattr(self, f"_{name}").astype(kind, copy=False).tobytes() for name, kind in _TYPES.items()}
         head = json.dumps({
             "contents": self.contents, "words": self._size, "bytes": {name: len(part) for name, part in arrays.items()}
@@ -127,8 +128,9 @@ class Segment:
         return int(self.firsts[-1])
 
     def pages_with(self, word: str, *, prefix: bool = False) -> tuple[Rows, Rows]:
-        """Return the ascending rows that contain a word, and how often. With ``prefix``, longer words that begin with
-        it count too.
+        """Return the numbers of the rows that contain a word, ascending, and how often each row contains it.
+
+        With ``prefix``, words that begin with it count too.
         """
         written = word.encode("utf-8", "replace")
         first = bisect_left(self, written)
@@ -147,7 +149,7 @@ class Segment:
         return list(zip(names, np.diff(self._starts[first : end + 1].astype(np.int64)).tolist(), strict=True))
 
     def pages_with_part(self, part: str) -> Rows:
-        """Return the ascending rows with a word that contains these letters."""
+        """Return the numbers of the rows that have a word with these letters anywhere in it, ascending."""
         end, pattern = self._base + self._size, re.compile(re.escape(part.encode()))
         at = np.fromiter((match.start() for match in pattern.finditer(self._words, self._base, end)), np.int64)
         words = np.unique(np.searchsorted(self._offsets, at - self._base, "right") - 1)
@@ -166,7 +168,7 @@ class Segment:
         return rows, total[rows]
 
     def __len__(self) -> int:
-        """Return the number of distinct words, which are sorted by their bytes."""
+        """Return the number of distinct words. Indexing returns them, sorted by their bytes."""
         return len(self._offsets) - 1
 
     def __getitem__(self, at: int) -> bytes:
@@ -180,14 +182,17 @@ class Segment:
 
 
 class Part(NamedTuple):
-    """The documents to read from a segment. Its other documents are in another segment, or deleted."""
+    """A segment and the ids of the documents to read from it. Other documents in the segment must be ignored."""
 
     segment: Segment
     contents: frozenset[str]
 
 
 def forget_words(home: Path, live: Collection[str]) -> None:
-    """Delete the files with words of contents that are not ``live``. Others are built again when they are needed."""
+    """Delete all segment files with words of a document that is not in ``live`` any more.
+
+    Files for the other documents in them are built again when they are needed.
+    """
     for path in (home / FOLDER).glob("*.words"):
         try:
             stale = not Segment.open(path).ids <= frozenset(live)
@@ -208,8 +213,9 @@ class WordStore:
         self._loose: Segment | None = None  # contents that are too few for a file
 
     def parts(self, page_counts: Mapping[str, int]) -> list[Part]:
-        """Return segments that together contain these documents, each document once. ``page_counts`` is by
-        content_id.
+        """Return the segments that together contain the given documents, each document once. Build missing ones.
+
+        ``page_counts`` maps the content ids of the documents to their numbers of pages.
         """
         with self._lock:
             self._look()
@@ -224,7 +230,7 @@ class WordStore:
             return parts
 
     def sweep(self, live: frozenset[str]) -> None:
-        """Delete files of mostly deleted documents, so that words of removed documents do not remain."""
+        """Delete segment files that contain mostly documents not in ``live``, so that their words do not remain."""
         with self._lock:
             self._look()
             for name, segment in list(self._segments.items()):
@@ -238,7 +244,7 @@ class WordStore:
             (self._folder / name).unlink(missing_ok=True)
 
     def _look(self) -> None:
-        """Find out which segment files other processes wrote or deleted, and open or close them."""
+        """Open segment files that other processes have written, and forget files that they have deleted."""
         names = {path.name for path in self._folder.glob("*.words")} if self._folder.is_dir() else set()
         for name in [
             name for name, segment in self._segments.items() if segment.path is not None and name not in names
@@ -281,7 +287,7 @@ class WordStore:
 
 
 def _batches(content_ids: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yield the ids in batches with about as many pages as a segment may have. A smaller rest comes last."""
+    """Yield the content ids in batches of about ``_PAGES`` pages; the last batch may be smaller."""
     some: list[str] = []
     pages = 0
     for content_id in content_ids:

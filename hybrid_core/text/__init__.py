@@ -1,1 +1,1 @@
-"""Text processing: the tokeniser, BM25, term counts, names and periods, the same for documents and questions."""
+"""Text processing for documents and questions: the tokeniser, BM25, term counts, names and periods."""

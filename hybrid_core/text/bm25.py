@@ -21,15 +21,20 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """The parameters of BM25. ``average`` is a recorded constant, because stored vectors depend on it."""
+    """The parameters of BM25. ``average`` stands for the average number of words on a page.
+
+    It is a constant, because stored vectors depend on it.
+    """
 
     k1: float = 1.2
     b: float = 1.0
     average: float = 300.0
 
     def weights(self, counts: npt.NDArray[np.uint16], lengths: npt.NDArray[np.generic] | float) -> Floats:
-        """Return the term-frequency part of the BM25 score: float32 of the shape of ``counts``, 0 to 1, higher is
-        better.
+        """Return the term-frequency part of the BM25 score as float32 with the shape of ``counts``.
+
+        ``counts`` are occurrences of terms on pages, ``lengths`` the numbers of words of these pages. The result is
+        between 0 and 1; higher is better.
         """
         tf = counts.astype(np.float32)
         norm = self.k1 * (1 - self.b + self.b * np.asarray(lengths, np.float32) / self.average)
@@ -39,8 +44,8 @@ class Bm25:
 def idf(documents: int, holding: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the inverse document frequency of terms.
 
-    ``holding`` is the number of ``documents`` with each term. The result is float64 of the same shape, above 0, higher
-    for rarer terms.
+    ``documents`` is the number of all documents, ``holding`` the number of those with each term. The result is float64
+    with the shape of ``holding``, above 0, and higher for rarer terms.
     """
     holders = np.asarray(holding, np.float64)
     return np.asarray(np.log1p((documents - holders + 0.5) / (holders + 0.5)))
@@ -51,15 +56,15 @@ _QUERY_UNITS = 1 << (24 - _DOCUMENT_BITS)
 
 
 def document_weights(weights: npt.ArrayLike) -> Floats:
-    """Round weights, at most 1, to the nearest non-zero multiples of 2⁻¹⁰: float32 of the same shape."""
+    """Round weights of at most 1 to multiples of 2⁻¹⁰, none of them to 0. Return float32 of the same shape."""
     return _multiples(weights, 2.0**-_DOCUMENT_BITS).astype(np.float32)
 
 
 def query_weights(weights: npt.ArrayLike) -> Floats:
-    """Round weights to multiples of a power of two, only 0 to 0: float32 of the same shape (n,).
+    """Round weights to multiples of a power of two. Return float32 of the same shape (n,). Only 0 becomes 0.
 
-    The step is the lowest power of two for which the sum of all weights is at most 2¹⁴ steps. With more than 2¹⁴
-    weights sums are not exact.
+    The power is the lowest one of which the sum of all weights is at most 2¹⁴ multiples. With more than 2¹⁴ weights,
+    sums are not exact.
     """
     values = np.asarray(weights, np.float64)
     total = float(np.abs(values).sum())

@@ -31,10 +31,10 @@ _FIGURES = re.compile(r"\s{2,}[\d($€£—–-]|\s\d[\d,]*\.?\d*\s+\d[\d,]*\.?\
 
 
 def is_command(line: str, *, listing: bool = False) -> bool:
-    """Return whether a line is a prompt with a command.
+    """Return whether a line is a shell command after a prompt, such as "$ ls -l".
 
     A prompt of one sign, such as $, may also be the sign of a currency or a share. So a program, a path or an option
-    has to follow. In a ``listing``, which is marked as code, anything but a word of prose may follow.
+    has to follow. In a ``listing``, a text that is marked as code, anything but a word of prose may follow.
     """
     if _HOST_PROMPT.match(line):
         return True

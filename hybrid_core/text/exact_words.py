@@ -37,7 +37,7 @@ _LONGEST_RUN = 8  # maximum run of letters in which overlapping ligatures are ma
 
 
 def count_words(text: str) -> Counter[str]:
-    """Return the folded words of a page, with their counts."""
+    """Return the words of a page, without case and accents, with their numbers of occurrences."""
     folded = _fold_ascii(text)
     if folded is not None:
         words = folded.encode().translate(_ASCII_LETTERS).decode().split()
@@ -52,7 +52,10 @@ def count_words(text: str) -> Counter[str]:
 
 
 def _fold_ascii(text: str) -> str | None:
-    """Fold a text that is ASCII except for common signs, keeping its length. Return None for other texts."""
+    """Return a text in lower case and ASCII, with the same length. Return None if it is not ASCII.
+
+    Common signs, such as curly quotes, are replaced by an ASCII sign before.
+    """
     if not text.isascii():
         for sign, plain in _SIGNS.items():
             text = text.replace(sign, plain)
@@ -62,7 +65,7 @@ def _fold_ascii(text: str) -> str | None:
 
 
 def _join_pieces(broken: str) -> Iterator[str]:
-    """Yield the words that a hyphenated word may stand for: any two or more of its consecutive pieces, joined."""
+    """Yield the words that a word hyphenated at line ends may be: two or more consecutive pieces of it, joined."""
     pieces = [_fold_word(piece.strip()) for piece in broken.split("-\n")][:_MOST_PIECES]
     for first in range(len(pieces)):
         for end in range(first + 2, len(pieces) + 1):
@@ -88,8 +91,8 @@ class QueryWord:
 class WordQuery:
     """A query for a word, or for consecutive words; spaces and hyphens between them are equivalent.
 
-    ``words`` are words that every matching page contains. ``exact``: every page with these words matches, so that no
-    text has to be read. Raises UsageError for an empty query.
+    ``words`` are words that every matching page contains. ``exact`` is True if every page with these words matches, so
+    that no text has to be read. Raises UsageError for an empty query, or one that is too long.
     """
 
     def __init__(self, written: str) -> None:
@@ -120,15 +123,19 @@ class WordQuery:
 
 @lru_cache(maxsize=500)
 def _compiled(written: str, text: str) -> re.Pattern[str]:
-    """Return the pattern of a query for a kind of text.
+    """Return the regular expression of a query for a kind of text.
 
-    The kinds are any text (""), folded ASCII ("plain"), and folded ASCII with hyphenated words ("broken").
+    The kinds are any text (""), lower-case ASCII ("plain"), and such a text with words hyphenated at line ends
+    ("broken").
     """
     return re.compile("".join(_parse_query(written, text)[2]))
 
 
 def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], bool, list[str]]:
-    """Return the words of a query, whether it is a single word, and its regular expression in pieces."""
+    """Return the words of a query, True if it is just one word, and the pieces of its regular expression.
+
+    ``text`` is the kind of text that the expression is for, as in ``_compiled``.
+    """
     letters = "[a-z0-9]" if text else _letter_class()
     written = "".join(_SIGNS.get(sign, sign) for sign in written) if text else written
     words: list[QueryWord] = []
@@ -165,7 +172,11 @@ def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], b
 
 
 def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> str:
-    """Return the pattern for the signs that may stand between two words of a query, or after the last word."""
+    """Return the regular expression for the signs between two words of a query, or after the last word.
+
+    ``signs`` are the signs in the query. ``before`` is the word before, "" for none. ``spaced`` is False if the word
+    after the signs is in a script without spaces.
+    """
     if not signs:
         return r"\s*" if before else ""
     if before and not last and not signs.strip("-\u2010\u2011\u2012\u2013\u2014 \t\n\r\u00a0\u3000"):
@@ -178,10 +189,10 @@ def _unspaced(word: str) -> bool:
 
 
 def _unit_pattern(folded: str) -> str:
-    """Return the pattern for all spellings of a folded word, including hyphenation at the end of a line.
+    """Return the regular expression for all spellings of a folded word, including hyphenation at the end of a line.
 
     One character may stand for several letters (``\u00df`` for ``ss``), also if such letters overlap (``sss``). In runs
-    of at most ``_LONGEST_RUN`` letters all spellings match; longer runs are cut.
+    of at most ``_LONGEST_RUN`` such letters all spellings match; longer runs are divided.
     """
     _, several = _variants()
     pattern: list[str] = []
@@ -207,9 +218,9 @@ def _unit_pattern(folded: str) -> str:
 
 
 def _ways(folded: str, start: int, end: int) -> str:
-    """Return the pattern for the letters from ``start`` to ``end``, which may also be written as one character.
+    """Return the regular expression for all spellings of the letters of a word from ``start`` to ``end``.
 
-    Longer ranges are split in the middle.
+    Two or three letters may be written as one character. Ranges are split in the middle, recursively.
     """
     single, several = _variants()
     if end - start < 2:
@@ -229,7 +240,7 @@ def _ways(folded: str, start: int, end: int) -> str:
 
 
 def _break_before(folded: str, at: int) -> str:
-    """Return the pattern for hyphenation before a letter of a word. Words are not hyphenated at digits."""
+    """Return the regular expression for a possible hyphenation before the letter at ``at``, "" at a digit."""
     return _BREAK if at and not folded[at].isdecimal() and not folded[at - 1].isdecimal() else ""
 
 
@@ -240,7 +251,10 @@ def _fold_word(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _variants() -> tuple[dict[str, str], dict[str, str]]:
-    """Return character classes by folded letters: characters for a single letter, and for several letters."""
+    """Return two mappings from folded letters to the class of characters that fold to them.
+
+    The first is for single letters, the second for several letters, such as ``ss``.
+    """
     single: dict[str, list[str]] = {}
     several: dict[str, list[str]] = {}
     for code in (*range(0x21, 0x2000), *range(0x2C60, 0x2E00), *range(0xA640, 0xAB70), *range(0xF900, 0xFFE0)):
@@ -261,7 +275,7 @@ def _class(letters: list[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _letter_class() -> str:
-    """Return the class of characters in words of scripts with spaces."""
+    """Return the character class of a regular expression for letters, marks and digits of scripts with spaces."""
     unspaced = re.compile(f"[{_UNSPACED_SCRIPTS}]")
     positions: list[list[int]] = []
     for code in range(_LAST + 1):

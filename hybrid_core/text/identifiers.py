@@ -43,7 +43,7 @@ _BESIDE = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
 
 
 def identifiers(run: str) -> list[str]:
-    """Return the identifiers in a folded run: the whole run first, then its parts.
+    """Return the identifiers in a folded run of letters, digits and signs: the whole run first, then its parts.
 
     "v34z0q/v34z0r" contains three identifiers, so a page that lists several of them matches each.
     """
@@ -60,7 +60,7 @@ def identifiers(run: str) -> list[str]:
 
 
 def identifier_term(written: str) -> str:
-    """Return the term of an identifier. A hyphen between a letter and a digit is ignored (GPT-4, GPT4)."""
+    """Return the search term of an identifier. A hyphen between a letter and a digit is dropped (gpt-4 -> gpt4)."""
     return _BESIDE.sub("", written)
 
 
@@ -78,9 +78,7 @@ def is_identifier(written: str) -> bool:
 
 
 def _numbered(written: str) -> bool:
-    """Return whether a run of digits and signs is an identifier, such as "9001:2015", "2016/679" or
-    "978-3-16-148410-0".
-    """
+    """Return whether a run of digits and signs is an identifier, such as "9001:2015" or "978-3-16-148410-0"."""
     groups = _GROUPS.split(written)
     if len(groups) < 2 or not all(group.isdecimal() for group in groups) or _DATE.fullmatch(written):
         return False
@@ -107,8 +105,8 @@ CHINESE = "零〇一二两三四五六七八九十百千"
 def part_number(written: str) -> str:
     """Normalise a section number: Roman and Chinese numerals become digits, letters capitals, without leading zeros.
 
-    ``viii`` and ``VIII`` are 8, ``3.02`` is 3.2, ``A.4`` and ``1a`` are A.4 and 1A. Letters that form a Roman numeral
-    are always read as one, so that the same number always has the same spelling.
+    ``viii`` and ``VIII`` become 8, ``3.02`` becomes 3.2, ``1a`` becomes 1A, and ``A.4`` stays. Letters that form a
+    Roman numeral are always read as a numeral, so that equal numbers have one spelling.
     """
     return ".".join(_piece(piece) for piece in written.strip(". ").split("."))
 

@@ -30,12 +30,15 @@ Spans = Sequence[tuple[int, int]]
 
 
 def has_links(text: str) -> bool:
-    """Return False if a text certainly contains no links. This is a cheap test."""
+    """Return whether a text may contain Markdown links. This cheap test is True for some texts without links."""
     return "](" in text or "]:" in text
 
 
 def hidden(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) of all markup and targets of links in order. They never contain line ends."""
+    """Return the spans (start, end) of the markup and the targets of all Markdown links, in order.
+
+    Without them, only the texts of the links remain. A span contains no line end.
+    """
     if not has_links(text):
         return []
     spans = [match.span() for match in _DEFINITION.finditer(text)]
@@ -50,7 +53,10 @@ def hidden(text: str) -> list[tuple[int, int]]:
 
 
 def visible(text: str, spans: Spans | None = None) -> str:
-    """Return a text without the spans of ``hidden``. The number of lines stays the same."""
+    """Return a text without the markup and targets of its Markdown links. The number of lines stays the same.
+
+    ``spans`` are the result of ``hidden``, None to compute it.
+    """
     spans = hidden(text) if spans is None else spans
     if not spans:
         return text
@@ -59,7 +65,10 @@ def visible(text: str, spans: Spans | None = None) -> str:
 
 
 class Offsets:
-    """A map from offsets in the visible text to offsets in its source."""
+    """A map from offsets in the result of ``visible`` to offsets in its source text.
+
+    ``spans`` are the result of ``hidden`` for the source text.
+    """
 
     def __init__(self, spans: Spans) -> None:
         gone = [0, *accumulate(end - start for start, end in spans)]
@@ -67,7 +76,10 @@ class Offsets:
         self._gone = gone
 
     def source(self, place: int) -> int:
-        """Return the offset in the source for an offset in the visible text, before any hidden span in front of it."""
+        """Return the offset in the source text of an offset in the visible text.
+
+        If a hidden span lies at this place, the offset before it is returned.
+        """
         return place + self._gone[bisect_left(self._starts, place)]
 
 
@@ -97,7 +109,7 @@ class TableRow(NamedTuple):
 
 
 def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, TableRow]:
-    """Return the table rows among these line numbers, by line number."""
+    """Return the lines of a page that are table rows, by line number. Only lines in ``numbers`` are returned."""
     kinds = [_line_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
     rows: dict[int, TableRow] = {}
     heads: tuple[int, ...] = ()
@@ -128,9 +140,7 @@ def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, Tabl
 
 
 def _prose(lines: Sequence[str]) -> bool:
-    """Return whether several long lines follow each other, which shows running text and never happens inside a
-    table.
-    """
+    """Return whether several long lines follow each other, which shows that a table has ended and prose begun."""
     run = 0
     for line in lines:
         run = run + 1 if len(line) > _PROSE else 0
@@ -170,13 +180,13 @@ def _captions(lines: Sequence[str], kinds: Sequence[str], head: int) -> tuple[in
 
 
 def _unfinished(lines: Sequence[str], kinds: Sequence[str], head: int) -> int:
-    """Return how many lines above a year belong to the same date ("December 31,"): 0 or 1."""
+    """Return 1 if the line above a line of years is the beginning of their dates ("December 31,"), else 0."""
     above = head > 0 and kinds[head - 1] == "other" and len(lines[head - 1]) <= _CELL
     return int(above and lines[head - 1].rstrip().endswith(","))
 
 
 def _continues(lines: Sequence[str], kinds: Sequence[str], at: int) -> bool:
-    """Return whether the name of a row begins on the line before it."""
+    """Return whether the name of the table row at line ``at`` begins on the line before."""
     first = lines[at].split(GAP)[0]
     named = any(map(str.isalpha, first))
     above = at > 0 and kinds[at - 1] == "other" and not lines[at - 1].rstrip().endswith(":")
@@ -211,7 +221,7 @@ def lists_pages(text: str, pages: int) -> bool:
 
 
 def _entry(line: str) -> int:
-    """Return the page number in a contents line, after leaders or a gap; 0 if there is none."""
+    """Return the page number at the end of a line of contents, after dots or a gap; 0 if there is none."""
     label = _LABEL.search(line, max(0, len(line) - 8))
     if label is None:
         return 0
@@ -222,8 +232,9 @@ def _entry(line: str) -> int:
 
 
 def _index_head(line: str, limit: int) -> str:
-    """Return the first letters of a line of an index, by which its alphabetical order is checked; "" for other
-    lines.
+    """Return the first two letters of a line of an index, "" for other lines.
+
+    They serve to check whether the lines are in alphabetical order. ``limit`` is the highest possible page number.
     """
     match = _INDEX_PAGES.search(line, max(0, len(line) - _TAIL))
     if match is None or not line[0].isalpha() or any(int(n) > limit for n in re.findall(r"\d+", match[0])):

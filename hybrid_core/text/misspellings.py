@@ -25,8 +25,8 @@ _MAX_CANDIDATES = 3
 def usual(word: str) -> Iterator[str]:
     """Yield likely corrections of a misspelling.
 
-    They undo an extra letter, two swapped letters, a missing double letter, a neighbouring key, or an OCR confusion.
-    The first letter stays, since people rarely mistype it.
+    Each correction assumes an extra letter, two swapped letters, a missing double letter, a neighbouring key, or a
+    letter that OCR confused. The first letter stays, since people rarely mistype it.
     """
     for at in range(1, len(word)):
         yield word[:at] + word[at + 1 :]

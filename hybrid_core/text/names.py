@@ -94,12 +94,12 @@ def name_key(name: str) -> str:
 
 
 def cjk_key(name: str) -> str:
-    """Return the key of a name in Chinese or Japanese, without the state, the legal form and punctuation."""
+    """Return the key of a name in Chinese or Japanese: without the name of the state, legal form and punctuation."""
     return _CJK_LEGAL.sub("", _CJK_STATE.sub("", _NOT_KEY.sub("", fold(name))))
 
 
 def has_legal_form(name: str) -> bool:
-    """Return whether a name ends with a legal form, also if it is written as one word (``NELNETINC``)."""
+    """Return whether a name ends with a legal form such as "Inc", even without a space before it (``NELNETINC``)."""
     words = _WORD.findall(fold(name))
     return (len(words) > 1 and words[-1] in LEGAL_FORMS) or bool(words and _SQUASHED_LEGAL.search(words[-1]))
 
@@ -135,7 +135,10 @@ def initials(words: tuple[str, ...]) -> str:
 
 
 def short_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Return the shortest unique end of each path, in whole folders: ``a/readme.md``, ``b/readme.md``."""
+    """Return for each path its file name with as many folders as distinguish it from the others.
+
+    Of two files ``readme.md``, for example, ``a/readme.md`` and ``b/readme.md`` are returned.
+    """
     parts = {path: path.split("/") for path in paths}
     short: dict[str, str] = {}
     left, depth = list(parts), 1

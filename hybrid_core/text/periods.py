@@ -31,7 +31,10 @@ _NTH = r"(?:first|second|third|fourth|last|1st|2nd|3rd|4th)"
 
 
 def _of_year(long: str, short: str) -> str:
-    """Return the pattern for the year that follows a quarter: four digits, or two digits after FY or an apostrophe."""
+    """Return the regular expression for the year after a quarter.
+
+    It has four digits, or two digits after FY or an apostrophe. ``long`` and ``short`` are the names of the groups.
+    """
     return (
         r"(?:[\s,]{0,3}(?:(?:of|in|for)\s{1,3})?(?:the\s{1,3})?"
         rf"(?:(?:{_FISCAL}\s{{0,3}})?['’]?(?P<{long}>{_YEAR})(?!\d)|(?:fy\s?['’]?|['’])(?P<{short}>\d\d)(?!\d)))?"
@@ -82,10 +85,10 @@ _PERIOD_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A period in a text, at characters ``start`` to ``end``.
+    """A period that a text names at characters ``start`` to ``end``.
 
-    ``period.year`` is 0 if the text names only the quarter. ``fiscal`` says that the text names a fiscal year
-    (``FY2018``).
+    ``period.year`` is 0 if the text names only the quarter. ``fiscal`` is True if the text names a quarter or a fiscal
+    year (``FY2018``).
     """
 
     period: Period
@@ -105,7 +108,10 @@ def find_periods(text: str) -> Iterator[Mention]:
 
 
 def period_end(text: str) -> str | None:
-    """Return the ISO date after the first "year ended", "quarterly period ended" … of a text, None if there is none."""
+    """Return the date after the first "year ended", "quarterly period ended" or the like in a text, in ISO form.
+
+    Return None if there is none.
+    """
     for match in _PERIOD_END.finditer(text):
         following = next(find_periods(text[match.end() : match.end() + 40]), None)
         if following is not None and following.start <= 3 and following.period.date:
@@ -114,9 +120,10 @@ def period_end(text: str) -> str | None:
 
 
 def quarters_reported(text: str) -> list[int]:
-    """Return the quarters of the spans that a report covers ("six months ended" is 2, "36 weeks ended" is 3), in order.
+    """Return the lengths of the time spans in a report's text, in quarters of a year, in the order of the text.
 
-    The longest span tells which quarter of the fiscal year has ended, whenever that year begins.
+    "six months ended" is 2, "36 weeks ended" is 3. The greatest length tells which quarter of the fiscal year has
+    ended, in whichever month that year begins.
     """
     quarters = []
     for match in _SPAN.finditer(text):
@@ -136,13 +143,16 @@ def quarter_of(date: str) -> int:
 def quarter_ended(end: str) -> int:
     """Return the calendar quarter that ends on an ISO date, or up to ten days before it.
 
-    Fiscal quarters of whole weeks may end some days after the calendar quarter.
+    Fiscal quarters that consist of whole weeks may end some days after the calendar quarter.
     """
     return quarter_of(_before_overrun(end).isoformat())
 
 
 def fiscal_year(end: str, quarter: int) -> int:
-    """Return the calendar year in which a fiscal year ends. Its ``quarter`` (1 to 4) ended on the ISO date ``end``."""
+    """Return the calendar year in which a fiscal year ends, of which one quarter is known.
+
+    ``quarter`` is its number from 1 to 4, and ``end`` the ISO date on which it ended.
+    """
     settled = _before_overrun(end)
     return settled.year + (settled.month + 3 * (4 - quarter) > 12)
 

@@ -17,7 +17,10 @@ _LONGEST_ABBREVIATION = 12  # characters that tell an abbreviation
 
 
 def abbreviated(text: str) -> bool:
-    """Return whether the full stop at the end of a text belongs to an abbreviation, a list number or a day."""
+    """Return whether the full stop at the end of a text ends no sentence.
+
+    It belongs to an abbreviation ("Inc."), or to the number of a list entry or a day ("12.").
+    """
     return _ABBREVIATION_END.search(text[-_LONGEST_ABBREVIATION:]) is not None
 
 
@@ -100,7 +103,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as ranges: ``[1, 2, 3, 7]`` gives ``1-3, 7``."""
+    """Return ascending numbers as a text of ranges: ``[1, 2, 3, 7]`` gives ``1-3, 7``. A long text is cut."""
     spans: list[list[int]] = []
     for number in numbers:
         if spans and number == spans[-1][1] + 1:

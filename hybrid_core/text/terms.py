@@ -28,10 +28,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurrences:
-    """Occurrences of several terms in one document, grouped by term in the order of the request.
+    """Occurrences of t requested terms in one document. A posting is a page with a term; there are p postings.
 
-    holding: int64 (t,), the number of pages with each term. terms: int64 (p,), the index of the requested term of each
-    posting. pages: uint32 (p,), 0-based. counts: uint16 (p,).
+    Postings are grouped by term, in the order of the request. holding: int64 (t,), the number of pages with each term.
+    terms: int64 (p,), the index of each posting's term in the request. pages: uint32 (p,), 0-based. counts: uint16
+    (p,), the number of occurrences on the page.
     """
 
     holding: Ints
@@ -44,9 +45,10 @@ class Occurrences:
 class TermCounts:
     """The term counts of one document. Pages are 0-based here (row p is page p + 1).
 
-    terms: uint32 (t,), ascending hashes. starts: int64 (t + 1,), the start of each term's postings. pages: uint32 (p,),
-    ascending within a term. counts: uint16 (p,), at most 255. lengths: uint32 (n,), the number of words on each page,
-    without numbers.
+    A posting is a page with a term. terms: uint32 (t,), the ascending hashes of the terms. starts: int64 (t + 1,), the
+    first posting of each term. pages: uint32 (p,), the page of each posting, ascending within a term. counts: uint16
+    (p,), the occurrences on the page, at most 255. lengths: uint32 (n,), the number of words on each page, without
+    numbers.
     """
 
     terms: Uint32
@@ -57,7 +59,7 @@ class TermCounts:
 
     @classmethod
     def build(cls, per_page: Sequence[Mapping[int, int]], lengths: Sequence[int]) -> TermCounts:
-        """Build the term counts from one {term hash: count} per page."""
+        """Build the term counts of a document from a mapping {term hash: count} and a number of words per page."""
         sizes = [len(page) for page in per_page]
         total = sum(sizes)
         terms = np.fromiter((t for page in per_page for t in page), np.uint32, total)
@@ -84,9 +86,9 @@ class TermCounts:
         return bool(len(self.terms)) and bool((self.terms[np.minimum(at, len(self.terms) - 1)] == hashes).all())
 
     def occurrences(self, terms: Collection[int]) -> Occurrences:
-        """Return the occurrences of these terms.
+        """Return the occurrences of these terms (hashes) on the pages of the document.
 
-        One call looks up all of them, since a question has dozens of terms.
+        Look up all terms of a question in one call, which is faster.
         """
         hashes = np.fromiter(terms, np.uint32, len(terms))
         at = self.terms.searchsorted(hashes)
@@ -117,18 +119,18 @@ class TermCounts:
 
     @staticmethod
     def stored(header: bytes) -> tuple[int, int]:
-        """Return the number of pages and of terms from the first ``HEADER`` bytes of ``to_bytes``.
+        """Return the numbers of pages and of terms from the first ``HEADER`` bytes of the result of ``to_bytes``.
 
-        After the header come the hashes of the terms, then the number of pages with each, both uint32, little-endian.
+        After the header come the hashes of the terms, then the number of pages with each term, as little-endian uint32.
         """
         _, pages, terms, _ = _HEADER.unpack(header)
         return int(pages), int(terms)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermCounts:
-        """Decode the bytes of ``to_bytes``.
+        """Return the term counts that ``to_bytes`` encoded.
 
-        Raise ValueError if they are invalid, such as unsorted terms or missing pages.
+        Raise ValueError if the bytes are invalid, for example if terms are unsorted or pages missing.
         """
         if len(data) < _HEADER.size:
             raise ValueError("term counts are cut short")
@@ -157,8 +159,8 @@ STOP_WORD = 0  # the value that replaces the hash of a stop word
 class TermOrder:
     """The words of one page in reading order.
 
-    terms: uint32 (n,), the hashes of their terms, ``STOP_WORD`` for a stop word. forms: uint8 (n,), a check byte of the
-    spelling on the page, which is folded and not stemmed. The check byte is 0 for a number other than a year.
+    terms: uint32 (n,), the hashes of their terms, ``STOP_WORD`` for a stop word. forms: uint8 (n,), a check byte of
+    each word as it is written, in lower case and not stemmed. It is 0 for a number other than a year.
     """
 
     terms: npt.NDArray[np.uint32]
@@ -166,18 +168,18 @@ class TermOrder:
 
     @classmethod
     def of_text(cls, text: str) -> TermOrder:
-        """Return the words of a text. An identifier follows its parts."""
+        """Return the words of a text in order. An identifier, such as a part number, follows its parts."""
         words = tokens.written_words(text)
         terms = np.fromiter((word_hash(term) for term, _ in words), np.uint32, len(words))
         return cls(terms, np.fromiter((form_check(term, word) for term, word in words), np.uint8, len(words)))
 
     def to_bytes(self) -> bytes:
-        """Return five bytes per word: all hashes, little-endian, then all check bytes."""
+        """Return the stored form, five bytes per word: first all hashes, little-endian, then all check bytes."""
         return self.terms.astype("<u4").tobytes() + self.forms.tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermOrder:
-        """Decode the bytes of ``to_bytes``. Raise ValueError if they are invalid."""
+        """Return the ordered terms that ``to_bytes`` encoded. Raise ValueError if the bytes are invalid."""
         count, rest = divmod(len(data), ORDER_BYTES)
         if rest:
             raise ValueError("a page's terms are damaged")
@@ -199,9 +201,9 @@ def form_check(term: str, word: str) -> int:
 
 
 def title_terms(titles: Sequence[str]) -> TermCounts:
-    """Return term counts with a row for each title, without numbers. The length of a row is its number of words.
+    """Return the term counts of section titles, without numbers. Each title is a row, in place of a page.
 
-    The result equals ``TermCounts.build`` for all titles, in a third of the time.
+    The result equals that of ``TermCounts.build``, in a third of the time.
     """
     rows = [tokens.word_hashes(title) if title else [] for title in titles]
     sizes = [len(row) for row in rows]
@@ -217,5 +219,5 @@ def title_terms(titles: Sequence[str]) -> TermCounts:
 
 
 def page_orders(content: IndexedContent) -> tuple[bytes, ...]:
-    """Return the words of each page in reading order, in the stored form."""
+    """Return the stored form of ``TermOrder`` for each page of a document: its words in reading order."""
     return tuple(TermOrder.of_text(page.text).to_bytes() for page in content.pages)

@@ -93,7 +93,10 @@ def clean(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Fold a text: NFKC, case-folded, without accents. Combining marks of other scripts stay."""
+    """Return a text in a form for comparison: Unicode NFKC, case-folded, without accents.
+
+    Combining marks of scripts without accents stay.
+    """
     if text.isascii():
         return text.lower()
     if "\n" in text:
@@ -141,14 +144,14 @@ def tokenise(text: str) -> list[str]:
 
 
 def folded_terms(folded: str) -> list[str]:
-    """Return the terms of a text that is folded and has no hyphenated words."""
+    """Return the terms of a text that was prepared by ``fold`` and ``join_words``."""
     return list(chain.from_iterable(map(_run_terms, _runs(folded))))
 
 
 def _runs(folded: str) -> list[str]:
     """Split a folded text into runs of letters, digits and the signs between them.
 
-    Hidden parts of links are left out.
+    Markup and targets of Markdown links are left out.
     """
     if has_links(folded):
         folded = visible(folded)
@@ -183,7 +186,7 @@ def _words_and_identifiers(run: str) -> list[tuple[str, str]]:
 
 
 def _address(run: str) -> str:
-    """Return the host and path of a URL in a text."""
+    """Return the host and path of a URL, without the signs of the sentence that follow it."""
     address = _ADDRESS.match(run)
     return address[1].rstrip(_ADDRESS_END) if address else ""
 
@@ -214,12 +217,12 @@ def _term(token: str) -> str:
 
 
 def written_terms(text: str) -> list[tuple[str, str]]:
-    """Return (term, folded word) for the terms of a text, in order."""
+    """Return (term, folded word) for each term of a text, in order. Stop words have no term and are left out."""
     return [(term, word) for term, word in written_words(text) if term]
 
 
 def written_words(text: str) -> list[tuple[str, str]]:
-    """Return (term, folded word) for the words of a text, in order. The term of a stop word is ""."""
+    """Return (term, folded word) for each word of a text, in order. The term of a stop word is ""."""
     return list(chain.from_iterable(map(_written_words, _runs(join_words(fold(text))))))
 
 
@@ -229,7 +232,10 @@ def _written_words(run: str) -> tuple[tuple[str, str], ...]:
 
 
 def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the identifiers of a text as terms, each with the terms of its parts that occur only in identifiers."""
+    """Return the terms of a text's identifiers (part numbers, for example), each with the terms of its parts.
+
+    Parts that also occur in the text as words outside of identifiers are left out.
+    """
     pieces: dict[str, tuple[str, ...]] = {}
     alone: set[str] = set()
     for run in _runs(join_words(fold(text))):
@@ -252,7 +258,7 @@ def is_year(term: str) -> bool:
 
 
 def term_hash(term: str) -> int:
-    """Return the unsigned 32-bit murmur3 of a term: its index in sparse vectors and term counts."""
+    """Return the unsigned 32-bit murmur3 hash of a term, which is its index in sparse vectors and term counts."""
     return mmh3.hash(term, 0, signed=False)
 
 
@@ -272,7 +278,7 @@ def _word_hashes(run: str) -> tuple[int, ...]:
 
 
 def counts(terms: Iterable[str]) -> Counter[int]:
-    """Count terms by their hashes. ``terms`` may also be a ``Counter``."""
+    """Return the number of occurrences of each term hash. ``terms`` may also be a ``Counter`` of terms."""
     by_term = Counter(terms)
     hashed = Counter(dict(zip(map(cached_hash, by_term), by_term.values(), strict=True)))
     if len(hashed) < len(by_term):  # two terms have the same hash
@@ -290,11 +296,11 @@ _NOT_ODD = bytes(set(_ASCII) - set(_ODD))
 
 
 def readable(text: str) -> bool:
-    """Return False if a text is not what its page shows, because its font has a missing or wrong character mapping.
+    """Return whether a text is readable: True unless it is blank, or its font maps characters wrongly or not at all.
 
-    Such a text consists mostly of replacement or private-use characters, or mostly of odd signs, or of Latin letters
-    with an unusual share of vowels: under a fifth or over three quarters. In 6,000 pages of filings, contracts, books,
-    slides and test files the share is 0.25 to 0.5. A wrong mapping moves it to about 0.15.
+    A wrongly mapped text consists mostly of replacement or private-use characters, or mostly of odd signs, or of Latin
+    letters with an unusual share of vowels: under a fifth or over three quarters. In 6,000 pages of filings, contracts,
+    books, slides and test files the share is 0.25 to 0.5. A wrong mapping moves it to about 0.15.
     """
     if not text.strip():
         return False

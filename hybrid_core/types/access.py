@@ -17,7 +17,8 @@ EVERYWHERE = "*"
 class Caller:
     """A caller of the interfaces, with a role per library.
 
-    ``grants`` maps a library id, or EVERYWHERE, to a role. Rate limits and idempotency keys are counted per ``id``.
+    ``grants`` maps a library id, or EVERYWHERE (all libraries), to a role. Rate limits and idempotency keys apply per
+    ``id``.
     """
 
     id: str
@@ -26,14 +27,14 @@ class Caller:
     by_cookie: bool = False
 
     def may(self, role: Role, library: str = EVERYWHERE) -> bool:
-        """Return whether the caller has this role, or a higher one, in a library (an id; by default EVERYWHERE)."""
+        """Return whether the caller has this role, or a higher one, in a library (an id), by default in all of them."""
         had = [self.grants[name] for name in (EVERYWHERE, library) if name in self.grants]
         return any(ROLES.index(name) >= ROLES.index(role) for name in had)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A stored access token without its secret. Times are ms since 1970; 0 means never.
+    """A stored access token without its secret. Times are in milliseconds since 1970; 0 means never.
 
     ``kind``: programs send a "token", browsers send a "session" as a cookie, and a trusted proxy names a "user".
     """

@@ -17,10 +17,10 @@ AnswerStatus = Literal["answered", "not_in_library", "which_document", "no_model
 class Source:
     """A page that was sent to the model as a source of the answer.
 
-    ``text`` is the text of the page. With ``cut`` it contains only the lines that match best; it is "" if there was no
-    room. ``snippet`` is the best passage. ``image`` is True if the picture of the page, or of its figures, was sent
-    too. ``figures`` is True if the page shows figures that its text does not describe. ``short_path`` is the file name
-    with as many folders as distinguish it from other documents.
+    ``text`` is the text of the page. With ``cut`` it contains only the lines that match best; it is "" if the model's
+    input had no space left. ``snippet`` is the best passage. ``image`` is True if the picture of the page, or of its
+    figures, was sent too. ``figures`` is True if the page shows figures that its text does not describe. ``short_path``
+    is the file name with as many folders as distinguish it from other documents.
     """
 
     number: int
@@ -44,10 +44,10 @@ class Claim:
     """A sentence of the answer, and the numbers of the sources that it cites.
 
     ``supported`` means that a cited source contains the numbers, quotations and enough of the words of the sentence.
-    The result of a correct calculation counts as such a number. ``why`` says what is missing; it is empty for a
-    supported claim. ``pictured``: the missing parts may be visible in a picture of a cited source that was sent to the
-    model. The picture takes precedence over the text, and nothing compares the two. Whether the page confirms the
-    meaning of the sentence is not checked.
+    The result of a correct calculation counts as a number of the source. ``why`` says what is missing; it is empty for
+    a supported claim. ``pictured`` means that the missing parts may be visible in a picture of a cited source, which
+    was sent to the model; the picture itself is not checked. Whether the page confirms the meaning of the sentence is
+    not checked either.
     """
 
     text: str
@@ -77,9 +77,9 @@ class Answer:
     """The answer to a question, with its sources and its checked claims.
 
     ``text`` is the answer. It cites sources as ``[[source:n]]``, n being a source's number; citations of sources that
-    do not exist are removed. ``why`` is the reason for a ``status`` other than ``answered``. ``sources`` is filled for
-    each status: the best pages of the search, and the pages that the model asked to read. ``steps`` lists the model
-    calls beyond a single one. ``definition`` is the definition that the answer uses for the requested figure, and
+    do not exist are removed. ``why`` is the reason for a ``status`` other than ``answered``. ``sources`` are, for every
+    status, the best pages of the search and the pages that the model asked to read. ``steps`` lists the model calls if
+    there was more than one. ``definition`` is the definition that the answer uses for the requested figure, and
     ``calculations`` are the calculations that it states; ``text`` contains both. ``usage`` includes the usage of the
     search.
     """

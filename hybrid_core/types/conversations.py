@@ -23,10 +23,10 @@ CitationState = Literal["current", "changed", "gone"]
 """Whether the cited document is still the same, has changed, or was deleted."""
 
 MessageEventKind = Literal["begun", "question", "step", "sources", "text", "title", "ended", "state"]
-"""``begun``: a turn begins, also once more, so that earlier text counts no more. ``question``: what is searched for.
-``step``: of a model that looks for the pages. ``sources``: the numbered pages. ``text``: the next piece of the answer.
-``title``: the conversation has one now. ``ended``: the message as it is kept. ``state``: the message as it is so far,
-in place of events that were folded away.
+"""``begun``: the answer begins, or begins again and earlier text is void. ``question``: the question that is searched.
+``step``: a step of a model that searches for pages. ``sources``: the numbered pages. ``text``: the next piece of the
+answer. ``title``: the conversation has got a title. ``ended``: the complete message. ``state``: the message so far, in
+place of events that were deleted.
 """
 
 
@@ -46,7 +46,7 @@ class ConversationScope:
 class Conversation:
     """A conversation of one user. ``leaf`` is the id of its last message, 0 if it is empty.
 
-    Times are in ms since 1970.
+    Times are in milliseconds since 1970.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Citation:
 
     ``cited`` is True if a sentence of the answer cites the source. ``quote`` is its best passage, and ``boxes`` are the
     positions of this passage on the page, None until they are requested. ``library`` is a library id. ``doc_title`` is
-    the present title of the document, "" if it has none or was deleted.
+    the current title of the document, "" if it has none or was deleted.
     """
 
     number: int
@@ -132,7 +132,7 @@ class ConversationMessage:
     last_event: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form. A question has fewer fields than an answer."""
+        """Return the message as JSON values. A question has fewer fields than an answer."""
         shape = asdict(self)
         if self.role == "user":
             names = ("id", "conversation", "parent", "role", "text", "status", "created_at", "siblings")
@@ -152,7 +152,7 @@ class MessageEvent:
 
 @dataclass(frozen=True, slots=True)
 class TurnFence:
-    """The worker and the attempt that may write an answer. The store refuses writes of all other workers."""
+    """The worker, and the number of its attempt (``claim``), that may write an answer. Other writes are refused."""
 
     conversation: str
     message: int
@@ -162,9 +162,9 @@ class TurnFence:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of a conversation up to and including a message.
+    """A summary of a conversation up to and including the message with the id ``message``.
 
-    ``version`` is the version of the code or model behind it.
+    ``version`` names the version of the code or the model that wrote it.
     """
 
     message: int
@@ -174,10 +174,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class UserNote:
-    """A user's note on a library, a document, or a page (``page`` 0: the whole document). Times are ms since 1970.
+    """A user's note on a library, a document, or a page (``page`` 0: the whole document).
 
-    With a ``quote`` it highlights these words of the page: their occurrence of this number, from 0, in the document as
-    it was with ``content_id``.
+    A ``quote`` are words of the page that the note highlights. ``occurrence`` is the number of the occurrence, from 0,
+    and ``content_id`` the version of the document in which it was counted. Times are in milliseconds since 1970.
     """
 
     id: str
@@ -196,9 +196,9 @@ class UserNote:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A user's verdict on a result page: whether it answers the question.
+    """A user's judgement of a result page. ``right`` is True if the page answers the question.
 
-    Without a ``document`` (a path) it says that no page of the library answers.
+    ``document`` is the path of its document. If it is "", no page of the library answers the question.
     """
 
     id: str

@@ -26,7 +26,10 @@ def empty_warning(empty: int, pages: int, which: str) -> Note:
 
 
 def unread_pages(warnings: Sequence[Note]) -> tuple[int, str]:
-    """Return the number of a document's pages that lack text but are not empty, and their list, from its warnings."""
+    """Return the number of a document's pages that show something but have no text, and a list of their numbers.
+
+    Both are read from the document's ``warnings``. The list is a text, such as "1-3, 7".
+    """
     unread = [warning.params for warning in warnings if warning.code in _UNREAD]
     return sum(params["unread"] for params in unread), ", ".join(params["which"] for params in unread)
 
@@ -47,10 +50,10 @@ LineRole = Literal[
 class Line:
     """A line of text on a page, in reading order.
 
-    The box is in points with the origin at the top left of the page as it is shown (after rotation). ``size`` is the
-    font size in points of most of the line's characters; ``bold``, ``italic`` and ``font`` likewise. In a format
-    without pages the box and the size are 0. ``role`` is the role of the line in the markup, "" in a format without
-    markup.
+    The box (``x0`` to ``y1``) is in points with the origin at the top left of the page as it is shown (after rotation).
+    ``size`` in points, ``bold``, ``italic`` and ``font`` describe the font of most of the line's characters. In a
+    format without pages the box and the size are 0. ``role`` is the role of the line in the markup, "" in a format
+    without markup.
     """
 
     text: str
@@ -66,17 +69,21 @@ class Line:
 
 
 Places = tuple[tuple[int, str], ...]
-"""Where in a file without pages the lines of a page stand: (line from 0, place), a pair where a place begins. A place
-is "paragraph 12", "slide 3 shape 5 box 7,7,93,20" (percent of the slide), "Sales!A1:H50", "line 40", "00:01:02", …
+"""The positions in a file without pages of a page's lines: pairs (line from 0, place), one for each line at which a new
+place begins. A place is "paragraph 12", "slide 3 shape 5 box 7,7,93,20" (percent of the slide), "Sales!A1:H50",
+"line 40", "00:01:02", …
 """
 
 
 HIDDEN = "hidden text"
-"""The place of lines that a page contains but does not show. "" follows at the first visible line after them."""
+"""The place of lines that a page contains but does not show. The first visible line after them has the place ""."""
 
 
 def hidden_places(lines: Sequence[Line]) -> Places:
-    """Return the places at which hidden lines (lines with the role "hidden") begin and end."""
+    """Return the places that mark the hidden lines of a page, which have the role "hidden".
+
+    There is a pair (line, HIDDEN) where hidden lines begin, and a pair (line, "") at the first visible line after them.
+    """
     places: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         place = HIDDEN if line.role == "hidden" else ""
@@ -86,7 +93,7 @@ def hidden_places(lines: Sequence[Line]) -> Places:
 
 
 def hidden_lines(text: str, places: Places) -> tuple[str, ...]:
-    """Return the hidden lines of a page's text."""
+    """Return the lines of a page's text that ``places`` marks as hidden: a reader of the page does not see them."""
     return tuple(line for line, hidden in _shown_or_hidden(text, places) if hidden)
 
 
@@ -103,7 +110,10 @@ _LINES = re.compile(r"lines? (\d+)(?:-\d+)?")
 
 
 def place_of(label: str, places: Places, line: int) -> str:
-    """Return the position in the file of a line (from 0) of a page; "" if the format has pages of its own."""
+    """Return the position in the file of a page's line, counted from 0, such as "paragraph 12" or "line 40".
+
+    Return "" if the format has pages. ``label`` and ``places`` are those of the page.
+    """
     before = [place for first, place in places if first <= line]
     if before:
         return before[-1]
@@ -135,7 +145,7 @@ class PageText(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """Return the text. A vision model's description follows under its own heading, if there is one."""
+        """Return the text of the page, followed by a vision model's description under a heading, if there is one."""
         return (
             f"{self.text}\n\n[Described from its picture by a model]\n{self.described}" if self.described else self.text
         )
@@ -164,7 +174,7 @@ class ParsedPage:
 
 
 def line_locator(first: int, last: int) -> str:
-    """Return the label of a page in a format without pages: its line numbers in the file, from 1, inclusive."""
+    """Return the label of a page in a format without pages: its first and last line number in the file, from 1."""
     return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
@@ -196,8 +206,8 @@ class MarkedHeading:
 class ParsedDocument:
     """A parsed file.
 
-    ``metadata`` contains the file's own fields (title, author, …), never empty strings. ``headings`` are in reading
-    order. They are None in a format without markup, in which headings have to be detected from the layout.
+    ``metadata`` contains the metadata fields of the file (title, author, …) that are not empty. ``headings`` are in
+    reading order. They are None in a format without markup, in which headings have to be detected from the layout.
     """
 
     format: str
@@ -249,11 +259,11 @@ class Chunk:
 class Page:
     """A page as the catalog stores it.
 
-    ``boxes`` contains (x0, y0, x1, y1) in points for each line of ``text``. ``needs_ocr``: the page shows something
-    that could not be read. ``ocr``: OCR read the text from the picture of the page. ``described`` is a model's
-    description beyond ``summary``, one line each: key terms, figures, tables. ``pictures`` is the number of unread
-    pictures that may show words. ``engine`` is the OCR engine and ``sure`` its mean confidence, 0 to 100. ``engine`` is
-    "" if an older version stored the page.
+    ``boxes`` contains (x0, y0, x1, y1) in points for each line of ``text``. ``needs_ocr`` is True if the page shows
+    something that could not be read, ``ocr`` if OCR or a vision model read the text from the picture of the page.
+    ``described`` is a model's description besides ``summary``, one line each: key terms, figures, tables. ``pictures``
+    is the number of unread pictures that may show words. ``engine`` is the OCR engine, "" if an older version stored
+    the page, and ``sure`` its mean confidence, 0 to 100.
     """
 
     number: int
@@ -273,7 +283,7 @@ class Page:
 
     @property
     def hidden_text(self) -> tuple[str, ...]:
-        """Return the lines of ``text`` that are hidden on the page."""
+        """Return the lines of ``text`` that a reader of the page does not see."""
         return hidden_lines(self.text, self.places)
 
     @property
@@ -285,8 +295,8 @@ class Page:
     def read_by_model(self) -> bool:
         """Return whether a vision model read the text of the page.
 
-        OCR reports the positions of lines, a vision model does not. A page without text counts as read by OCR, since
-        the empty output of a model is rejected.
+        OCR reports the positions of lines, and a vision model does not. If the text is empty, the result is False,
+        since empty output of a vision model is rejected.
         """
         return self.ocr and bool(self.text) and not self.boxes and not self.engine
 
@@ -295,9 +305,9 @@ class Page:
 class Period:
     """The period that a document covers. ``quarter`` and ``date`` are None if unknown."""
 
-    year: int  # 0 where only a quarter is said
+    year: int  # 0 if only the quarter is known
     quarter: int | None = None
-    date: str | None = None  # ISO, the day the period ends or the document bears
+    date: str | None = None  # ISO date on which the period ends, or the date of the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,18 +329,18 @@ class Card:
 
     @property
     def organisations(self) -> tuple[str, ...]:
-        """Return the names of organisations, the document's own first."""
+        """Return the names of the document's organisations, the most likely one first."""
         return self.names[self.topic :]
 
     @property
     def organisation(self) -> str:
-        """Return the name of the organisation, "" if unknown."""
+        """Return the most likely name of the document's organisation, "" if unknown."""
         return next(iter(self.organisations), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file in a library at its published version."""
+    """A file in a library, with the data of its published (searchable) version."""
 
     doc_id: str
     library: str
@@ -365,7 +375,7 @@ class Document:
 
 
 class DocumentRow(NamedTuple):
-    """A document as a row of a long list. ``content_id`` is "" if no version is published.
+    """The fields of a document that a long list shows. ``content_id`` is "" if no version is published.
 
     ``organisation``, ``type`` and ``error`` are "" if unknown, ``year`` is 0. ``warnings`` is the number of warnings.
     """
@@ -405,8 +415,8 @@ class StoredEmbedder:
 class Change:
     """An entry of a library's change log. ``content_id`` is None if the document was removed.
 
-    ``mark`` is a random number of the transaction, 0 if an older version wrote the entry. After a restore the same
-    ``seq`` may be used again, but never with the same mark.
+    ``seq`` is the number of the change. ``mark`` is a random number of its transaction, 0 if an older version of this
+    software wrote the entry. After a restore from a backup, a ``seq`` may be assigned again, but with another mark.
     """
 
     seq: int
@@ -418,10 +428,9 @@ class Change:
 class Hit(NamedTuple):
     """A page that the first search over the library's index returned. A higher ``score`` is better.
 
-    ``version`` tags the document's stored version. ``sparse`` is the BM25 score. ``dense`` is the best dot product of
-    the question's vector with a vector of the page, ``learned`` the same for learned term weights. Both are None if the
-    page is not among the nearest. Searches create hundreds of hits, and a tuple is three times as fast to create as a
-    frozen dataclass.
+    ``version`` identifies the document's stored version. ``sparse`` is the BM25 score. ``dense`` is the best dot
+    product of the question's vector with a vector of the page, ``learned`` that of their learned term weights. Both are
+    None if the page is not among the nearest. It is a tuple because searches create hundreds of hits.
     """
 
     doc_id: str
@@ -441,7 +450,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexedContent:
-    """The complete result of indexing one file, which is written when it is published."""
+    """The complete result of indexing one file, which is stored in the catalog when the file is published."""
 
     sha256: str
     format: str

@@ -21,10 +21,10 @@ class GrepRequest:
 
     ``libraries`` are names or aliases, () for the library in the settings. ``documents`` and ``where`` limit the search
     to documents, ``node`` to a section of one document. ``listed`` chooses whether pages or documents are listed, at
-    most ``limit`` in a batch. ``context`` is the number of lines around a match. ``seconds`` limits the time; None
-    means no limit, or the server's limit over HTTP.
+    most ``limit`` in a batch. ``context`` is the number of lines to show before and after a match. ``seconds`` limits
+    the time; None means no limit, or the server's limit over HTTP.
 
-    Raises UsageError for an empty or long pattern, an empty list of documents, and a value out of range.
+    Raises UsageError for an empty or too long pattern, an empty list of documents, and a value out of range.
     """
 
     pattern: str
@@ -64,7 +64,7 @@ class GrepRequest:
 class GrepFields(TypedDict, total=False):
     """The fields of a ``GrepRequest`` as keyword arguments.
 
-    ``library`` accepts one name or several and stands for ``libraries``.
+    ``library`` is another name of ``libraries``; it accepts one name or several.
     """
 
     regex: bool
@@ -112,13 +112,19 @@ class CompareRequest:
         _check_limit("each", self.each, 0)
 
     def with_libraries(self, library: Callable[[str | None], str]) -> "CompareRequest":
-        """Return the request with both libraries replaced. ``library`` maps a name, or None for none, to a name."""
+        """Return the request with the libraries of both sides replaced.
+
+        ``library`` is a function from a library's name, or None if the side names none, to the new name.
+        """
         left, right = (replace(side, library=library(side.library or None)) for side in (self.left, self.right))
         return replace(self, left=left, right=right)
 
 
 class CompareFields(TypedDict, total=False):
-    """The fields of a ``CompareRequest`` as keyword arguments. ``library`` is the library of both sides."""
+    """The fields of a ``CompareRequest`` as keyword arguments.
+
+    ``library`` is the library of both sides, unless ``right_library`` names another one for the right side.
+    """
 
     library: str | None
     right_library: str | None
@@ -130,7 +136,7 @@ class CompareFields(TypedDict, total=False):
 
 
 def grep_request(pattern: str | GrepRequest, options: GrepFields) -> GrepRequest:
-    """Return a request built from keyword arguments, or a given request with these fields replaced.
+    """Return a ``GrepRequest`` for a pattern and options, or a given request with the fields in ``options`` replaced.
 
     Raise UsageError for an unknown argument; the message suggests similar names.
     """
@@ -141,10 +147,10 @@ def grep_request(pattern: str | GrepRequest, options: GrepFields) -> GrepRequest
 
 
 def compare_request(left: str | CompareRequest, right: str | None, options: CompareFields) -> CompareRequest:
-    """Return a request built from two documents and keyword arguments, or a given request with its ``limit``,
-    ``each`` and ``cursor`` replaced.
+    """Return a ``CompareRequest`` for two documents and options.
 
-    Raise UsageError for an unknown argument, a missing right document, and one that is named twice.
+    If ``left`` is a request, return it with ``limit``, ``each`` and ``cursor`` replaced by those in ``options``. Raise
+    UsageError for an unknown option, a missing right document, or documents that are named besides a request.
     """
     check_options(options, CompareFields.__annotations__, "comparison")
     values: dict[str, Any] = {**options}
@@ -161,7 +167,7 @@ def compare_request(left: str | CompareRequest, right: str | None, options: Comp
 
 
 def changed_fields(request: GrepRequest | CompareRequest) -> Mapping[str, Any]:
-    """Return the fields of a request that differ from their defaults, as plain values: the body of a call."""
+    """Return the fields of a request that differ from their defaults, as JSON values for the body of an HTTP call."""
     values = asdict(request)
     return {
         item.name: values[item.name]

@@ -1,4 +1,7 @@
-"""Jobs of the queue: requests, priorities, leases, progress and events. Times are ms of the database's clock."""
+"""Jobs of the queue: requests, priorities, leases, progress and events.
+
+Times are in milliseconds since 1970, by the clock of the database.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ class JobRequest:
 
     ``library`` is an id; ``options`` are JSON values, never a password or a key. ``needs`` are the abilities that a
     worker must have, such as "ocr:eng": words without spaces. Only one job per ``key`` waits or runs at a time; the
-    default key consists of kind, library and subject. ``version`` is the version of the subject at the time of the
-    request. If the job already runs, the version decides whether the job has to run again. ``request_id`` names the
-    request that asked for the job, by default the one that is being answered.
+    default key consists of kind, library and subject. ``version`` is the version of the subject (a file, for example)
+    at the time of the request. If a job with the key already runs for another version, it runs once more afterwards.
+    ``request_id`` names the HTTP request that caused the job, by default the one that is being answered.
     """
 
     library: str
@@ -83,9 +86,10 @@ class Fence:
 class Job:
     """A job as it was at ``read_at``.
 
-    ``done`` and ``total`` count pages of the stage; both are 0 if unknown. ``attempts`` counts failed attempts at this
-    stage. ``cause`` is the reason why the job failed, waits or was cancelled. ``result`` is the result as JSON,
-    including what earlier stages published. ``paused``: the job, its library or the whole queue is paused.
+    ``done`` is the number of processed pages of the current stage, ``total`` that of all its pages; both are 0 if
+    unknown. ``attempts`` counts failed attempts at this stage. ``cause`` is the reason why the job failed, waits or was
+    cancelled. ``result`` is the result of all stages so far as JSON. ``paused`` is True if the job, its library or the
+    whole queue is paused.
     """
 
     id: int
@@ -129,7 +133,7 @@ class Job:
 
     @property
     def stalled(self) -> bool:
-        """Return whether the lease of a running job has expired without a heartbeat. A waiting job is never stalled."""
+        """Return whether the job is running and its lease has expired, since its worker no longer renews it."""
         return self.status == "running" and self.read_at > self.lease_until
 
 
@@ -137,8 +141,8 @@ class Job:
 class JobUpdate:
     """The next state of a running job, written in one transaction with the results of its stage.
 
-    ``running`` continues the job. ``waiting`` returns it to the queue for its next ``stage``, one turn after other
-    jobs. Every other status ends the job. Fields that are None stay unchanged.
+    The status ``running`` continues the job. ``waiting`` returns it to the queue for its next ``stage``, behind other
+    jobs of its priority. Every other status ends the job. Fields that are None stay unchanged.
     """
 
     status: JobStatus = "running"
@@ -160,7 +164,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A leased job as its supervisor sees it."""
+    """The lease of a running job, and whether its worker must stop because the job was cancelled or paused."""
 
     fence: Fence
     cancel_requested: bool
@@ -171,8 +175,7 @@ class Lease:
 class JobEvent:
     """An event of a job.
 
-    Events become visible in the order of their numbers, so a reader that has read up to one number has missed no
-    earlier event.
+    Events become visible in the order of their numbers. So a reader that has seen one number has missed no lower one.
     """
 
     number: int

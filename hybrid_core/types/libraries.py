@@ -28,9 +28,9 @@ class Library:
     alias: str = ""
 
     def called(self, name: str) -> bool:
-        """Return whether ``name`` is the name or the alias of the library, ignoring case and width.
+        """Return whether ``name`` is the name or the alias of the library, ignoring case and character width.
 
-        "" never matches.
+        For "" the result is False.
         """
         return name != "" and folded(name) in (folded(self.name), folded(self.alias))
 
@@ -45,9 +45,10 @@ def folded(name: str) -> str:
 
 
 def library_called(name: str, libraries: Iterable[Library]) -> Library | None:
-    """Return the library with this name or alias, None for "". An exact match precedes one in another case or width.
+    """Return the library with this name or alias, None if there is none or the name is "".
 
-    Raise UsageError if several libraries of an older home differ only in case or width.
+    An exact match takes precedence over one in another case or character width. Raise UsageError if several libraries,
+    from an older version, differ only in these.
     """
     candidates = list(libraries) if name else []  # most libraries have the alias "", so an empty name must not match
     matches = [library for library in candidates if name in (library.name, library.alias)] or [
@@ -84,9 +85,9 @@ def is_upload(path: str) -> bool:
 
 
 def is_address(path: str) -> bool:
-    """Return whether a path may be an address.
+    """Return whether a document's path looks like an address, and so may belong to a document without its own file.
 
-    A folder's name may end in "!", so a file's path may look like an address.
+    The path of a file in a folder whose name ends in "!" looks like an address too.
     """
     return is_upload(path) or _INSIDE in path
 
@@ -104,5 +105,5 @@ def shown_name(path: str) -> str:
 
 
 def is_there(path: str) -> bool:
-    """Return whether the file of a document exists. An upload always exists."""
+    """Return whether the file of a document, or the file that contains it, exists. An upload counts as existing."""
     return is_upload(path) or any(exists(Path(address)) for address in (path, *containers(path)))

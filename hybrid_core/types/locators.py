@@ -44,28 +44,28 @@ def book_locator(place: str) -> BookLocator | None:
 
 
 def cfi_assertion(id: str) -> str:
-    """Return the assertion of an element's id, which follows its step in a CFI.
+    """Return the assertion of an element's id in an EPUB CFI, such as "[intro]". It follows the element's step.
 
-    Return "" for an id with white space.
+    Return "" for an id that is empty or contains white space.
     """
     return f"[{_SPECIAL.sub(lambda sign: f'^{sign[0]}', id)}]" if id and not re.search(r"\s", id) else ""
 
 
 def shown_place(place: str) -> str:
-    """Return a place for display, without its CFI."""
+    """Return a position for display. A position in an EPUB is shown without its CFI; others stay unchanged."""
     return place[: match.start("cfi") - 1] if (match := _BOOK.fullmatch(place)) else place
 
 
 def names_of(place: str) -> tuple[str, ...]:
-    """Return all names by which users may refer to a position."""
+    """Return all texts by which users may refer to a position; for an EPUB, also the short form and the CFI."""
     locator = book_locator(place)
     return (place,) if locator is None else (place, shown_place(place), locator.cfi)
 
 
 def place_span(first: str, last: str) -> str:
-    """Return the name of a range of places, such as "paragraphs 3-9" for "paragraph 3" and "paragraph 9".
+    """Return the name of a range of positions, such as "paragraphs 3-9" for "paragraph 3" and "paragraph 9".
 
-    Places without a common noun and a number are joined with a dash.
+    Positions that do not end in a number are joined with a dash.
     """
     if first == last:
         return first
@@ -78,7 +78,7 @@ def place_span(first: str, last: str) -> str:
 def distance(place: str, other: str) -> tuple[int, ...] | None:
     """Return the differences between the numbers of two positions, such as (4,) for "slide 3" and "slide 7".
 
-    Return None if their words differ. Element ids are ignored.
+    Return None if the positions differ in anything but numbers. Element ids of an EPUB are ignored.
     """
     (own, numbers), (two, others) = _numbers(place), _numbers(other)
     return tuple(abs(a - b) for a, b in zip(numbers, others, strict=True)) if own == two else None
@@ -100,7 +100,7 @@ PlacedLine = tuple[str, Box]
 class WordBox:
     """A word of a page and its box. In scripts without spaces each character is a word.
 
-    An empty ``text`` is the part of the previous word that continues on another line.
+    If ``text`` is "", the box belongs to the previous word, which continues on another line.
     """
 
     text: str
@@ -151,10 +151,10 @@ RegionKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region of a page that a layout model detects. ``header`` and ``footer`` are those of the page.
+    """A region of a page that a layout model detected. The kinds ``header`` and ``footer`` are those of the page.
 
-    A ``figure`` is a picture or a group of shapes that is known from the file alone. The layout model itself reports
-    pictures as "picture".
+    The layout model reports pictures as ``picture``. A ``figure`` is a picture or a group of shapes that the file
+    itself defines.
     """
 
     kind: RegionKind
@@ -166,9 +166,9 @@ class PageLayout:
     """The words, figures, tables and other areas of one page.
 
     ``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. In a format without page layout the
-    positions are those of the drawn page. ``regions`` are the areas that a layout model detected, from top to bottom:
-    headings, figures, tables, captions; None if no layout model has read the page. ``charts`` are the data of bar and
-    line charts as tables, read from the drawing; their ``lines`` are empty.
+    positions are those on the page as this software draws it. ``regions`` are the areas that a layout model detected,
+    from top to bottom: headings, figures, tables, captions; None if no layout model has read the page. ``charts`` are
+    the data of bar and line charts as tables, read from the drawing; their ``lines`` are empty.
     """
 
     width: float

@@ -1,8 +1,8 @@
 """The English templates of all messages, by their codes.
 
-``{name}`` stands for a parameter, ``{share:.2f}`` for one in a format, and ``{parts:; }`` for a list with a separator.
-``{pages|page|pages}`` stands for the singular or plural that fits the number ``pages``. Codes are stable: interfaces in
-other languages have their own templates of them, and stored messages refer to them.
+``{name}`` stands for a parameter, ``{share:.2f}`` for a formatted parameter, and ``{parts:; }`` for a list with a
+separator. ``{pages|page|pages}`` stands for the singular or plural that fits the number ``pages``. Do not change codes:
+interfaces in other languages have a template for each code, and stored messages refer to them.
 """
 
 from __future__ import annotations

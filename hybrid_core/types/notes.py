@@ -1,7 +1,7 @@
-"""Messages as values: a code with parameters, and the English text that the catalogue makes of them.
+"""Messages as values: a code with parameters, and the English text that their template gives.
 
-A ``Note`` is a string, so that everything that shows or joins English text works as before. Interfaces in other
-languages read its code and parameters and never its text.
+A ``Note`` is a string with this English text, so code that shows or joins text can use it. Interfaces in other
+languages read its code and parameters, and never its text.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _SINGLE, _SEVERAL = "_code", "_codes"  # suffixes of the JSON fields with codes
 
 
 class Note(str):
-    """A message with a stable ``code`` and ``params``; as a string it is its English text.
+    """A translatable message with a ``code`` and ``params``. The value of the string is the English text.
 
-    ``params`` are JSON values, other notes, or lists of these. The text never changes afterwards, and two notes are
-    equal if their texts are equal.
+    ``params`` are JSON values, other notes, or lists of these. The text is fixed when the note is created. Two notes
+    are equal if their texts are equal.
     """
 
     __slots__ = ("code", "params")
@@ -33,26 +33,30 @@ class Note(str):
     params: Mapping[str, Any]
 
     def __new__(cls, code: str, /, **params: Any) -> Note:
-        """Create a note. Raise KeyError if the catalogue has no such code or its template needs another parameter."""
+        """Create a note. Raise KeyError if ``TEMPLATES`` lacks the code, or ``params`` a parameter of its template."""
         note = super().__new__(cls, "".join(_rendered(TEMPLATES[code], params)))
         note.code, note.params = code, params
         return note
 
     @classmethod
     def of(cls, text: str) -> Note:
-        """Return a note unchanged, and a plain text as a note with the code "text"."""
+        """Return a plain text as a note with the code "text". A note is returned unchanged."""
         return text if isinstance(text, Note) else cls(TEXT, text=str(text))
 
     @classmethod
     def joined(cls, notes: Iterable[str], code: str = "list.semicolons") -> Note:
-        """Return several notes joined into one, and a single note unchanged. Empty notes are left out."""
+        """Return notes and texts joined into one note, whose ``code`` determines the separator.
+
+        Empty ones are left out, and a single one is returned unchanged.
+        """
         parts = [cls.of(note) for note in notes if note]
         return parts[0] if len(parts) == 1 else cls(code, parts=parts) if parts else NONE
 
     @classmethod
     def read(cls, stored: str) -> Note:
-        """Return the note from its stored form. A plain text becomes a note of that text; so does a note with an
-        unknown code.
+        """Return the note with this stored form (see ``stored``).
+
+        A text in another form, or a note with an unknown code, becomes a note with the code "text".
         """
         if not stored.startswith(_STORED):
             return cls.of(stored)
@@ -62,12 +66,12 @@ class Note(str):
             return cls.of(stored)
 
     def plus(self, *notes: str) -> Note:
-        """Return this note and others joined with semicolons."""
+        """Return a note that joins this one and ``notes`` with semicolons."""
         return Note.joined((*self.parts, *(part for note in notes for part in Note.of(note).parts)))
 
     @property
     def parts(self) -> list[Note]:
-        """Return the notes that ``joined`` joined with semicolons. For any other note, return only the note itself."""
+        """Return the notes of which this one was joined with semicolons, or only this note if it was not joined."""
         return [Note.of(part) for part in self.params["parts"]] if self.code == "list.semicolons" else [self]
 
     @property
@@ -91,7 +95,10 @@ class Note(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: Any) -> Any:
-        """Accept notes and plain strings. Describe both in the JSON schema as a string that is marked as a note."""
+        """Return pydantic's schema of a note: it accepts notes and strings.
+
+        In the JSON schema, a note is a string with the mark ``x-note``.
+        """
         schema = {"type": "function-plain", "function": {"type": "no-info", "function": _validated}}
         return schema | {"metadata": {"pydantic_js_functions": [lambda *_: {"type": "string", "x-note": True}]}}
 
@@ -127,7 +134,10 @@ def _shown(value: Any, form: str) -> str:
 
 @cache
 def _parsed(template: str) -> tuple[tuple[str, str, str, str, str], ...]:
-    """Return the parts of a template: text, then the name, format, singular and plural of a parameter."""
+    """Return the parts of a template as tuples: a text, and the parameter that follows it.
+
+    A parameter has a name, a format, a singular and a plural; each is "" if missing.
+    """
     parts, end = [], 0
     for match in _FIELD.finditer(template):
         name, form, singular, plural = match.groups(default="")
@@ -142,10 +152,10 @@ def names_in(template: str) -> frozenset[str]:
 
 
 def with_codes(value: Any) -> Any:
-    """Return a JSON value with the code of each note added beside its English text.
+    """Return a JSON value in which each note is replaced by its English text, with its code in another field.
 
-    The code of ``why`` is in ``why_code``, those of the list ``notes`` in ``note_codes``. A code is an object with
-    ``code`` and ``params``; in a list it is null for a text without a code.
+    The code of the field ``why`` is in ``why_code``, those of the list ``notes`` in ``note_codes``. A code is an object
+    with ``code`` and ``params``. In a list of codes, null stands for a text without a code.
     """
     if isinstance(value, Mapping):
         shape = {}
@@ -160,7 +170,7 @@ def with_codes(value: Any) -> Any:
 
 
 def without_codes(value: Any) -> Any:
-    """Reverse ``with_codes``: return the JSON value with notes instead of plain texts and their codes."""
+    """Reverse ``with_codes``: return the JSON value with notes in place of texts, without the fields of codes."""
     if isinstance(value, list):
         return [without_codes(item) for item in value]
     if not isinstance(value, Mapping):
@@ -177,8 +187,9 @@ def without_codes(value: Any) -> Any:
 
 
 def field_of_codes(name: str, *, several: bool) -> str:
-    """Return the name of the JSON field with the codes of the notes in field ``name``, such as ``why_code`` for
-    ``why``.
+    """Return the name of the JSON field with the code of the note in the field ``name``: ``why_code`` for ``why``.
+
+    If the field has ``several`` notes, the name is like ``note_codes`` for ``notes``.
     """
     return name.removesuffix("s") + _SEVERAL if several else name + _SINGLE
 
@@ -191,7 +202,7 @@ def _holds_codes(name: str, shape: Mapping[str, Any]) -> bool:
 
 
 def _codes(item: Any) -> Any:
-    """Return the codes of a note or of a list of notes, None if there are none."""
+    """Return the code of a note as JSON, or a list of codes for a list of notes. Return None if there are none."""
     if isinstance(item, Note):
         return _to_json(item) if item else None
     if isinstance(item, list | tuple):
@@ -214,8 +225,9 @@ def _to_json(value: Any, name: str = "code", text: bool = False) -> Any:
 
 
 def _from_json(shape: Mapping[str, Any]) -> Note:
-    """Return the note from a JSON object with its code. If this version does not know the code, the note is the English
-    text.
+    """Return the note in a JSON object with its code, parameters and text.
+
+    If this version does not know the code, the note consists of the text alone.
     """
     code, params = shape.get("note", shape.get("code")), shape.get("params")
     try:
@@ -231,7 +243,7 @@ def _value(item: Any) -> Any:
 
 
 def stored_form(text: str) -> str:
-    """Return the stored form of a note. A plain text, or an already stored form, is returned unchanged."""
+    """Return the stored form of a note. A plain string, which may already be a stored form, is returned unchanged."""
     return text.stored if isinstance(text, Note) else text
 
 
@@ -241,7 +253,7 @@ def stored(notes: Iterable[str]) -> list[str]:
 
 
 def read(forms: Iterable[str]) -> tuple[Note, ...]:
-    """Return the notes that ``stored`` wrote."""
+    """Return the notes with these stored forms, which the function ``stored`` returned."""
     return tuple(map(Note.read, forms))
 
 

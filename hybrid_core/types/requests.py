@@ -1,7 +1,7 @@
 """The request of a search: a frozen value that interfaces build and the search stages read.
 
-It is validated once, on creation. To add an option, add a field with its command-line help here, and read it in a
-stage.
+It is validated once, on creation. To add an option, add a field with its command-line help here, and use its value in a
+search stage.
 """
 
 import difflib
@@ -28,15 +28,16 @@ class SearchRequest:
     aliases, () for the library in the settings; several are searched together like one. ``documents`` are ids, names or
     paths; ``where`` are ``key=value``. Both accept one value or several. ``expert`` is a pack, the path of an expert
     file, or ``none``. ``mmr`` (lambda) below 1 adds variety. ``group`` "document" returns ``top_k`` documents, each
-    with its best pages. ``trace`` adds to the result a list of what each stage looked at. ``fusion`` combines term and
-    vector scores by score (weighted) or by rank (rrf), if the documents have vectors.
+    with its best pages. ``trace`` adds lists of the documents, sections and pages that each stage examined. ``fusion``
+    combines term and vector scores by score (weighted) or by rank (rrf), if the documents have vectors.
 
     ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone, ``metadata`` by a
     filter that is derived from the question, and ``description`` by a model that reads their descriptions.
 
     With the effort ``deep`` a language model locates the answer in the section trees. With ``auto`` it does so only if
-    the first page is not likely enough to answer. ``strategy`` is the algorithm. Without a model, or if it fails, the
-    search uses ``fast`` and says so. ``scoring`` are the ranking parameters; a mapping changes only some of them.
+    the first page is not likely enough to answer. ``strategy`` is the algorithm of this model. Without a model, or if
+    it fails, the search uses ``fast``, and the result says so. ``scoring`` are the ranking parameters; a mapping
+    changes only some of them.
 
     Raises UsageError for an empty question, an empty list of documents, and a value of a wrong type or range.
 
@@ -118,7 +119,7 @@ class SearchRequest:
 
     @property
     def library(self) -> str:
-        """Return the only library of the request. Raise UsageError if it names several."""
+        """Return the only library that the request names. Raise UsageError if it names none or several."""
         if len(self.libraries) != 1:
             raise UsageError(
                 "The request names several libraries, but this function searches only one.", "Name one library."
@@ -126,7 +127,7 @@ class SearchRequest:
         return self.libraries[0]
 
     def completed(self, usual: Mapping[str, Any]) -> "SearchRequest":
-        """Return the request with missing fields filled from ``usual``."""
+        """Return the request, with each missing field set to its value in ``usual``, such as those of the settings."""
         left = [name for name in usual if getattr(self, name) in (None, ())]
         return replace(self, **{n: usual[n] for n in left if n != "libraries" or not self.all_libraries})
 
@@ -136,9 +137,9 @@ OPTIONS = {option.name: option for option in fields(SearchRequest) if "help" in 
 
 
 class SearchFields(TypedDict, total=False):
-    """The fields of a request as keyword arguments.
+    """The fields of a ``SearchRequest`` as keyword arguments.
 
-    ``library`` accepts one name or several and stands for ``libraries``.
+    ``library`` is another name of ``libraries``; it accepts one name or several.
     """
 
     library: str | Sequence[str] | None
@@ -159,7 +160,7 @@ class SearchFields(TypedDict, total=False):
 
 
 def search_request(question: str | SearchRequest, fields_given: SearchFields) -> SearchRequest:
-    """Return a request built from keyword arguments, or a given request with these fields replaced.
+    """Return a ``SearchRequest`` for a question and options, or a given request with the given fields replaced.
 
     Raise UsageError for an unknown argument; the message suggests similar names.
     """
@@ -170,7 +171,10 @@ def search_request(question: str | SearchRequest, fields_given: SearchFields) ->
 
 
 def option_values(options: Mapping[str, Any], names: Mapping[str, Any], call: str) -> dict[str, Any]:
-    """Return the options of a call, with ``library`` as ``libraries``. Raise UsageError like ``check_options``."""
+    """Return the options of a call, in which ``library`` is renamed to ``libraries``.
+
+    Raise UsageError for a name that is not in ``names``.
+    """
     check_options(options, names, call)
     values = {**options}
     if (library := values.pop("library", None)) is not None:
@@ -179,7 +183,10 @@ def option_values(options: Mapping[str, Any], names: Mapping[str, Any], call: st
 
 
 def check_options(values: Mapping[str, Any], names: Mapping[str, Any], call: str) -> None:
-    """Raise UsageError for a name that is not an option of a call. The message suggests similar names."""
+    """Raise UsageError if ``values`` contains a name that is not in ``names``. The message suggests similar names.
+
+    ``call`` is the kind of call in the message, such as "search".
+    """
     for name in values:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
@@ -195,7 +202,7 @@ def several(value: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:
 
 
 def one_of(name: str, value: str, *choices: str) -> str:
-    """Return the value. Raise UsageError if it is not one of the choices."""
+    """Return the value of the option ``name``. Raise UsageError if it is not one of ``choices``."""
     if value not in choices:
         raise UsageError(f"{name} is {value!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
     return value

@@ -42,7 +42,7 @@ class EffortUsed:
 
 @dataclass(frozen=True, slots=True)
 class SectionHint:
-    """A subsection that is worth opening next. NodeScores compare siblings; higher is better."""
+    """A subsection that is worth opening next. ``node_score`` is comparable among siblings only; higher is better."""
 
     node_id: str
     title: str
@@ -53,10 +53,10 @@ class SectionHint:
 
 @dataclass(frozen=True, slots=True)
 class SectionFound:
-    """A section and its NodeScore (compared among siblings only; higher is better).
+    """A section of a document. ``node_score`` rates it among its siblings only; higher is better.
 
-    ``flags`` describe the section's own text (has_table, …). ``gaps`` name announced content that is missing. ``hints``
-    are children with hits, best first.
+    ``flags`` describe the section's own text (has_table, …). ``gaps`` name content that the text announces and that is
+    missing. ``hints`` are subsections that contain hits, best first.
     """
 
     node_id: str
@@ -74,8 +74,8 @@ class SectionFound:
 class Receipt:
     """The parts of a page's score, which explain why it was returned.
 
-    ``terms`` is the contribution of each question term to the page's in-document BM25. ``coarse`` is the page's score
-    in the coarse pass, None if it was not among the top hits.
+    ``terms`` is the contribution of each question term to the page's BM25 score within its document. ``coarse`` is the
+    page's score in the first search over all pages of the library, None if it was not among the best hits.
 
     The score of the result is the sum of ``page``, ``document``, ``structure``, ``contributions``, and of ``rerank``
     and ``reasoning`` if they are not None. ``reasoning`` is the bonus of a page that a model named. ``contributions``
@@ -85,8 +85,8 @@ class Receipt:
     their learned term weights. Both are included in ``page``. They are None without vectors, or if the page is not
     among the nearest.
 
-    ``addends`` are the contributions of the features of the ranking model, greatest first, and its base. Their sum is
-    ``page`` + ``document`` + ``structure``. It is empty if the model did not score the page.
+    ``addends`` are the contributions of the ranking model's features and of its constant term, greatest first. Their
+    sum is ``page`` + ``document`` + ``structure``. There are none if the model did not score the page.
     """
 
     terms: Mapping[str, float]
@@ -108,14 +108,14 @@ class Receipt:
     addends: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, without empty ``contributions`` and ``addends``."""
+        """Return the receipt as JSON values, without ``contributions`` and ``addends`` if these are empty."""
         lacking = {name for name in ("contributions", "addends") if not getattr(self, name)}
         return {name: part for name, part in asdict(self).items() if name not in lacking}
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A reference in a snippet, such as "Note 7", with the page of the same document on which the target begins."""
+    """A reference in a snippet, such as "Note 7", and the page of the same document on which its target begins."""
 
     written: str
     page: int
@@ -175,7 +175,7 @@ class SectionRanked:
 class DocumentRanked:
     """A document of the result with its score.
 
-    ``score`` is ``doc_score`` divided by the best DocScore, plus ``routing``.
+    ``score`` is ``doc_score`` divided by the best document's ``doc_score``, plus ``routing``, the score of its card.
     """
 
     doc_id: str
@@ -188,12 +188,12 @@ class DocumentRanked:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The documents, sections and pages that each stage looked at.
+    """The documents, sections and pages that each stage of a search examined.
 
-    It shows which stage lost a page that the search missed. Pairs begin with the doc_id. ``coarse`` are the pages of
-    the coarse pass, and ``documents`` the doc_ids that were searched. ``sections`` are the node_ids of candidate
-    sections, ``opened`` those that the walk opened, and ``read`` the pages that it reached. All are in order: best or
-    first come first.
+    It shows which stage dropped a page that the search did not return. Pairs begin with the doc_id. ``coarse`` are the
+    pages of the first search over the library, and ``documents`` the doc_ids that were searched completely.
+    ``sections`` are the node_ids of candidate sections. ``opened`` are the sections that were opened in the section
+    trees, and ``read`` the pages that were reached there. All are in order: the best or the first come first.
     """
 
     coarse: tuple[tuple[str, int], ...]
@@ -205,7 +205,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningStep:
-    """A step of a model that searched for the answer.
+    """A step of a language model that searched for the answer.
 
     Kinds: ``shown``, the first input of the model; ``asked``, a call of the model; ``thought``, its reasoning;
     ``searched``, its search words and the hits; ``opened`` and ``read``, the sections and pages that it requested;
@@ -219,10 +219,10 @@ class ReasoningStep:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A model's search for the answer: its strategy (outline or mcts), its name, and its steps in order.
+    """A language model's search for the answer: the strategy (outline or mcts), the model, and the steps in order.
 
-    ``outcome``: ``named`` if the model named pages, ``nothing`` if it says that no page answers, ``failed`` otherwise.
-    Naming only pages that do not exist is a failure too.
+    ``outcome`` is ``named`` if the model named pages, ``nothing`` if it says that no page answers, else ``failed``. If
+    it named only pages that do not exist, the outcome is ``failed``.
     """
 
     strategy: Strategy
@@ -233,10 +233,10 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class RouteUsed:
-    """The route by which documents were chosen, and the reason. ``auto`` uses cards and the words of pages.
+    """The route by which documents were chosen, and the reason. ``auto`` uses document cards and the words of pages.
 
     ``filter`` are the conditions that were applied, each as "field operator values". ``steps`` are the calls of the
-    model.
+    model, if the route used one.
     """
 
     asked: Route

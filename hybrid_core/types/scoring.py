@@ -1,7 +1,7 @@
-"""Parameters of the ranking, by the stage that reads them, and the features of the learned ranking model.
+"""Parameters of the ranking, by the stage that uses them, and the features of the learned ranking model.
 
 The defaults were chosen with ``eval run`` (docs/benchmarks.md) unless a group says otherwise. The gain of single
-parameters is in docs/lab/retrieval.md (benchmarks/ablation.py). A pack of expert knowledge sets its own weight.
+parameters is in docs/lab/retrieval.md (benchmarks/ablation.py). The weight of expert knowledge is set in its pack.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # the command line imports this module at each start, and mus
 
 @dataclass(frozen=True, slots=True)
 class FirstStageScoring:
-    """Parameters of the coarse pass over all pages of the library.
+    """Parameters of the first search over all pages of the library.
 
-    Ratio of term weights to vectors: Chen et al. 2024 (BGE-M3). k of Reciprocal Rank Fusion: Cormack, Clarke and
-    Büttcher 2009.
+    Sources: Chen et al. 2024 (BGE-M3) for the ratio of term weights to vectors; Cormack, Clarke and Büttcher 2009 for k
+    of Reciprocal Rank Fusion.
     """
 
     hits: int = 200
@@ -35,7 +35,7 @@ class FirstStageScoring:
 
 @dataclass(frozen=True, slots=True)
 class DocumentScoring:
-    """Parameters for selecting the documents that are searched completely, besides those of the hits.
+    """Parameters for selecting documents that are searched completely, in addition to those with hits.
 
     Source: docs/lab/ranking.md.
     """
@@ -51,9 +51,9 @@ class DocumentScoring:
 
 @dataclass(frozen=True, slots=True)
 class PageScoring:
-    """Parameters of BM25 within a document.
+    """Parameters of the BM25 score of pages within a document.
 
-    The weights of features are learned: retrievers/ranking/weights.json.
+    The weights of the ranking model's features are not set here; they are learned (retrievers/ranking/weights.json).
     """
 
     k1: float = 2.0  # k1 of BM25 within the document
@@ -88,7 +88,7 @@ class RerankScoring:
 class SelectionScoring:
     """Parameters for selecting the pages to return.
 
-    Source: observed on filings that contain the same page twice, not tuned.
+    The values were not tuned; they fit filings that contain the same page twice.
     """
 
     reached: int = 100  # minimum number of candidates, even for few results, so that copies are detected
@@ -100,7 +100,7 @@ class SelectionScoring:
 
 @dataclass(frozen=True, slots=True)
 class EntityLinking:
-    """Parameters for the certainty that a name in a question means an organisation with this name.
+    """Parameters for the certainty, 0 to 1, that a name in a question means an organisation with this name.
 
     Source: benchmarks/routing_templates.py.
     """
@@ -130,7 +130,7 @@ class EntityLinking:
 class CardScoring:
     """Parameters for scoring how well a document's card matches a question.
 
-    Source: benchmarks/routing.py; organisation, period and type sum to 1.
+    ``organisation``, ``period`` and ``type`` sum to 1. Source: benchmarks/routing.py.
     """
 
     organisation: float = 0.4
@@ -243,7 +243,7 @@ def _flat(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _coerce_number(name: str, value: Any, usual: Any) -> Any:
-    """Return the value converted to the type of the default. Raise UsageError if it cannot be converted."""
+    """Return a parameter's value in the type of its default, ``usual``. Raise UsageError for an invalid value."""
     if isinstance(usual, tuple):
         if not isinstance(value, list | tuple) or len(value) != len(usual):
             raise UsageError(f"{name} is {value!r}.", f"Give {len(usual)} numbers.")
@@ -262,7 +262,10 @@ TIMES_NAMED = "*named"
 
 
 def weight_names(names: Iterable[str], pairs: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of weights: every feature, then the product of each of ``pairs`` with "named"."""
+    """Return the names of the ranking model's weights.
+
+    They are all features, then each feature in ``pairs`` with a suffix, for its product with the feature "named".
+    """
     return (*names, *(name + TIMES_NAMED for name in pairs))
 
 
@@ -270,10 +273,10 @@ def weight_names(names: Iterable[str], pairs: Iterable[str]) -> tuple[str, ...]:
 class CandidateFeatures:
     """The candidate pages of one question with the features that the ranking model reads.
 
-    names: the features in order. values: float64 (n, features), usually 0 to 1. pages: (doc_id, 1-based page) of each
-    row. scores: float64 (n,), the scores of the current model, higher is better. pairs: the features that also have a
-    weight for their product with the feature "named". signals: the inputs of the evidence score, by name. first: the
-    first five pages of the search as (doc_id, page).
+    There are n candidate pages. names: the features in order. values: float64 (n, features), usually 0 to 1. pages:
+    (doc_id, 1-based page) of each row. scores: float64 (n,), the scores of the current model, higher is better. pairs:
+    the features that also have a weight for their product with the feature "named". signals: the inputs of the evidence
+    score, by name. first: the first five pages of the search as (doc_id, page).
     """
 
     names: tuple[str, ...]

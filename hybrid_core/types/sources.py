@@ -19,9 +19,9 @@ WatchMode = Literal["", "auto", "poll"]
 class Source:
     """A file, folder or glob from which a library was indexed; ``path`` is absolute.
 
-    ``options`` are the storable options of ``Engine.index`` of that run. ``mounts`` are the file systems of its
-    documents at the last scan, by mount point. ``machine`` is the machine on which the path exists, "" if only one
-    machine uses the catalog.
+    ``options`` are the options of the call of ``Engine.index``, as far as they are stored. ``mounts`` are the file
+    systems of its documents at the last scan, by mount point. ``machine`` is the machine on which the path exists, ""
+    if only one machine uses the catalog.
     """
 
     library: str
@@ -52,7 +52,7 @@ class Source:
         return path == self.path or (self.kind == "folder" and path.startswith(self.path.rstrip("/") + "/"))
 
     def meets(self, path: str) -> bool:
-        """Return whether the source contains a path, or lies inside the folder at that path."""
+        """Return whether the source and a path overlap: one of them is or contains the other."""
         return self.holds(path) or Path(self.path).is_relative_to(path)
 
 
@@ -61,7 +61,10 @@ _MAGIC = re.compile(r"[*?\[]")
 
 @lru_cache(maxsize=64)
 def _pattern(glob: str) -> re.Pattern[str]:
-    """Return a pattern for the matches of ``glob.glob(recursive=True)`` and all paths below matching folders."""
+    """Return a regular expression for all paths that a glob matches, and all paths in folders that it matches.
+
+    The glob has the meaning that it has for ``glob.glob(recursive=True)``.
+    """
     *folders, last = glob.strip("/").split("/")
     above = "".join("(?:[^/]+/)*" if part == "**" else f"{_part(part)}/" for part in folders)
     return re.compile(f"/{above}" + (".*" if last == "**" else f"{_part(last)}(?:/.*)?"), re.DOTALL)

@@ -28,10 +28,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """Usage of one model on one day (UTC, YYYY-MM-DD) for one library and caller.
+    """The usage of one model on one day (UTC, YYYY-MM-DD) for one library and one caller.
 
     ``library`` is an id, "" for none or several. ``who`` is a caller's name, "" for the local user. ``unpriced`` is the
-    number of tokens without a known price.
+    number of tokens whose price is unknown.
     """
 
     day: str

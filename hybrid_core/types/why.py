@@ -1,4 +1,4 @@
-"""Sentences that explain why a page was returned, made from its receipt.
+"""Sentences that explain why a page was returned, made from its receipt, the record of its score.
 
 A sentence names the matching words on the page, their section, and why the document was chosen.
 """
@@ -22,13 +22,13 @@ _Terms = frozenset[str]
 
 
 def sentence(snippet: str, terms: Mapping[str, float], title: str, document: str, by_model: bool) -> str:
-    """Return the reason why a page was returned, without a full stop.
+    """Return the reason why a page was returned, as a predicate without a full stop.
 
-    For example: holds "Purchases of property, plant and equipment" under Consolidated Statements of Cash Flows; its
+    Example: holds "Purchases of property, plant and equipment" under Consolidated Statements of Cash Flows; its
     document fits the question by year 2025, annual report.
 
-    ``terms`` are the question terms with their scores. ``document`` is the reason for the choice of the document, ""
-    for none.
+    ``terms`` are the question terms with their scores, ``title`` is that of the page's section. ``document`` is the
+    reason for the choice of the document, "" for none. ``by_model`` is True if a language model chose the page.
     """
     title = title.strip(" :")
     under = f" under {title}" if title else ""
@@ -50,7 +50,10 @@ def sentence(snippet: str, terms: Mapping[str, float], title: str, document: str
 
 
 def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
-    """Return up to two quotations whose terms contribute most to the score, each with terms that earlier ones lack."""
+    """Return up to two quotations from a snippet whose question terms contribute most to the score.
+
+    The terms that the first quotation contains do not count for the second.
+    """
     stretches = list(_matching_runs(snippet, frozenset(terms)))
     chosen: list[str] = []
     quoted: _Terms = frozenset()
@@ -65,9 +68,9 @@ def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
 
 
 def _matching_runs(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
-    """Yield runs of consecutive words that match the question, with the matching terms.
+    """Yield the runs of consecutive words in a snippet that match the question, each with its matching terms.
 
-    Function words such as "of" and "and" occur only inside a run.
+    Function words such as "of" and "and" may stand inside a run, but not at its ends.
     """
     first, last = 0, 0
     matched: _Terms = frozenset()
@@ -86,7 +89,11 @@ def _matching_runs(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
 
 
 def _match_words(snippet: str, terms: _Terms) -> Iterator[tuple[int, int, _Terms | None]]:
-    """Yield (start, end, matching question terms) of every word; the terms are None for a word that is never a term."""
+    """Yield (start, end, matching question terms) of every word in a snippet.
+
+    The terms are None for a word that is never a term, such as "of". In scripts without spaces each character is a
+    word.
+    """
     for match in _WORD.finditer(snippet):
         word, at = match.group(), match.start()
         if has_cjk(word):
@@ -103,9 +110,9 @@ def _terms(word: str) -> _Terms:
 
 
 def _character_pairs(word: str) -> Iterator[_Terms]:
-    """Yield for each character of a word the character pairs that contain it.
+    """Yield, for each character of a word in a script without spaces, the terms that contain it.
 
-    Such pairs are the terms of scripts without spaces.
+    In these scripts, a term is a pair of adjacent characters.
     """
     folded = fold(word)
     folded = folded if len(folded) == len(word) else word

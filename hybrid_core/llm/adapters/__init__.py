@@ -1,1 +1,1 @@
-"""Adapters: a module for the interface of each provider."""
+"""Adapters to the APIs of model providers, a module for each API."""

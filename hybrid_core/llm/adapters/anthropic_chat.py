@@ -1,4 +1,4 @@
-"""Chat and vision through Anthropic's interface."""
+"""Chat and vision through Anthropic's API."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class AnthropicChat:
         return self._completion(text, reason, input_tokens, output_tokens)
 
     def _events(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
-        """Yield the events of a stream.
+        """Yield the events of a streamed response. Translate errors of the SDK.
 
         Errors that the caller raises between events are not translated.
         """

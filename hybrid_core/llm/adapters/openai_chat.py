@@ -1,4 +1,4 @@
-"""Chat and vision through OpenAI's interface: OpenAI, vLLM, Ollama, LM Studio, llama.cpp, LiteLLM, …"""
+"""Chat and vision through OpenAI's API, which OpenAI, vLLM, Ollama, LM Studio, llama.cpp, LiteLLM and others offer."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class OpenAIChat:
         return self._completion(text, reason, counted)
 
     def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
-        """Yield the chunks of a stream.
+        """Yield the chunks of a streamed response. Translate errors of the SDK.
 
         Errors that the caller raises between chunks are not translated.
         """
@@ -173,9 +173,9 @@ def _part(answer: Any, name: str) -> Any:
 
 
 def _refused_option(message: str, options: dict[str, Any]) -> str | None:
-    """Return the option that a server refuses.
+    """Return the name of the option that a server refuses in its error message, None if it is unknown.
 
-    Without a reason in the message, assume that it is the schema if one was sent.
+    If the message names no option and no image, assume that it is the schema, provided that one was sent.
     """
     message = message.lower()
     for option, words in _OPTIONS.items():

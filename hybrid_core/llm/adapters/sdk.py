@@ -81,7 +81,7 @@ def clean_message(error: BaseException, secrets: Sequence[str]) -> str:
 
 
 def safe_cause(error: BaseException, secrets: Sequence[str]) -> BaseException | None:
-    """Return the error as the cause of another one, None if its message contains a secret."""
+    """Return the error, to be set as the cause of another one. Return None if its message contains a secret."""
     return None if any(secret in str(error) for secret in secrets) else error
 
 
@@ -94,9 +94,9 @@ def translated(
     kind: type[EndpointError] = ChatError,
     advice: Mapping[EndpointFailure, str] = {},
 ) -> EndpointError:
-    """Return an SDK's exception as an error of type ``kind``. Its cause is set unless that contains a secret.
+    """Return an SDK's exception as an error of type ``kind``, caused by it unless its message contains a secret.
 
-    ``advice`` replaces the advice for chats.
+    ``advice`` maps kinds of failure to advice that replaces the usual advice, which is written for chat models.
     """
     raised = type(error).__name__
     reason = clean_message(error, secrets)

@@ -34,8 +34,10 @@ class ChatModel:
     """A chat model behind an endpoint.
 
     ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared. ``meter`` counts usage. Without
-    a ``price`` the cost is 0. Calls block; several threads may call. Each call belongs to a scope, by default a new one
-    without limits. ``prompt`` is a prompt's ``id`` ("name@version"), part of the cache key.
+    a ``price`` the cost is 0. Calls block; several threads may call.
+
+    Each call belongs to a ``scope`` with shared limits, by default to a new one without limits. The argument ``prompt``
+    of a call is the prompt's ``id`` ("name@version"), which is part of the cache key.
 
     Every call raises ChatError if the endpoint fails after all retries (``failure`` is the kind, ``usage`` the usage so
     far), and UsageError after ``close``.
@@ -79,7 +81,7 @@ class ChatModel:
         max_tokens: int = 2000,
         scope: CallScope | None = None,
     ) -> Reply[T]:
-        """Return an answer in a schema.
+        """Return a reply whose answer is parsed into ``schema``.
 
         All inputs, including the repair turn, are taken from the scope's tokens, even if the reply was cached. Raise
         ReplyError if the reply does not fit ``schema`` after one repair turn.
@@ -115,7 +117,7 @@ class ChatModel:
         max_tokens: int = 2000,
         scope: CallScope | None = None,
     ) -> Reply[Any]:
-        """Return an answer as plain text. ``on_text`` streams it: it is called with each piece.
+        """Return a reply in plain text. ``on_text`` streams it: it is called with each piece.
 
         A stream that breaks off after its first piece is not retried. It raises ChatError, although pieces were
         delivered. Raise ReplyError for an empty answer.
@@ -154,7 +156,7 @@ class ChatModel:
     def _repair(
         self, request: Request, schema: type[T], first: Reply[Any], problem: str, call: _Call, budget: InputBudget
     ) -> Reply[T]:
-        """Request a usable answer once more.
+        """Request an answer once more, after a first one that does not fit the schema.
 
         Report the problem to the model. If the first answer was cut off, raise the token limit instead.
         """
@@ -182,7 +184,7 @@ class ChatModel:
     def _complete(
         self, request: Request, *, scope: CallScope, ends: Deadline, on_text: OnText | None = None
     ) -> Reply[Any]:
-        """Send one request. Return the response with its usage. Raise ChatError."""
+        """Send one request. Return the response with its usage. Raise ChatError if it fails after all retries."""
         shown = False
 
         def send(timeout: float) -> Completion:
@@ -210,7 +212,7 @@ class ChatModel:
 
 
 def _validate_request(request: Request) -> Request:
-    """Return the request with encodable texts. Raise UsageError if it is invalid."""
+    """Check a request and replace characters that cannot be sent. Raise UsageError if the request is invalid."""
     if not request.messages or request.messages[-1].role != "user":
         raise UsageError("The last message to a model must be the user's.", "Add the user's message.")
     if request.max_tokens < 1:
@@ -275,7 +277,7 @@ class Session:
         return self.scope.budget.size(self._messages(name, values), json_schema(schema))
 
     def room(self, name: str, schema: type[BaseModel], values: Mapping[str, str], keep: int = 0) -> int:
-        """Return the tokens available for values that are still "", if ``keep`` tokens are reserved for others."""
+        """Return the tokens available for values that are still "", if ``keep`` tokens stay free for later prompts."""
         return self.scope.budget.room(self._messages(name, values), json_schema(schema), keep)
 
     def key(self, name: str, *parts: str | bytes, kind: str = "") -> str:
@@ -286,14 +288,14 @@ class Session:
         return part_key(kind or name, self._model.name, prompt(name, self._language).id, *parts)
 
     def get(self, key: str) -> str | None:
-        """Return a cached value and count a cached call, None if it is not cached."""
+        """Return the cached value of a key and count a cached call. Return None if there is no value."""
         reply = self.peek(key)
         if reply is not None:
             self.scope.add(Usage(cached=1))
         return reply
 
     def peek(self, key: str) -> str | None:
-        """Return a cached value without counting it, None if it is not cached."""
+        """Return the cached value of a key, None if there is none. Unlike ``get``, count no call."""
         return None if self.scope.replies is None else self.scope.replies.get(key)
 
     def put(self, key: str, value: str) -> None:

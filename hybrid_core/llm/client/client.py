@@ -36,7 +36,7 @@ class Retries:
 
 @dataclass(slots=True)
 class Deadline:
-    """A time (monotonic) after which no request is sent. Waiting for other calls postpones it."""
+    """A time (monotonic) after which no request is sent. Time spent waiting for other calls is added to it."""
 
     at: float = math.inf
 
@@ -106,13 +106,13 @@ class Client:
     ) -> tuple[T, float]:
         """Call ``request``, with retries. Return its result and the seconds of all attempts.
 
-        ``request`` makes one request within the given seconds, or raises EndpointError. A patient scope retries as
-        ``Retries`` says, others at most once and soon. ``shown`` returns whether part of an answer was already shown;
-        then there is no retry.
+        ``request`` makes one request within the given seconds, or raises EndpointError. In a patient scope, for which
+        no user waits, ``Retries`` limits the retries; in others there is at most one, after a short wait. ``shown``
+        returns whether part of an answer was already shown; then there is no retry.
 
-        Raise the last error, with the seconds of all attempts as its usage. A persistent error is raised at once for
-        later requests while it lasts, with the remaining seconds as ``wait``. A patient scope still sends requests,
-        unless its own breaker is open.
+        Raise the last error, with the seconds of all attempts as its usage. While the circuit breaker of the endpoint
+        or of the scope is open, raise its error at once, with the remaining seconds as ``wait``. A patient scope
+        ignores the endpoint's breaker.
         """
         if (refusal := self._refusal(scope)) is not None:
             raise refusal
@@ -132,7 +132,7 @@ class Client:
             self._closed.wait(tries.wait)
 
     def _judge(self, error: EndpointError, tries: _Tries) -> None:
-        """Decide whether an attempt is the last one. If so, record its failure for later calls."""
+        """Decide whether a failed attempt is the last one of its call. If so, report it to the circuit breakers."""
         limits, patient = self._retries, tries.scope.patient
         tries.seconds += error.usage.seconds
         wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tries.number - 1))
@@ -183,7 +183,10 @@ class Client:
         return None
 
     def _once(self, request: Callable[[float], T], tries: _Tries) -> T:
-        """Make one attempt. Its outcome is recorded before its slot is released, so that the next caller sees it."""
+        """Wait for a slot and make one attempt.
+
+        Its outcome is recorded before the slot is released, so that the next caller sees it.
+        """
         longest_pause = math.inf if tries.scope.patient else tries.longest_wait
         try:
             with self._limiter.place(tries.ends.at, self._closed.is_set, longest_pause) as waited:

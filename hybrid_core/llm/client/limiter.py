@@ -27,7 +27,7 @@ class Failure:
     retryable: bool
 
     def resting(self, seconds: float) -> str:
-        """Return the error message for calls that are refused for some ``seconds`` more."""
+        """Return the error message for calls that are refused for ``seconds`` more, because of this failure."""
         if math.isinf(seconds):
             return self.message
         return f"{self.message} The next call is made in {math.ceil(seconds)} s."
@@ -49,12 +49,12 @@ class _Model:
 
 
 class Breaker:
-    """The circuit breaker of one endpoint, or of one run. Safe for several threads.
+    """The circuit breaker of one endpoint, or of one background run. Safe for several threads.
 
     When closed, it lets calls pass. A failure that would also affect the next call opens it for ``rest`` seconds. Then
-    one test call may pass (half-open): its answer closes the breaker, else it stays open as long again. An unreachable
-    endpoint opens it for all models; a bad key, a server error or a timeout only for the model. ``in_a_row`` ambiguous
-    failures in sequence open it too.
+    one test call may pass (half-open): an answer closes the breaker, a failure opens it again. An unreachable endpoint
+    opens it for all models; a bad key, a server error or a timeout only for the model. ``in_a_row`` failures in
+    sequence that may concern only one call open it too.
     """
 
     def __init__(self, rest: float = 30.0, in_a_row: int = 2) -> None:
@@ -79,7 +79,7 @@ class Breaker:
     def answered(self, model: str, began: float) -> None:
         """Record that a model answered a call that began at ``began`` (monotonic).
 
-        An answer to an earlier call does not cancel a later refusal of the key.
+        The answer closes the breaker, unless the endpoint refused the key, model or quota after the call began.
         """
         with self._lock:
             self._unreachable = None
@@ -88,10 +88,11 @@ class Breaker:
             self._models[model] = _Model(answered=time.monotonic(), open=opened if stays else None)
 
     def failed(self, model: str, why: Failure, began: float, *, everywhere: bool = False, rest: float = 0.0) -> None:
-        """Record a failure that the next call would have too, of a call that began at ``began`` (monotonic).
+        """Open the breaker because of a failure that would also affect the next call.
 
-        ``everywhere`` means that no model of the endpoint can be reached, unless another call was answered meanwhile.
-        ``rest`` is the wait in seconds that the endpoint asks for, 0 for none; it can only shorten the usual time.
+        The failed call began at ``began`` (monotonic). The failure is ignored if another call was answered since.
+        ``everywhere`` means that no model of the endpoint can be reached. ``rest`` is the wait in seconds that the
+        endpoint asks for, 0 for none; it can only shorten the usual time.
         """
         with self._lock:
             answers = [state.answered for name, state in self._models.items() if everywhere or name == model]

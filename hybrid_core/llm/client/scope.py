@@ -30,7 +30,7 @@ _patient: ContextVar[bool] = ContextVar("patient", default=False)
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Make the scopes patient that are created within the context: their model calls are retried for longer."""
+    """Make every scope patient that is created within this context: its model calls are retried for longer."""
     token = _patient.set(True)
     try:
         yield
@@ -46,8 +46,8 @@ class CallScope:
     without waiting for slots; ``setting`` names the setting of this limit. The caller must respect the limit ``calls``
     (see ``spent``).
 
-    ``breaker`` is checked besides the endpoint's own. Setting ``stopped`` raises Cancelled at once. ``replies`` is a
-    cache for models without one. ``charge`` is the account of the calls.
+    ``breaker`` is a circuit breaker that is checked besides the endpoint's own. When ``stopped`` is set, waiting calls
+    raise Cancelled at once. ``replies`` is the cache for models that have none. ``charge`` is the account of the calls.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class CallScope:
         self._lock = threading.Lock()
 
     def part(self, calls: int = sys.maxsize) -> CallScope:
-        """Return a part of this scope with its own usage and call limit."""
+        """Return a sub-scope with its own usage and call limit. It shares the other limits with this scope."""
         part = CallScope(
             patient=self.patient, setting=self._setting, calls=calls,
             breaker=self.breaker, stopped=self._stopped, replies=self.replies,

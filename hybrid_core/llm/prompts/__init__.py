@@ -41,18 +41,18 @@ _OPEN = re.compile(r"<<<data (\w+)>>>")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt. ``id`` is "name@version"; the version changes with the text and with the rule about data."""
+    """A prompt. ``id`` is "name@version"; the version is a hash of its text and of ``RULE``, the rule about data."""
 
     name: str
     id: str
     turns: tuple[tuple[Role, str], ...]
 
     def messages(self, values: Mapping[str, str], before: Sequence[Message] = ()) -> list[Message]:
-        """Return the messages with their values. ``before`` are earlier messages about the same data, whose markers are
-        reused.
+        """Return the messages, with each placeholder replaced by its value.
 
-        If there is data, the first message ends with the rule about it. Text that all calls share precedes it, so that
-        endpoints can cache it. Equal values give equal messages, so that replies can be cached.
+        ``before`` are earlier messages about the same data, whose marker lines are reused. If the values contain data,
+        the first message ends with ``RULE``. Text that all calls share precedes it, so that endpoints can cache it.
+        Equal values give equal messages, so that replies can be cached.
 
         Raise UsageError if a value is missing or the prompt has no such value.
         """
@@ -79,7 +79,10 @@ class Prompt:
 
 @cache
 def prompt(name: str, language: str = "") -> Prompt:
-    """Return a prompt by name, in a language if it exists in it. Raise UsageError if there is no such prompt."""
+    """Return a prompt by name, translated to ``language`` if a translation exists.
+
+    Raise UsageError if there is no such prompt.
+    """
     folder = resources.files(__name__)
     files = [folder / f"{name}.{language}.md", folder / f"{name}.md"]
     source = next((file for file in files if file.is_file()), None)
@@ -119,7 +122,7 @@ def fence(texts: Sequence[str], before: str = "") -> tuple[str, str]:
 
 
 def guarded(text: str) -> str:
-    """Return the text of a document in a form in which no line looks like a line of the prompt.
+    """Return the text of a document with a quotation mark before each line that looks like a line of the prompt.
 
     Such lines introduce a source, a page or a message.
     """

@@ -54,7 +54,7 @@ class BinEntry:
 
 
 def put_documents(catalog: Catalog, library: str, doc_ids: Sequence[str]) -> str:
-    """Move documents, and the documents inside them, to a new entry of the bin. Return its id."""
+    """Move documents, and those inside them (such as files in an archive), to a new entry of the bin. Return its id."""
     entry = f"bin-{secrets.token_hex(6)}"
     with catalog.writing() as connection:
         source = connection.execute(select(schema.libraries).where(_libraries.id == library)).one()
@@ -82,13 +82,13 @@ def bin_entries(catalog: Catalog) -> list[BinEntry]:
 
 
 def bin_entry(catalog: Catalog, entry: str) -> BinEntry:
-    """Return one entry. Raise NotFoundError for an unknown id."""
+    """Return the entry of the bin with an id. Raise NotFoundError for an unknown id."""
     with catalog.reading() as connection:
         return _entry(connection, entry, _require_mark(connection, entry))
 
 
 def restore(catalog: Catalog, entry: str) -> None:
-    """Restore an entry. If another library has the name by now, a number is added to it.
+    """Restore an entry of the bin. If another library has taken the name of a restored one, add a number to the name.
 
     Raise NotFoundError for an unknown id. Raise UsageError if the library of removed documents is itself in the bin, or
     if one of their files was indexed again.
@@ -118,9 +118,9 @@ def restore(catalog: Catalog, entry: str) -> None:
 
 
 def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool = False) -> list[str]:
-    """Return the library ids to delete permanently: of one entry, of all, or only of ``expired`` ones.
+    """Return the ids of the bin entries to delete permanently: ``entry``, or all, or with ``expired`` all expired ones.
 
-    Entries with documents of a library precede the entry of this library.
+    With a library, also return the entries with documents from it; they come first.
     """
     with catalog.reading() as connection:
         marks = _marks(connection)
@@ -134,14 +134,15 @@ def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool
 
 
 def entries_from(catalog: Catalog, library: str) -> list[str]:
-    """Return the ids of the entries whose documents were removed from a library."""
+    """Return the ids of the bin entries with documents that were removed from a library."""
     with catalog.reading() as connection:
         return [entry for entry, mark in _marks(connection).items() if mark["from"] == library]
 
 
 def origin_of(catalog: Catalog, entry: str) -> str:
-    """Return the id of the library from which the documents of a bin entry were removed, "" if the entry is a
-    library.
+    """Return the id of the library from which the documents of a bin entry were removed.
+
+    Return "" if the entry is itself a library.
     """
     with catalog.reading() as connection:
         return _marks(connection).get(entry, {}).get("from", "")
@@ -189,7 +190,7 @@ def _entry(connection: Connection, entry: str, mark: dict[str, str]) -> BinEntry
 def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: str, suffix: str = "") -> None:
     """Move documents to another library with their original files, sources and term frequencies.
 
-    With a ``suffix`` for their ids they move into the bin; without one they move back from the entry ``source``.
+    With a ``suffix``, which is added to their ids, they move into the bin. Without one they move back from the bin.
     """
     excluded = schema.exclusions.c
     recount, changed = Recount(connection), list[Changed]()
@@ -222,7 +223,7 @@ def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: s
 
 
 def _rename_if_taken(connection: Connection, library: str) -> None:
-    """Add a number to a library's name if another library has this name by now. Remove its alias in the same case."""
+    """Add a number to a library's name if another library has this name. Remove its alias if another one has it."""
     shown = all_libraries(connection)
     row = connection.execute(select(_libraries.name, _libraries.alias).where(_libraries.id == library)).one()
     names = (row.name, *(f"{row.name} {number}" for number in range(2, len(shown) + 3)))

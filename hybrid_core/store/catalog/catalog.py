@@ -108,7 +108,10 @@ class Catalog:
         return open_objects(self, self.path.parent, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Begin a consistent read of tables that ``snapshot`` does not show. The same limits and errors apply."""
+        """Begin a consistent read of tables that ``snapshot`` does not show.
+
+        It has the limits of ``snapshot`` and raises its errors.
+        """
         return self._database.reading()
 
     @contextmanager
@@ -142,12 +145,12 @@ class Catalog:
     def publish(
         self, new: Publication, *, fence: Fence | None = None, advance: JobUpdate | None = None, anew: bool = False
     ) -> None:
-        """Publish a version of a document, in one transaction.
+        """Make a version of a document searchable, in one transaction.
 
-        With ``anew`` the new content replaces the stored one for all documents with these bytes. ``fence`` proves that
-        the caller still runs the job. ``advance`` is the job's next state; by default it continues. Raise NotFoundError
-        if ``new`` has no content and the catalog no longer has it. Raise LeaseLostError, and publish nothing, if
-        another worker has taken over the job.
+        With ``anew`` its content replaces the stored content of all documents with the same bytes. ``fence`` proves
+        that the caller still runs the job. ``advance`` is the job's next state; by default it continues. Raise
+        NotFoundError if ``new`` has no content and the catalog no longer has it. Raise LeaseLostError, and publish
+        nothing, if another worker has taken over the job.
         """
         content_rows = None if new.content is None else ContentRows.of(new.version, new.content)
         stored = list[bool]()
@@ -182,7 +185,7 @@ class Catalog:
             log(connection, events)
 
     def publish_together(self, publications: Sequence[JobPublication]) -> tuple[frozenset[int], frozenset[int]]:
-        """Publish documents with new contents in one transaction, each with the next state of its job.
+        """Make documents with new contents searchable, in one transaction, each with the next state of its job.
 
         Return two sets of jobs whose documents were not published: jobs that another worker has taken over, and jobs
         whose content the catalog already has. Pass the latter to ``publish``.
@@ -221,7 +224,7 @@ class Catalog:
         return lost, frozenset(entry.fence.job for entry in publications if entry.fence.job not in done)
 
     def move(self, doc_id: str, before: str, *, path: str, card: Card, stamp: FileStamp) -> bool:
-        """Record the new path of an unchanged file. Return False if the document is no longer at ``before``."""
+        """Record the new path of a moved, unchanged file. Return False if the document is no longer at ``before``."""
         unused = set[str]()
         with self.writing() as connection:
             documents = schema.documents.c
@@ -261,7 +264,10 @@ class Catalog:
     def record_failure(
         self, *, library: str, doc_id: str, path: str, size: int, error: str, fence: Fence | None = None
     ) -> None:
-        """Record why a file could not be indexed. An older published version stays. ``fence`` is as in ``publish``."""
+        """Record why a file could not be indexed. Its older version, if any, stays searchable.
+
+        ``fence`` proves that the caller still runs the job.
+        """
         with self.writing() as connection:
             if fence is not None:
                 lock_job(connection, fence)
@@ -277,9 +283,9 @@ class Catalog:
             )  # fmt: skip
 
     def discard(self, content_ids: Sequence[str], error: str) -> None:
-        """Remove damaged contents.
+        """Remove damaged contents (parsed documents), by their ids.
 
-        Their documents stay unpublished, with the message ``error``, until they are indexed again.
+        The documents cannot be searched, and carry the message ``error``, until they are indexed again.
         """
         documents = schema.documents.c
         changed: list[Changed] = []
@@ -299,21 +305,24 @@ class Catalog:
             log_changes(connection, changed)
 
     def remove(self, doc_ids: Sequence[str]) -> None:
-        """Remove documents and the documents inside them, with all data that no other document uses."""
+        """Remove documents and the documents inside them, such as files in an archive.
+
+        All data that no other document uses is removed too.
+        """
         with self.writing() as connection:
             unused = remove_documents(connection, doc_ids)
         self._delete_unused(unused)
 
     def with_members(self, doc_ids: Sequence[str]) -> list[str]:
-        """Return the ids of documents, and of all documents inside them."""
+        """Return these ids, and the ids of all documents inside these documents, such as files in an archive."""
         with self._database.reading() as connection:
             return with_members(connection, doc_ids)
 
     def keep(self, library: str, container: str, originals: Sequence[Original]) -> list[str]:
-        """Store the original files of all members of a container (an archive or mail), at any depth.
+        """Store the files of all members of a container (an archive or mail), at any depth.
 
-        Return the addresses of former members that are no longer in the container; they are removed. ``container`` ""
-        stands for uploads. Raise StoreError if the files cannot be stored.
+        Return the addresses of former members that are no longer in the container; they are removed. For uploaded files
+        ``container`` is "". Raise StoreError if the files cannot be stored.
         """
         objects = self.objects
         try:
@@ -335,14 +344,14 @@ class Catalog:
         return gone
 
     def kept_as(self, library: str, path: str | Path) -> str | None:
-        """Return the name of a document's stored original file, None if its path is a user's file."""
+        """Return the name of the file that the store keeps for a document, None if its path is a user's own file."""
         if not is_address(str(path)):
             return None
         with self._database.reading() as connection:
             return original_file(connection, library, str(path))
 
     def locate(self, library: str, path: str | Path) -> Path:
-        """Return the file with a document's bytes, and download it from the bucket if needed.
+        """Return the path of the file with a document's bytes. Download it from the bucket if needed.
 
         Raise UnreachableError if the bucket does not answer.
         """
@@ -350,9 +359,7 @@ class Catalog:
         return Path(path) if name is None else self.objects.fetch(name)
 
     def place(self, library: str, path: str | Path) -> Path:
-        """Return the path in this home for the bytes of a document. Nothing is downloaded, so the file may be
-        missing.
-        """
+        """Return the local path of the file with a document's bytes, without a download: the file may be missing."""
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.place(name)
 
@@ -371,9 +378,9 @@ class Catalog:
         self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
-        """Delete those of these files that no document uses.
+        """Delete each of these stored files that no document uses.
 
-        It takes several transactions, so that other processes can write in between.
+        Use several transactions, so that other processes can write in between.
         """
         for some in parts(list(files)):
             unused = set(some) - self._used(some)
@@ -407,9 +414,9 @@ class Catalog:
             rows.drop_unused_vectors(connection)
 
     def leave_epoch(self, epoch: str) -> str:
-        """Give the catalog a new epoch, the mark that separates it from its copies, and return it.
+        """Replace the epoch, which separates the catalog's search index from that of a copy. Return the new one.
 
-        If another process has already replaced it, return that epoch.
+        If ``epoch`` is no longer the current epoch, another process has replaced it: return the current one.
         """
         with self.writing() as connection:
             current = Snapshot(connection).epoch()
@@ -420,7 +427,7 @@ class Catalog:
         return current
 
     def clear(self, session: str = "") -> None:
-        """Delete everything except the session with this secret. The catalog gets a new id."""
+        """Delete everything except the login session with this secret. The catalog gets a new id."""
         from hybrid_core.store.access import secret_hash
         from hybrid_core.store.catalog.maintenance import forget_everything
 
@@ -432,7 +439,7 @@ class Catalog:
         self._database.shrink()
 
     def wipe(self) -> None:
-        """Remove from the disk what deleted rows left there, such as old pages in the write-ahead log."""
+        """Remove the remains of deleted rows from the disk, such as old pages in the write-ahead log."""
         self._database.wipe()
 
     def __str__(self) -> str:
@@ -440,7 +447,7 @@ class Catalog:
         return str(self._database)
 
     def check(self) -> str:
-        """Return the schema version and size.
+        """Return the schema version and size as text.
 
         Raise StoreError if a quick check, or reading the data that users entered, finds damage.
         """

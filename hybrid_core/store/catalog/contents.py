@@ -1,4 +1,7 @@
-"""Reads of parsed documents by content id, either within one snapshot or with a short read per call."""
+"""Reads of parsed documents by content id, either within one snapshot or with a short read per call.
+
+A content id identifies the parsed form of a file. Documents with the same bytes share it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ _T = TypeVar("_T")
 
 
 class LookedInto(NamedTuple):
-    """The stored words and the section tree of one document, as a search reads them.
+    """The data of one document that a search reads: its term counts and its section tree.
 
     ``body`` has the term counts of page texts, ``headings`` those of headings.
     """
@@ -58,7 +61,7 @@ class ContentSnapshot:
         self._connection = connection
 
     def versions(self, sha256: str) -> list[StoredVersion]:
-        """Return all versions in which the catalog has stored a file with these bytes."""
+        """Return all stored versions of a file with these bytes. A version depends on program, OCR and models."""
         return self._versions(schema.contents.c.sha256 == sha256)
 
     def version(self, content_id: str) -> StoredVersion | None:
@@ -66,7 +69,7 @@ class ContentSnapshot:
         return next(iter(self._versions(schema.contents.c.content_id == content_id)), None)
 
     def published_versions(self, library: str) -> dict[str, StoredVersion]:
-        """Return by content_id which program version and models produced the published documents of a library."""
+        """Return, for each content id of a library's documents, the program version and models that produced it."""
         used = select(schema.documents.c.content_id).where(schema.documents.c.library == library)
         return {stored.content_id: stored for stored in self._versions(schema.contents.c.content_id.in_(used))}
 
@@ -104,8 +107,9 @@ class ContentSnapshot:
         return (0, 0) if row is None else (row.pages, row.sections)
 
     def unread(self, content_id: str | None = None) -> set[str]:
-        """Return the content ids of documents with pages that have no readable text, of all or only of the given
-        one.
+        """Return the content ids of all documents with pages that have no readable text.
+
+        If ``content_id`` is given, examine only that document.
         """
         pages = schema.pages.c
         query = select(pages.content_id).where(schema.UNREAD).distinct()
@@ -114,13 +118,13 @@ class ContentSnapshot:
         return set(self._connection.scalars(query))
 
     def pages(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Page]:
-        """Return pages in order: all, or the existing ones among ``numbers``."""
+        """Return the pages of a document in order. ``numbers`` selects pages; numbers without a page are ignored."""
         query = select(schema.pages).where(schema.pages.c.content_id == content_id).order_by(schema.pages.c.number)
         chosen = None if numbers is None else sorted(set(numbers))
         return [rows.to_page(row) for row in self._where(query, schema.pages.c.number, chosen)]
 
     def texts(self, content_id: str, first: int = 1, last: int | None = None) -> list[tuple[int, str]]:
-        """Return the numbers and texts of a document's pages, of all or from ``first`` to ``last``."""
+        """Return (number, text) of a document's pages from ``first`` to ``last``, by default of all pages."""
         pages = schema.pages.c
         query = select(pages.number, pages.text).where(pages.content_id == content_id, pages.number >= first)
         query = query if last is None else query.where(pages.number <= last)
@@ -158,14 +162,14 @@ class ContentSnapshot:
         return {row.content_id: _looked_into(row) for rows_read in results for row in rows_read}
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
-        """Return chunks in order: all, or only those on the pages ``numbers``."""
+        """Return the chunks of a document in order. ``numbers`` selects those on pages with these numbers."""
         query = select(schema.chunks).where(schema.chunks.c.content_id == content_id)
         page_numbers = None if numbers is None else set(numbers)
         chunk_rows = sorted(self._where(query, schema.chunks.c.page, page_numbers), key=lambda row: row.number)
         return [Chunk(row.number, node_id(row.section), row.page, row.start, row.end) for row in chunk_rows]
 
     def page_terms(self, content_ids: Collection[str]) -> dict[str, TermCounts]:
-        """Return the term counts of each page by content_id. Removed documents are left out."""
+        """Return the term counts of all pages of documents, by content_id. Removed documents are left out."""
         query = select(schema.terms.c.content_id, schema.terms.c.body)
         contents = self._where(query, schema.terms.c.content_id, content_ids)
         with Decoding("the terms of pages"):
@@ -183,8 +187,9 @@ class ContentSnapshot:
             return TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
 
     def text_count(self, content_id: str, chunks: bool) -> int:
-        """Return the number of pages, or with ``chunks`` the number of chunks. It is about the number of texts to
-        embed.
+        """Return the number of pages of a document, or with ``chunks`` of its chunks.
+
+        It is about the number of texts to embed.
         """
         table = schema.chunks if chunks else schema.pages
         return self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
@@ -192,9 +197,9 @@ class ContentSnapshot:
     def embedded(
         self, fingerprint: str, content_ids: Collection[str] | None = None, *, chunks: bool = False
     ) -> frozenset[str]:
-        """Return the content ids of documents whose pages all have vectors of an embedder, among these or all.
+        """Return the content ids of documents whose pages all have vectors of an embedder.
 
-        With ``chunks`` all their chunks must have vectors, too.
+        With ``chunks`` all their chunks must have vectors, too. ``content_ids`` limits the documents to examine.
         """
         done = schema.embedded.c
         query = select(done.content_id).where(done.fingerprint == fingerprint)
@@ -202,17 +207,17 @@ class ContentSnapshot:
         return frozenset(row.content_id for row in self._where(query, done.content_id, content_ids))
 
     def vectors(self, fingerprint: str, keys: Sequence[str]) -> dict[str, Vector]:
-        """Return the stored vectors of texts by their keys, float32 (dimension,). Missing ones are left out."""
+        """Return the stored vectors of texts as float32 (dimension,), by text key. Missing vectors are left out."""
         blobs = self._of_texts(schema.embeddings.c.vector, fingerprint, keys)
         return {key: np.frombuffer(blob, "<f2").astype(np.float32) for key, blob in blobs}
 
     def weights(self, fingerprint: str, keys: Sequence[str]) -> dict[str, TermVector]:
-        """Return the stored term weights of texts by their keys. Missing ones are left out."""
+        """Return the stored learned term weights of texts, by text key. Missing weights are left out."""
         blobs = self._of_texts(schema.embeddings.c.weights, fingerprint, keys)
         return {key: _term_vector(blob) for key, blob in blobs if blob is not None}
 
     def _where(self, query: Select[Any], column: Column[_Key], values: Iterable[_Key] | None) -> Iterator[Any]:
-        """Yield the rows of a query, or only those with one of the values in a column."""
+        """Yield the rows of a query. If ``values`` is not None, yield only rows with one of them in ``column``."""
         if values is None:
             yield from self._connection.execute(query)
             return
@@ -233,7 +238,7 @@ class ContentSnapshot:
     def _single_pages(
         self, table: Table, names: tuple[str, ...], keys: Sequence[tuple[str, int]]
     ) -> Iterator[Row[Any]]:
-        """Yield rows of single pages with few statements, since a search reads hundreds of pages of many documents."""
+        """Yield the table's rows of pages, given as (content_id, number). Many pages are read with one statement."""
         for some in parts(keys, _PAGES_AT_ONCE):
             size = 1 << (len(some) - 1).bit_length()
             padded = [*some, *[some[-1]] * (size - len(some))]
@@ -260,9 +265,9 @@ def _term_vector(blob: bytes) -> TermVector:
 
 @cache
 def _statement(table: Table, names: tuple[str, ...], size: int) -> Select[Any]:
-    """Return the statement that selects ``size`` pages. Sizes are powers of two, so that few statements exist.
+    """Return an SQL statement that selects ``size`` pages. Sizes are powers of two, so that few statements exist.
 
-    It does not use a list of pairs, for which SQLite would scan the whole table.
+    It compares each page with AND and OR: for a list of pairs, SQLite would scan the whole table.
     """
     columns = table.c
     each = (
@@ -280,8 +285,8 @@ class SnapshotSource(Protocol):
 class Contents:
     """Reader of published documents by content id, with a short read for each call.
 
-    A content never changes, so reads at different times are consistent, and no connection is occupied while a model
-    runs. ``gone`` collects the ids of contents that were removed or replaced meanwhile.
+    The content of an id never changes, so reads at different times are consistent. No connection is occupied between
+    calls, for example while a model runs. ``gone`` collects requested ids whose content no longer exists.
     """
 
     def __init__(self, catalog: SnapshotSource) -> None:

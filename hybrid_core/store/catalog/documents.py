@@ -44,7 +44,7 @@ _MARK_BITS = 62  # fits into a signed number of eight bytes
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A file to store as an original.
+    """A file to store because the user has no copy of it, such as a member of an archive.
 
     ``path`` is the address of the document, ``container`` the address of its container ("" for none). ``file`` contains
     the bytes with the hash ``sha256``, in the home's ``tmp``; storing moves the file.
@@ -77,7 +77,10 @@ def kept_files(connection: Connection) -> set[str]:
 
 
 def is_member(connection: Connection, library: str, path: str) -> bool:
-    """Return whether a path is the address of a container member, not of a file in a folder such as "wow!"."""
+    """Return whether a path is the address of a member of a container, such as "a.zip!/b.pdf".
+
+    A file in a folder whose name ends with "!" has a similar path but is no member.
+    """
     if not is_address(path):
         return False
     originals = schema.originals.c
@@ -90,7 +93,7 @@ def document_name(connection: Connection, library: str, path: str) -> str:
 
 
 def members(connection: Connection, library: str, container: str) -> list[str]:
-    """Return the addresses of all members of a container, at any depth, sorted."""
+    """Return the addresses of all files inside a container (an archive or mail), at any depth, sorted."""
     originals, addresses, containers = schema.originals.c, list[str](), [container]
     while containers:
         mine = (originals.library == library, originals.container == containers.pop())
@@ -127,14 +130,14 @@ def drop_originals(connection: Connection, library: str, paths: Iterable[str]) -
 
 
 def used_files(connection: Connection, files: Collection[str]) -> set[str]:
-    """Return the files that a document uses, among at most a thousand ``files``."""
+    """Return those of ``files`` (at most a thousand names of stored files) that a document uses."""
     originals = schema.originals.c
     return set(connection.scalars(select(originals.file).where(originals.file.in_(files)).distinct()))
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An entry for the change log, without its number. ``content_id`` is None if the document was removed."""
+    """A new entry of the change log, still without a number. ``content_id`` is None if the document was removed."""
 
     library: str
     doc_id: str
@@ -142,9 +145,9 @@ class Changed:
 
 
 def log_changes(connection: Connection, changes: Sequence[Changed]) -> None:
-    """Write the change log entries of a publication as its last statements.
+    """Write entries of the change log. Call it last in a transaction.
 
-    Other publications into the same libraries wait from here until the commit.
+    Other transactions that change the same libraries wait from here until the commit.
     """
     mark = secrets.randbits(_MARK_BITS) + 1  # never 0, which marks rows of older versions
     for library, number in sorted(Counter(change.library for change in changes).items()):
@@ -164,7 +167,7 @@ def log_changes(connection: Connection, changes: Sequence[Changed]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A version of a document to publish.
+    """A version of a document that is to become searchable.
 
     ``content`` is None if the catalog already has the parsed file. ``orders`` are the terms of its pages in reading
     order, None if they are not computed yet.
@@ -202,8 +205,9 @@ def write_document(connection: Connection, new: Publication, content_id: str | N
 
 @dataclass(frozen=True, slots=True)
 class JobPublication:
-    """The document that a running job publishes, and the next state of that job. ``content_id`` is its new
-    content id.
+    """The document that a running job publishes, and the next state of that job.
+
+    ``content_id`` is the id of the document's new content. ``fence`` proves that the caller still runs the job.
     """
 
     new: Publication
@@ -234,7 +238,7 @@ def write_documents(connection: Connection, publications: Sequence[tuple[Publica
 
 
 def with_members(connection: Connection, doc_ids: Sequence[str]) -> list[str]:
-    """Return the ids of documents, and of all documents inside them."""
+    """Return these ids, and the ids of all documents inside these documents, such as files in an archive."""
     documents, ids = schema.documents.c, dict.fromkeys(doc_ids)
     for doc_id in doc_ids:
         row = connection.execute(
@@ -256,7 +260,7 @@ def at_paths(connection: Connection, library: str, paths: Iterable[str]) -> list
 
 
 def remove_documents(connection: Connection, doc_ids: Sequence[str]) -> set[str]:
-    """Remove documents and the documents inside them. Return the names of originals that may be unused now."""
+    """Remove documents and the documents inside them. Return the names of stored files that may be unused now."""
     documents, contents, files, changed = schema.documents.c, list[str](), set[str](), list[Changed]()
     recount = Recount(connection)
     for doc_id in with_members(connection, doc_ids):
@@ -287,9 +291,9 @@ def drop_unreferenced(connection: Connection, content_ids: Sequence[str]) -> Non
 def replace_content(
     connection: Connection, content_id: str, content: ContentRows, recount: Recount
 ) -> tuple[str, list[Changed]]:
-    """Store a parsed document under a new content id in place of an old one. Return the new id, and the changes to log.
+    """Replace a parsed document by ``content``, under a new content id. Return the new id and the changes to log.
 
-    Readers cache parsed documents by id, so a changed one needs a new id.
+    Readers cache parsed documents by content id, so a changed document needs a new id.
     """
     documents = schema.documents.c
     users = connection.execute(select(documents.library, documents.doc_id).where(documents.content_id == content_id))
@@ -309,10 +313,10 @@ def replace_content(
 def correct(
     catalog: Transactions, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
 ) -> Literal["done", "gone", "changed"]:
-    """Add and undo corrections of a document in one transaction. Return what was done.
+    """Add corrections (``new``) of a document's card and undo others, in one transaction. Return the outcome.
 
-    Do nothing if its content or corrections differ from those of ``seen``. The correction becomes an entry of the
-    change log, like a move of the document.
+    "gone" means that the document does not exist. "changed" means that its content or corrections differ from those
+    of ``seen``, so that nothing was done. The correction is logged as a change of the document.
     """
     documents = schema.documents.c
     with catalog.writing() as connection:

@@ -25,7 +25,7 @@ Vector = npt.NDArray[np.float32]
 
 
 class Embeddings:
-    """Writer of the vectors of one embedder for one library. Snapshots read them."""
+    """Writer of the vectors of one embedder for one library. They are read through ``Snapshot``."""
 
     def __init__(self, catalog: Catalog, library: str, embedder: StoredEmbedder) -> None:
         self._catalog, self._library, self.embedder = catalog, library, embedder
@@ -33,8 +33,8 @@ class Embeddings:
     def begin(self) -> None:
         """Record that vectors of this embedder are being computed.
 
-        If the library has no other embedder, searches use the new one at once, document by document. Otherwise they use
-        the older embedder until ``finish``.
+        If the library has no other embedder, searches use its vectors at once, document by document. If it has one,
+        searches use the older embedder until ``finish``.
         """
         new = self.embedder
         with self._catalog.writing() as connection:
@@ -51,16 +51,16 @@ class Embeddings:
                 self._set(connection, next_embedder=pending)
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Return the keys that have no vector yet, in order, without repeats."""
+        """Return the text keys that have no vector of this embedder yet, in order, without repeats."""
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.vectors(self.embedder.fingerprint, list(dict.fromkeys(keys)))
         return [key for key in dict.fromkeys(keys) if key not in stored]
 
     def put(self, vectors: Mapping[str, Vector], weights: Mapping[str, Mapping[int, float]] | None = None) -> None:
-        """Store vectors by the keys of their texts. They are durable when this returns.
+        """Store vectors by the keys of their texts. They are on disk when the call returns.
 
-        ``weights`` are learned term weights of the same texts. Raise ModelError for a weight that does not fit a 16-bit
-        float.
+        ``weights`` are the learned term weights of these texts, by the same keys. Raise ModelError for a weight that
+        does not fit a 16-bit float.
         """
         if not vectors:
             return
@@ -111,9 +111,9 @@ class Embeddings:
             log_changes(connection, [Changed(user.library, user.doc_id, content_id) for user in users])
 
     def finish(self) -> bool:
-        """Switch the library to the new embedder if all published pages have its vectors.
+        """Let searches of the library use this embedder if all published documents have its vectors.
 
-        Return whether the library uses it now.
+        Return whether searches now use it.
         """
         fingerprint = self.embedder.fingerprint
         with self._catalog.writing() as connection:

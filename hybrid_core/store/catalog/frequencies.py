@@ -45,9 +45,9 @@ frequencies = Table(
 
 
 class Recount:
-    """Collector of the pages that one transaction adds and removes. ``write`` updates the term frequencies at its end.
+    """Collector of the pages that one transaction adds and removes. ``write`` updates the document frequencies.
 
-    Documents must be counted before they are deleted.
+    Call ``subtract`` before the parsed file is deleted, and ``write`` at the end of the transaction.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -59,11 +59,11 @@ class Recount:
         self._count(library, content_id, 1)
 
     def subtract(self, library: str, content_id: str | None) -> None:
-        """Subtract the pages of a parsed file that a document of the library no longer has."""
+        """Subtract the pages of a parsed file from the counts, because a document of the library no longer uses it."""
         self._count(library, content_id, -1)
 
     def add_new(self, library: str, body: bytes) -> None:
-        """Count the pages of a parsed file that this transaction has just written, from its stored terms."""
+        """Add the pages of a parsed file to the counts. ``body`` are its term counts in stored form."""
         self._changes[library].append(_unpacked(body[:HEADER], body[HEADER:]))
 
     def write(self) -> None:
@@ -99,10 +99,9 @@ class Recount:
 
 
 def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
-    """Return the terms of a document's pages, and the number of pages with each term. The total number of pages is
-    first, under ``EVERY``.
+    """Return the terms of a document's pages, and the number of pages with each term, in two arrays.
 
-    The positions of terms are not read.
+    The first entry is ``EVERY``, with the total number of pages.
     """
     body, key = schema.terms.c.body, schema.terms.c.content_id == content_id
     header = connection.execute(select(func.substr(body, 1, HEADER)).where(key)).scalar_one()
@@ -112,14 +111,14 @@ def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
 
 
 def _unpacked(header: bytes, packed: bytes) -> tuple[Ints, Ints]:
-    """Return the terms and the number of pages with each term, from the stored bytes that follow the header."""
+    """Return terms and numbers of pages in the form of ``_stored``, from the header and the bytes that follow it."""
     pages, count = TermCounts.stored(header)
     both = np.frombuffer(packed, "<u4", 2 * count).astype(np.int64)
     return np.append(EVERY, both[:count]), np.append(pages, both[count:])
 
 
 def pages_holding(connection: Connection, library: str, terms: Sequence[int]) -> dict[int, int]:
-    """Return the number of pages with each term. Terms without a page are left out."""
+    """Return the number of pages of a library that contain each term, by term. Terms on no page are left out."""
     columns, counts = frequencies.c, dict[int, int]()
     for some in parts(terms):
         named = columns.library == library, columns.term.in_(some)
@@ -137,7 +136,7 @@ class Readable(Protocol):
 class Frequencies:
     """The document frequencies of one library, or of several together. Safe for several threads.
 
-    Each term is read once, at its first request.
+    Each term is read from the catalog once, at its first request.
     """
 
     def __init__(self, catalog: Readable, libraries: Collection[str]) -> None:
@@ -146,7 +145,7 @@ class Frequencies:
         self._known: dict[int, int] = {}
 
     def of(self, terms: Sequence[int]) -> tuple[int, Ints]:
-        """Return the number of all pages, and the number of pages with each term as int64 (t,)."""
+        """Return the number of all pages, and the number of pages with each of t terms as int64 (t,)."""
         with self._lock:
             unknown = [term for term in (EVERY, *terms) if term not in self._known]
             if unknown:

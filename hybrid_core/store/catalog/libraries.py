@@ -47,9 +47,9 @@ class Writable(Protocol):
 
 
 def create_library(catalog: Writable, name: str, *, alias: str = "", library: str | None = None) -> Library:
-    """Create a library, by default with the id from ``new_id``.
+    """Create a library. ``library`` is its id, by default the one from ``new_id``.
 
-    Return the existing library if the id exists. Raise UsageError for an invalid name, or one that another library has.
+    Return the existing library if the id exists. Raise UsageError for a name that is invalid or in use.
     """
     check_name(name)
     with catalog.writing() as connection:
@@ -68,7 +68,7 @@ def create_library(catalog: Writable, name: str, *, alias: str = "", library: st
 def name_library(catalog: Writable, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
     """Change the name of a library, its alias ("" removes it), or both. Its documents are unaffected.
 
-    Raise NotFoundError for an unknown id. Raise UsageError for an invalid name, or one that another library has.
+    Raise NotFoundError for an unknown id. Raise UsageError for a name that is invalid or in use.
     """
     changed = {"name": name, "alias": alias}
     values = {column: value for column, value in changed.items() if value is not None}
@@ -86,7 +86,7 @@ def name_library(catalog: Writable, library: str, *, name: str | None = None, al
 
 
 def new_id(name: str, taken: list[str]) -> str:
-    """Return an unused id for a new library, derived from its name, so that equal libraries of two homes share ids.
+    """Return an unused id for a new library. It is derived from the name, so that equal names in two homes give one id.
 
     Characters that are not allowed in folder names and addresses become hyphens. A number is added if the id is taken.
     """
@@ -109,7 +109,7 @@ def library_ids(connection: Connection) -> list[str]:
 
 
 def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the SQL condition that the library with an id is not in the bin."""
+    """Return the SQL condition that a library is not in the bin. ``library`` is the column with its id."""
     hidden = select(func.substr(schema.meta.c.key, len(BINNED) + 1)).where(schema.meta.c.key.startswith(BINNED))
     return library.not_in(hidden)
 
@@ -135,7 +135,7 @@ def _check_free(name: str, others: list[Library]) -> None:
 
 
 def all_sources(catalog: Transactions, library: str | None = None) -> list[Source]:
-    """Return the sources of a library, or of all libraries, by library and path."""
+    """Return the sources of a library, or of all libraries if it is None, ordered by library and path."""
     with catalog.reading() as connection:
         return _sources(connection, library)
 
@@ -143,10 +143,9 @@ def all_sources(catalog: Transactions, library: str | None = None) -> list[Sourc
 def watched_sources(
     catalog: Transactions, library: str | None = None, machine: str = ""
 ) -> dict[tuple[str, ...], Source]:
-    """Return the watched sources of a machine by a key.
+    """Return the watched sources of a machine by a key: catalog, creation time of the library, library, path, mode.
 
-    The key also identifies the catalog and the creation of the library, so that it changes when a library is cleared
-    and created again.
+    So the key changes when a library is cleared and created again.
     """
     born = select(schema.libraries.c.id, schema.libraries.c.created_at)
     with catalog.reading() as connection:
@@ -184,7 +183,7 @@ def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> 
 def _renewal(
     connection: Connection, library: str, sources: Sequence[Source]
 ) -> tuple[set[str], list[Source], set[str]]:
-    """Determine what to change when sources are added.
+    """Determine the changes of the database when sources are added to a library.
 
     Return the paths of rows to delete, the sources to write, and the paths that are no longer excluded.
     """
@@ -206,14 +205,14 @@ def _renewal(
 
 
 def others_sources(catalog: Transactions, library: str, machine: str) -> list[Source]:
-    """Return the sources of other machines in a library."""
+    """Return the sources of a library that belong to other machines than ``machine``."""
     return [source for source in all_sources(catalog, library) if not source.belongs_to(machine)] if machine else []
 
 
 def check_machine(catalog: Transactions, library: str, paths: Iterable[str], machine: str) -> None:
-    """Raise UsageError if a path overlaps a source that belongs to another machine.
+    """Raise UsageError if a path to index overlaps a source that belongs to another machine.
 
-    Otherwise the documents below the path would replace those of the other machine.
+    The documents below the path would replace those of the other machine.
     """
     others = others_sources(catalog, library, machine)
     for path in paths if others else ():
@@ -242,7 +241,7 @@ def set_watch(catalog: Transactions, source: Source) -> None:
 
 
 def note_mounts(catalog: Transactions, source: Source, mounts: Mapping[str, str]) -> None:
-    """Record the file systems on which a source's documents are."""
+    """Record the file systems of a source's documents, by mount point."""
     condition = (_source.library == source.library) & (_source.path == source.path)
     with catalog.writing() as connection:
         connection.execute(update(schema.sources).where(condition).values(mounts=to_json(dict(mounts))))
@@ -291,6 +290,6 @@ def _delete(connection: Connection, library: str, paths: Iterable[str]) -> None:
 
 
 def _each(connection: Connection, statement: Any, column: Any, values: Iterable[str]) -> None:
-    """Execute a statement once for each value of a column, in one call to the database."""
+    """Execute a statement once for each value, with the condition that ``column`` has the value, in one call."""
     if rows := [{"value": value} for value in values]:
         connection.execute(statement.where(column == bindparam("value")), rows)

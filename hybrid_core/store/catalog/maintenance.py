@@ -82,10 +82,10 @@ def copy_catalog(
 
     Return the number of rows.
 
-    ``done`` is called with each table and its number of rows. An interrupted copy continues after the last complete
-    table; until the end no other process can open the target. Raise UsageError if the target contains other data. Raise
-    StoreError if the copy differs at the end or the source was written meanwhile; repeat the call then.
-    With ``changing``, the source may be written; the copy is of the instant at which it began.
+    ``done`` is called with each copied table and its number of rows. An interrupted copy continues after the last
+    complete table; until the end no other process can open the target. Raise UsageError if the target contains other
+    data. Raise StoreError if the copy differs at the end or the source was written meanwhile; repeat the call then.
+    With ``changing``, the source may be written; the copy has its state at the beginning.
     """
     tables = [table for table in whole().sorted_tables if table is not meta]
     with source.reading() as read:
@@ -147,9 +147,9 @@ def _has_digest(catalog: Transactions, table: Table, digest: str) -> bool:
 
 
 def _digest(read: Connection, table: Table) -> tuple[int, str]:
-    """Return the number of rows, and a hash of the rows in the order of their key.
+    """Return the number of rows of a table, and a hash of the rows in the order of their key.
 
-    The same rows have the same hash in any database.
+    Equal rows in SQLite and PostgreSQL give the same hash.
     """
     number, digest = 0, hashlib.sha256()
     for some in _batches(read, table):
@@ -171,7 +171,7 @@ def _batches(read: Connection, table: Table) -> Iterator[list[Row[Any]]]:
 
 
 def _continue_ids(write: Connection, table: Table) -> None:
-    """Set the id sequence of a table after the copied ids. PostgreSQL stores the sequence separately from the rows."""
+    """Let the id sequence of a table continue after the copied ids. PostgreSQL stores it apart from the rows."""
     column = table.autoincrement_column
     if column is None or write.dialect.name != "postgresql" or column.autoincrement is not True:
         return
@@ -183,17 +183,17 @@ def _continue_ids(write: Connection, table: Table) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HomeState:
-    """The state of a home, for detecting changes. ``event`` is the number of the newest job event.
+    """The state of a home (the folder of all stored data), to be compared with a later state.
 
-    ``parts`` has a value for each library id, which differs after its names or documents changed. The value of ``HOME``
-    represents the catalog's id, the bin, pauses and deleted jobs.
+    ``event`` is the number of the newest job event. ``parts`` has a value for each library id, which changes with the
+    library's names and documents. The value for ``HOME`` stands for the catalog's id, the bin, pauses and deleted jobs.
     """
 
     event: int
     parts: Mapping[str, Hashable]
 
     def changed(self, before: HomeState) -> list[str]:
-        """Return the ids of libraries that were added, changed or removed, and ``HOME`` if its value differs."""
+        """Return the ids of libraries added, changed or removed since ``before``, and ``HOME`` if its value differs."""
         ids = self.parts.keys() | before.parts.keys()
         return sorted(id for id in ids if self.parts.get(id) != before.parts.get(id))
 

@@ -52,7 +52,7 @@ def to_version(row: Row[Any]) -> ContentVersion:
 
 
 def now() -> str:
-    """Return the present time in the stored form: ISO 8601, UTC, whole seconds."""
+    """Return the current time in the stored form: ISO 8601, UTC, whole seconds."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -117,7 +117,10 @@ def to_document(row: Row[Any]) -> Document:
 
 
 def copied_corrections(connection: Connection, library: str, content_id: str) -> str:
-    """Return the corrections of another document of the library with the same content. A copy inherits them."""
+    """Return the corrections, as JSON, of another document of the library with the same content, "{}" for none.
+
+    A new document with this content inherits them.
+    """
     documents = schema.documents.c
     same = (documents.library == library, documents.content_id == content_id, documents.corrections != "{}")
     query = select(documents.corrections).where(*same).order_by(documents.path).limit(1)
@@ -140,8 +143,9 @@ class ContentRows:
 
     @classmethod
     def of(cls, version: ContentVersion, content: IndexedContent, orders: Sequence[bytes] | None = None) -> ContentRows:
-        """Return the rows of a parsed document. ``orders`` are the terms of its pages in reading order, if already
-        computed.
+        """Return the rows of a parsed document.
+
+        ``orders`` are the terms of each page in reading order, None to compute them here.
         """
         orders = page_orders(content) if orders is None else orders
         tree, titles = packed(content.sections)
@@ -165,8 +169,9 @@ class ContentRows:
         )  # fmt: skip
 
     def insert(self, connection: Connection, content_id: str) -> bool:
-        """Insert the rows. Return False, and insert nothing, if another process has already stored this file in this
-        version.
+        """Insert the rows into the database under a content id.
+
+        Return False, and insert nothing, if another process has already stored this version of the file.
         """
         key = {"content_id": content_id}
         new = insert_into(connection, schema.contents).values(**key, **self.content).on_conflict_do_nothing()
@@ -213,7 +218,7 @@ def _page_values(page: Page) -> Values:
 
 
 def document_rows(connection: Connection, library: str) -> list[DocumentRow]:
-    """Return the documents of a library as rows of a list, ordered by path, including failed ones.
+    """Return the documents of a library for a list, ordered by path, including those that could not be indexed.
 
     Only the columns of DocumentRow are read, since a library may have very many documents.
     """

@@ -277,9 +277,9 @@ def whole() -> MetaData:
 
 
 def _prepare_file(connection: Connection, path: Path) -> None:
-    """Prepare a file in a write transaction, unless it is ready.
+    """Create or upgrade the tables of a SQLite file in a write transaction, unless they are up to date.
 
-    A process that only reads need not wait for writers.
+    Without a write transaction, a process that only reads need not wait for writers.
     """
     if _ready(connection, path):
         return
@@ -306,7 +306,7 @@ def _prepare(connection: Connection, path: Path) -> None:
 
 
 def _note_program(connection: Connection) -> None:
-    """Record the version of the program that a catalog of this schema needs, for older programs to name it."""
+    """Record this program's version in the catalog. Older programs name it when they refuse the newer schema."""
     from importlib.metadata import PackageNotFoundError, version  # few starts need it
 
     with suppress(PackageNotFoundError):

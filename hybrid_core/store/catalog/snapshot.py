@@ -58,9 +58,10 @@ _STATE = (
 
 
 class LibraryState(NamedTuple):
-    """The state of a library. ``catalog`` is the catalog's id, ``position`` the newest change and ``mark`` its mark.
+    """The state of a library. ``catalog`` is the catalog's id, ``position`` the number of the newest change.
 
-    ``serving`` is the embedder in use. ``epoch`` identifies the catalog's collections on a Qdrant server.
+    ``mark`` is a random number that identifies that change. ``serving`` is the embedder that searches use.
+    ``epoch`` identifies the catalog's collections on a Qdrant server.
     """
 
     catalog: str
@@ -78,7 +79,7 @@ class Snapshot(ContentSnapshot):
         return str(self._connection.scalar(_CATALOG_ID))
 
     def epoch(self) -> str:
-        """Return the epoch of the catalog's collections on a Qdrant server, "" for the first."""
+        """Return the epoch, which is part of the names of the catalog's collections on a Qdrant server, at first ""."""
         return str(self._connection.scalar(_EPOCH) or "")
 
     def libraries(self) -> list[str]:
@@ -121,8 +122,9 @@ class Snapshot(ContentSnapshot):
         return self._connection.scalar(_NEWEST_CHANGE, {"library": library}) or 0
 
     def mark(self, library: str, seq: int) -> int | None:
-        """Return the random mark of a change by its number ``seq``: 0 for the number 0, None if there is no such
-        change.
+        """Return the mark of the change with the number ``seq``: a random number that identifies it.
+
+        Return 0 for the number 0, and None if there is no such change.
         """
         changes = schema.changes.c
         query = select(changes.mark).where(changes.library == library, changes.seq == seq)
@@ -138,7 +140,7 @@ class Snapshot(ContentSnapshot):
         return [Change(*row) for row in result]
 
     def changed_documents(self, library: str, after: int) -> frozenset[str]:
-        """Return the ids of the documents that changed after the change ``after``."""
+        """Return the ids of the documents that changed after the change with the number ``after``."""
         changes = schema.changes.c
         query = select(changes.doc_id).where(changes.library == library, changes.seq > after).distinct()
         return frozenset(self._connection.scalars(query))
@@ -152,7 +154,10 @@ class Snapshot(ContentSnapshot):
         ]
 
     def documents(self, library: str, doc_ids: Collection[str] | None = None) -> list[Document]:
-        """Return documents of a library by path, all or those with these ids, including failed ones."""
+        """Return the documents of a library in the order of paths, including those that could not be indexed.
+
+        ``doc_ids`` selects documents.
+        """
         documents = schema.documents.c
         query = _DOCUMENT_COLUMNS.where(documents.library == library).order_by(documents.path)
         listed = [rows.to_document(row) for row in self._where(query, documents.doc_id, doc_ids)]
@@ -168,13 +173,13 @@ class Snapshot(ContentSnapshot):
         return sound
 
     def doc_id_at(self, library: str, path: str) -> str:
-        """Return the id of the document with this path, "" if there is none. Only the id is read."""
+        """Return the id of the document with this path, "" if there is none. ``document_at`` reads all of its data."""
         documents = schema.documents.c
         query = select(documents.doc_id).where(documents.library == library, documents.path == path)
         return self._connection.scalar(query) or ""
 
     def path_of(self, doc_id: str) -> str | None:
-        """Return the path of a document's file, None for an unknown id. Only the path is read."""
+        """Return the path of a document's file, None for an unknown id. ``document`` reads all of its data."""
         documents = schema.documents.c
         return self._connection.scalar(select(documents.path).where(documents.doc_id == doc_id))
 
@@ -185,22 +190,22 @@ class Snapshot(ContentSnapshot):
         return {row.path: row.doc_id for row in self._where(query, documents.path, paths)}
 
     def taken_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
-        """Return which of the ids belong to documents already."""
+        """Return those of the ids that existing documents have."""
         documents = schema.documents.c
         return frozenset(row.doc_id for row in self._where(select(documents.doc_id), documents.doc_id, doc_ids))
 
     def stored_hashes(self, hashes: Collection[str]) -> frozenset[str]:
-        """Return the file hashes, out of the given ones, for which the catalog has a parsed document of any version."""
+        """Return those of the file hashes for which the catalog has a parsed document of any version."""
         contents = schema.contents.c
         query = select(contents.sha256).distinct()
         return frozenset(row.sha256 for row in self._where(query, contents.sha256, hashes))
 
     def content_ids(self) -> frozenset[str]:
-        """Return the ids of all contents, including those of documents in the bin."""
+        """Return the ids of all contents (parsed documents), including those of documents in the bin."""
         return frozenset(self._connection.scalars(select(schema.contents.c.content_id)))
 
     def document_rows(self, library: str) -> list[DocumentRow]:
-        """Return the documents of a library as rows of a list, ordered by path, including failed ones."""
+        """Return the documents of a library for a list, ordered by path, including those that could not be indexed."""
         return rows.document_rows(self._connection, library)
 
     def document(self, doc_id: str) -> Document | None:
@@ -242,7 +247,7 @@ class Snapshot(ContentSnapshot):
         return {doc_id: FileStamp(*stamp) for doc_id, *stamp in result}
 
     def published(self, library: str, doc_ids: Collection[str] | None = None) -> dict[str, str]:
-        """Return the content_id of searchable documents by doc_id, of all or of these."""
+        """Return the content_id of each searchable document of a library, by doc_id. ``doc_ids`` selects documents."""
         documents = schema.documents.c
         query = select(documents.doc_id, documents.content_id).where(
             documents.library == library, documents.content_id.is_not(None)
@@ -264,7 +269,7 @@ class Snapshot(ContentSnapshot):
         return StoredEmbedder(fingerprint, row.name, row.dimension, bool(row.sparse))
 
     def expected_pages(self, library: str, doc_ids: Collection[str] | None = None) -> int:
-        """Return the total number of pages of published documents of a library, of all or of these."""
+        """Return the total number of pages of a library's published documents. ``doc_ids`` selects documents."""
         pages = select(func.coalesce(func.sum(schema.contents.c.pages), 0).label("pages")).select_from(
             schema.documents.join(schema.contents)
         ).where(schema.documents.c.library == library)  # fmt: skip
@@ -283,7 +288,7 @@ class Snapshot(ContentSnapshot):
         return [(row.doc_id, row.content_id, row.pages) for row in self._connection.execute(query)]
 
     def expected_texts(self, library: str, fingerprint: str) -> int:
-        """Return the total number of an embedder's dense vectors of all published documents of a library."""
+        """Return the total number of an embedder's dense vectors that a library's published documents have."""
         done = schema.embedded.c
         total = (
             select(func.coalesce(func.sum(done.vectors), 0))

@@ -64,7 +64,7 @@ class StoredSections(Sequence[Section]):
         return self._size
 
     def column(self, name: str) -> list[Any]:
-        """Return one field of every section.
+        """Return the values of one field, in the order of the sections.
 
         "parent" is the preorder position of the parent, from 1, or 0 at the top level. A missing "end_anchor" is -1.
         """
@@ -82,8 +82,9 @@ class StoredSections(Sequence[Section]):
             return TermCounts.from_bytes(self._terms)
 
     def _tail(self, kind: np.dtype[Any], before: int) -> list[Any]:
-        """Return a column that follows the numbers in the stored bytes. ``before`` is the number of bytes per section
-        before it.
+        """Return a column that is stored after the columns of integers.
+
+        ``before`` is the number of bytes per section between them and this column.
         """
         start = _HEADER.size + self._size * (4 * len(_NUMBERS) + before)
         values: list[Any] = np.frombuffer(self._tree, kind, self._size, start).tolist()
@@ -147,12 +148,12 @@ def packed(sections: Sequence[Section]) -> tuple[bytes, bytes]:
 
 
 def node_id(position: int) -> str:
-    """Return the four-digit form of a preorder position (longer beyond 9,999)."""
+    """Return the id of a section: its preorder position with four digits, or more beyond 9,999."""
     return f"{position:04d}"
 
 
 def column(sections: Sequence[Section], name: str) -> list[Any]:
-    """Return one field of every section, like ``StoredSections.column``, for any sequence of sections in preorder."""
+    """Return the values of one field, in the form of ``StoredSections.column``, for any sections in preorder."""
     if isinstance(sections, StoredSections):
         return sections.column(name)
     if name == "parent":
@@ -161,7 +162,7 @@ def column(sections: Sequence[Section], name: str) -> list[Any]:
 
 
 def terms_of_titles(sections: Sequence[Section]) -> TermCounts:
-    """Return the terms of titles, like ``StoredSections.title_terms``, for any sequence of sections."""
+    """Return the terms of the titles, in the form of ``StoredSections.title_terms``, for any sequence of sections."""
     if isinstance(sections, StoredSections):
         return sections.title_terms
     return title_terms(["" if section.synthetic else section.title for section in sections])

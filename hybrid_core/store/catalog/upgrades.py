@@ -42,7 +42,10 @@ _AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
 
 
 def upgrade(connection: Connection, path: Path, current: int, version: int) -> None:
-    """Upgrade within the caller's transaction, so that an aborted upgrade leaves the catalog unchanged."""
+    """Upgrade a catalog from schema version ``current`` to ``version``, within the caller's transaction.
+
+    An aborted upgrade leaves the catalog unchanged.
+    """
     for step in range(current, version):
         for change in _STEPS[step]:
             if isinstance(change, str):
@@ -52,7 +55,7 @@ def upgrade(connection: Connection, path: Path, current: int, version: int) -> N
 
 
 def _move_cache(connection: Connection, path: Path) -> None:
-    """Move the cached replies, which cost money, to the file beside the catalog."""
+    """Move the cached replies of models from the catalog to the cache file beside it."""
     cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # the next write deletes what exceeds the usual limit
     together: dict[str, bytes] = {}
     size = 0
@@ -129,7 +132,7 @@ _VERSION = ("parser", "chunks", "build", "ocr", "ocr_pages", "llm", "vlm", "mode
 def _count_frequencies(connection: Connection, _: Path) -> None:
     """Compute the document frequencies from the header of every document's stored term counts.
 
-    The header contains the number of pages, the number of terms, their hashes, and the number of pages with each.
+    The header contains the number of pages, the number of terms, their hashes, and the number of pages with each term.
     """
     rowid = " WITHOUT ROWID" if connection.dialect.name == "sqlite" else ""
     connection.exec_driver_sql(
@@ -153,7 +156,7 @@ def _count_frequencies(connection: Connection, _: Path) -> None:
 
 
 def _pack_trees(connection: Connection, _: Path) -> None:
-    """Replace the rows of sections by one stored tree per content."""
+    """Replace the rows of sections by one stored section tree per parsed document."""
     values = (Column(name, LargeBinary, nullable=False) for name in ("sections", "titles"))
     Table("trees", MetaData(), Column("content_id", CleanString, primary_key=True), *values).create(connection)
     written = text("SELECT * FROM sections WHERE content_id = :content ORDER BY position")
@@ -203,9 +206,9 @@ def fill_orders(connection: Connection) -> None:
 
 
 def _code_warnings(connection: Connection, _: Path) -> None:
-    """Give codes to stored warnings that count pages without text. Leave other texts unchanged.
+    """Convert stored warnings that count pages without text to notes with a code. Leave other warnings unchanged.
 
-    The expected warning is made from the pages of the document and compared with the stored text as a whole.
+    A stored text is converted if it equals the warning that the pages of the document give.
     """
     lacking = text(
         "SELECT number, needs_ocr, ocr, text = '' AS empty FROM pages WHERE content_id = :content "

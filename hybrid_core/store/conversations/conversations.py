@@ -40,7 +40,7 @@ class ConversationReader:
         self._store, self._lease_ms = store, lease_ms
 
     def conversation(self, id: str) -> Conversation:
-        """Return a conversation. Raise NotFoundError."""
+        """Return the conversation with an id. Raise NotFoundError if there is none."""
         with self._store.reading() as connection:
             return _conversation(connection, id)
 
@@ -68,7 +68,10 @@ class ConversationReader:
             return [tables.to_conversation(row, libraries.get(row.id, ())) for row in rows]
 
     def about_only(self, library: str, owner: str | None = None) -> list[Conversation]:
-        """Return the conversations that search only this library (id), of an owner or of all, the oldest first."""
+        """Return the conversations that search only the library with this id, the oldest first.
+
+        ``owner`` selects the conversations of one owner.
+        """
         columns, of = conversations.c, conversation_libraries.c
         others = select(of.conversation).where(of.library != library)
         query = (
@@ -93,9 +96,9 @@ class ConversationReader:
             ]
 
     def path(self, conversation: str, leaf: int | None = None) -> list[ConversationMessage]:
-        """Return the messages from the first to ``leaf``, by default to the present end of the conversation.
+        """Return the messages of one branch, from the first to ``leaf``, by default to the conversation's current end.
 
-        Raise NotFoundError.
+        Raise NotFoundError for an unknown conversation or message.
         """
         with self._store.reading() as connection:
             end = _conversation(connection, conversation).leaf if leaf is None else leaf
@@ -119,7 +122,7 @@ class ConversationReader:
             ]  # fmt: skip
 
     def message(self, id: int) -> ConversationMessage:
-        """Return a message. Raise NotFoundError."""
+        """Return the message with an id. Raise NotFoundError if there is none."""
         with self._store.reading() as connection:
             row = connection.execute(self._messages().where(messages.c.id == id)).one_or_none()
             if row is None:
@@ -129,9 +132,10 @@ class ConversationReader:
     def events(
         self, message: int, after: int = 0, limit: int = 1000
     ) -> tuple[list[MessageEvent], ConversationMessage | None]:
-        """Return the events after event ``after``. Also return the message if it has ended or some events were deleted.
+        """Return a message's events after the event with the number ``after``, in order, at most ``limit``.
 
-        Raise NotFoundError.
+        Also return the message if it has ended with these events, or if some events were deleted, else None. Raise
+        NotFoundError for an unknown message.
         """
         columns = message_events.c
         query = select(message_events).where(columns.message == message, columns.number > after)
@@ -148,7 +152,10 @@ class ConversationReader:
             return events, self._message(connection, row) if folded or is_complete else None
 
     def summary(self, path: Sequence[int]) -> Summary | None:
-        """Return the summary of the longest beginning of a path, None if there is none. ``path`` are message ids."""
+        """Return the stored summary of the most messages from the start of a branch, None if there is none.
+
+        ``path`` are the ids of the branch's messages.
+        """
         columns = conversation_summaries.c
         query = (
             select(conversation_summaries).where(columns.message.in_(path)).order_by(columns.message.desc()).limit(1)
@@ -192,7 +199,7 @@ def _libraries_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[
 
 
 def _citations_of(connection: Connection, ids: Sequence[int]) -> dict[int, list[Citation]]:
-    """Return the citations by message, each with the present state of its document."""
+    """Return the citations by message id. The state of each says if its document was changed or removed since."""
     columns, now = citations.c, schema.documents.c
     query = (
         select(
@@ -215,7 +222,7 @@ def _citations_of(connection: Connection, ids: Sequence[int]) -> dict[int, list[
 
 
 def message_row(connection: Connection, id: int) -> Row[Any]:
-    """Return the row of a message. Raise NotFoundError."""
+    """Return the database row of a message. Raise NotFoundError for an unknown id."""
     row = connection.execute(select(messages).where(messages.c.id == id)).one_or_none()
     if row is None:
         raise no_message(id)
@@ -259,8 +266,8 @@ class ConversationWriter:
     def restore(self, copy: Conversation, copies: Sequence[ConversationMessage]) -> None:
         """Add a copy of a conversation from another home under a new id, with its owner and times.
 
-        ``copies`` are the messages of all branches, each after its parent. Ids in ``copy`` and ``copies`` refer to each
-        other only; new ones are assigned.
+        ``copies`` are the messages of all branches, each after its parent. They get new ids; their ids in the other
+        home only serve to find parents.
         """
         id, new_ids = uuid.uuid4().hex, {0: 0}
         with self._store.writing() as connection:
@@ -286,7 +293,10 @@ class ConversationWriter:
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
 
     def name(self, id: str, title: str, title_from: TitleFrom) -> None:
-        """Set the title of a conversation. Only users replace a title from a user. Raise NotFoundError."""
+        """Set the title of a conversation. A title that a user wrote is replaced only by another title from a user.
+
+        Raise NotFoundError if a user names an unknown conversation.
+        """
         with self._store.writing() as connection:
             columns = conversations.c
             statement = update(conversations).where(columns.id == id)
@@ -298,9 +308,9 @@ class ConversationWriter:
             raise no_conversation(id)
 
     def turn_to(self, id: str, leaf: int) -> None:
-        """Make a conversation end with this answer, which may be on another branch.
+        """Make the answer ``leaf``, which may be on another branch, the current end of a conversation.
 
-        Raise NotFoundError or UsageError.
+        Raise NotFoundError for an unknown message, and UsageError if it is not an answer of this conversation.
         """
         with self._store.writing() as connection:
             row = message_row(connection, leaf)
@@ -311,7 +321,10 @@ class ConversationWriter:
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
 
     def turn_to_branch(self, id: str, message: int) -> None:
-        """Make a conversation end with the newest answer that follows a message. Raise NotFoundError or UsageError."""
+        """Make the newest answer that follows a message the current end of a conversation.
+
+        Raise NotFoundError for an unknown message. Raise UsageError if it has no answer or is in another conversation.
+        """
         with self._store.writing() as connection:
             row = message_row(connection, message)
             if row.conversation != id:
@@ -331,9 +344,9 @@ class ConversationWriter:
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=answers[-1]))
 
     def narrow(self, id: str, documents: Sequence[str]) -> None:
-        """Restrict a conversation to these document ids, () for all documents of its libraries.
+        """Let a conversation search only the documents with these ids, () for all documents of its libraries.
 
-        Raise NotFoundError.
+        Raise NotFoundError for an unknown conversation.
         """
         columns = conversations.c
         changed = update(conversations).where(columns.id == id).values(documents=to_json(documents))
@@ -342,12 +355,12 @@ class ConversationWriter:
                 raise no_conversation(id)
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Remove conversations with all of their messages. A running turn loses its lease and ends."""
+        """Remove conversations with all of their messages. A worker that is writing an answer loses its lease."""
         with self._store.writing() as connection:
             connection.execute(delete(conversations).where(conversations.c.id.in_(ids)))
 
     def summarise(self, summary: Summary) -> None:
-        """Store the summary of all messages up to one, replacing an earlier summary."""
+        """Store a summary of all messages up to ``summary.message``. It replaces an earlier summary up to there."""
         values = {"text": summary.text, "version": summary.version}
         with self._store.writing() as connection:
             connection.execute(
@@ -357,7 +370,7 @@ class ConversationWriter:
             )
 
     def locate(self, message: int, number: int, boxes: Sequence[Box]) -> None:
-        """Store the boxes of a citation's quote on its page."""
+        """Store the boxes that the quote of a citation occupies on its page. ``number`` is the citation's number."""
         columns = citations.c
         place = update(citations).where(columns.message == message, columns.number == number)
         with self._store.writing() as connection:
@@ -377,7 +390,7 @@ def forget_library(connection: Connection, library: str) -> None:
 
 
 def conversations_about(connection: Connection, library: str) -> int:
-    """Count the conversations about a library, or with an answer that cites it."""
+    """Return the number of conversations that search a library or have an answer that cites it."""
     columns = conversation_libraries.c
     citing = (
         select(messages.c.conversation)

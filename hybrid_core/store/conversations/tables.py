@@ -147,8 +147,9 @@ def to_conversation(row: Row[Any], libraries: Sequence[str]) -> Conversation:
 
 @Decoding("a message")
 def to_message(row: Row[Any], text: str, siblings: Sequence[int], citations: Sequence[Citation]) -> ConversationMessage:
-    """Return the message in a database row. ``row.lapsed`` says whether its lease has expired; ``text`` is its text so
-    far.
+    """Return the message in a database row. ``text`` is its text so far.
+
+    If ``row.lapsed`` is true, the lease of a running answer has expired, and its status is "interrupted".
     """
     lost = row.status == "running" and row.lapsed
     return ConversationMessage(
@@ -182,7 +183,7 @@ def to_citation(row: Row[Any], state: CitationState) -> Citation:
 
 
 def _current_title(row: Row[Any]) -> str:
-    """Return the present title of a citation's document, with a user's correction if there is one."""
+    """Return the current title of a citation's document: a user's correction, or the title of the file."""
     corrected = json.loads(row.corrections_now or "{}")
     return str(corrected.get("title") or row.title_now or "")
 
@@ -193,7 +194,7 @@ def to_event(row: Row[Any]) -> MessageEvent:
 
 
 def citation_detail(citation: Citation) -> dict[str, Any]:
-    """Return the JSON form of a citation for an event, without fields that are unknown before the answer ends."""
+    """Return a citation as JSON values for an event, without the fields that are known only when the answer ends."""
     shape = asdict(citation)
     return {name: value for name, value in shape.items() if name not in ("cited", "boxes", "state")}
 
@@ -212,7 +213,7 @@ def _citation_values(message: int, citation: Citation) -> dict[str, Any]:
 
 
 def log(connection: Connection, message: int, happened: Sequence[Event]) -> None:
-    """Store events of a message. Its row stays locked until the transaction ends, so the event numbers have no gaps."""
+    """Store events of a message, numbered without gaps: the message's row is locked until the transaction ends."""
     if not happened:
         return
     more = update(messages).where(messages.c.id == message)
@@ -228,7 +229,7 @@ def log(connection: Connection, message: int, happened: Sequence[Event]) -> None
 
 
 def text_so_far(connection: Connection, message: int) -> str:
-    """Return the text of an answer since its last start."""
+    """Return the text of an unfinished answer from its events. An answer that was begun again starts anew."""
     columns = message_events.c
     query = select(columns.kind, columns.detail).where(columns.message == message, columns.kind.in_(["begun", "text"]))
     text = ""
@@ -238,7 +239,7 @@ def text_so_far(connection: Connection, message: int) -> str:
 
 
 def fold(connection: Connection, limit: int = KEPT) -> None:
-    """Delete the events of ended answers except the newest ones. The messages keep the results."""
+    """Delete the events of all ended answers except the newest ``limit``. The messages keep their text and result."""
     with_events = select(message_events.c.message).distinct()
     old = (
         select(messages.c.id)

@@ -27,7 +27,7 @@ class Turns:
         self._store, self._lease_ms = store, lease_ms
 
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:
-        """Store a question and begin its answer. Return a fence, which later writes of this answer must show.
+        """Store a question and begin its answer. Return a fence, the proof of the lease that later writes need.
 
         The question follows the message ``after``: 0 is the beginning, and the default is the last message. Raise
         NotFoundError, UsageError if ``after`` is not an answer of this conversation, and TurnRunningError while another
@@ -52,9 +52,9 @@ class Turns:
             return self._answer(connection, conversation, question_id, worker)
 
     def again(self, message: int, worker: str) -> TurnFence:
-        """Answer a question again: replace an incomplete answer, or add a branch to a complete one.
+        """Begin to answer a question again. ``message`` is its answer: replace it if incomplete, else add a branch.
 
-        Raise the same errors as ``begin``.
+        Return a fence, and raise the errors of ``begin``.
         """
         with self._store.writing() as connection:
             conversation: str = message_row(connection, message).conversation
@@ -91,7 +91,7 @@ class Turns:
             tables.log(connection, fence.message, [("question", {"text": question, "from": question_from})])
 
     def cite(self, fence: TurnFence, sources: Sequence[Citation]) -> None:
-        """Store the sources of an answer."""
+        """Store the sources of an answer as its citations, and log them as an event."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             tables.write_citations(connection, fence.message, sources)
@@ -115,7 +115,7 @@ class Turns:
         sources: Sequence[Citation] | None = None,
         cause: str = "",
     ) -> None:
-        """End an answer in one transaction with its last event. ``sources`` None leaves the citations unchanged."""
+        """Store the end of an answer and its last event in one transaction. ``sources`` None keeps the citations."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             if sources is not None:
@@ -125,7 +125,7 @@ class Turns:
             tables.fold(connection)
 
     def cancel(self, message: int) -> bool:
-        """Request that an answer be cancelled. Return whether it was running. Raise NotFoundError."""
+        """Request that an answer be cancelled. Return whether it was running. Raise NotFoundError if it is unknown."""
         with self._store.writing() as connection:
             self._expire(connection, message_row(connection, message).conversation)
             if message_row(connection, message).status != "running":
@@ -134,7 +134,7 @@ class Turns:
             return True
 
     def expire(self, conversation: str | None = None) -> int:
-        """Mark answers of dead processes as interrupted, in one conversation or all. Return the number of them."""
+        """Mark answers whose lease has expired as interrupted, in one conversation or in all. Return their number."""
         with self._store.reading() as connection:
             late = connection.execute(self._select_expired(conversation)).all()
         if not late:
@@ -143,7 +143,7 @@ class Turns:
             return self._expire(connection, conversation)
 
     def _lock_free(self, connection: Connection, conversation: str) -> Row[Any]:
-        """Lock a conversation until the transaction ends, and return its row.
+        """Lock the row of a conversation until the transaction ends, and return it.
 
         Raise TurnRunningError while a question is being answered.
         """
@@ -186,7 +186,10 @@ class Turns:
 
 
 def _lock_turn(connection: Connection, fence: TurnFence) -> Row[Any]:
-    """Lock the row of an answer until the transaction ends, and return it. Raise LeaseLostError."""
+    """Lock the row of an answer until the transaction ends, and return it.
+
+    Raise LeaseLostError if another process has taken over the answer.
+    """
     row = LEASED.lock(connection, fence.message, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(

@@ -1,7 +1,7 @@
 """The catalog as the source of a search index, and the comparison of an index with the catalog.
 
-The comparison goes document by document over the ids of points, which encode document, version and page. Both sides are
-sorted by id, so only one document is in memory.
+A point is the entry of a page or chunk in the index. The comparison reads the ids of points, which encode document,
+version and page, document by document. Both sides are sorted by id, so only one document is in memory.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CatalogSource:
             return snapshot.changes(self._library, after)
 
     def changed(self, after: int) -> frozenset[str]:
-        """Return the documents with changes after ``after``."""
+        """Return the ids of the documents that changed after the change with the number ``after``."""
         with self._catalog.snapshot() as snapshot:
             return snapshot.changed_documents(self._library, after)
 
@@ -67,9 +67,9 @@ class CatalogSource:
             return list(snapshot.published(self._library, doc_ids).items())
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
-        """Return the points of a document version.
+        """Return the index points of a document version: one per page, and one per embedded chunk.
 
-        If its stored terms are damaged, the points have no words, so that other documents can still be indexed.
+        If its stored terms are damaged, the points contain no terms, so that other documents can still be indexed.
         """
         with self._catalog.snapshot() as snapshot:
             try:
@@ -87,9 +87,9 @@ class CatalogSource:
         return () if body is None else self._build_points(doc_id, content_id, body, embedded)
 
     def counted(self, doc_ids: Collection[str], cached: Mapping[str, TermCounts]) -> list[CountedDocument]:
-        """Return the published documents among these, with their term counts.
+        """Return the published documents among ``doc_ids``, with their term counts.
 
-        ``cached`` has term counts by content id, which are not read again.
+        ``cached`` maps content ids to term counts that need not be read again.
         """
         with self._catalog.snapshot() as snapshot:
             published = snapshot.published(self._library, doc_ids)
@@ -98,7 +98,7 @@ class CatalogSource:
         return [CountedDocument(doc, content, counts[content]) for doc, content in published.items()]
 
     def pages_of(self, doc_ids: Collection[str]) -> int:
-        """Return the total number of pages of the published documents among these."""
+        """Return the total number of pages of the published documents among ``doc_ids``."""
         with self._catalog.snapshot() as snapshot:
             return snapshot.expected_pages(self._library, doc_ids)
 
@@ -120,7 +120,7 @@ class CatalogSource:
             after = some[-1][0]
 
     def _chunks(self, snapshot: Snapshot, content_id: str) -> list[tuple[int, int]]:
-        """Return (page, chunk) of the chunks that have points."""
+        """Return (page, chunk) of the chunks of a document that have points in the index."""
         embedder = self._embedder
         if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id], chunks=True):
             return []
@@ -135,7 +135,7 @@ class CatalogSource:
             return pages + (2 if self._embedder.sparse else 1) * texts
 
     def _embedded(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], tuple[Vector, TermVector | None]]:
-        """Return (vector, learned weights) by (page, chunk), empty unless all pages are embedded."""
+        """Return (vector, learned term weights) by (page, chunk); {} if some pages of the document have no vector."""
         embedder = self._embedder
         if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id]):
             return {}
@@ -170,7 +170,7 @@ class IdSource(Protocol):
         ...
 
     def changed(self, after: int) -> frozenset[str]:
-        """Return the documents with changes after ``after``."""
+        """Return the ids of the documents that changed after the change with the number ``after``."""
         ...
 
 
@@ -192,7 +192,7 @@ class Comparison:
 
 
 def compare(index: VectorIndex, source: IdSource, on_document: Callable[[], object]) -> Comparison:
-    """Compare an index with its source. The index may be behind, and may be written meanwhile.
+    """Compare an index with its source, the catalog. The index may lack recent changes, and may be written meanwhile.
 
     ``on_document`` is called for each published document. Raise the same errors as a search.
     """
@@ -253,7 +253,10 @@ def _next_group(groups: Iterator[tuple[str, Iterator[str]]]) -> tuple[str, list[
 
 
 def _ids_of_pages(ids: Iterable[str], unnamed: list[str]) -> Iterator[str]:
-    """Yield the ids that belong to a page of a document. Store one of the other ids in ``unnamed``."""
+    """Yield the ids that name a page of a document. Set ``unnamed`` to the last of the other ids, if any.
+
+    Raise StoreError if the ids are not in ascending order.
+    """
     last = ""
     for id in ids:
         if named_page(id) is None:

@@ -1,6 +1,6 @@
 """The follower of a change log, which updates an index of any backend.
 
-To apply a change, it writes the presently published version of the document. So replaying the log in any order, by
+To apply a change, it writes the currently published version of the document. So applying the log in any order, by
 several processes, ends in the published state. A search waits only for changes that were published before it began.
 """
 
@@ -40,9 +40,9 @@ class PointStore(Protocol):
     """Storage of the points of one index. ``nearest`` and ``count`` may be called while another thread writes.
 
     ``shared``: other processes write it too. ``replicated``: there are several copies, and a count covers one of them.
-    ``documents_at_once`` is the number of documents that one call replaces. ``amiss`` is the reason why it must be
-    refilled before use, "" if it is intact. ``doubted`` are announced changes that a search has seen and that this
-    catalog may lack. ``trusted`` is a change that the catalog certainly has.
+    ``documents_at_once`` is the number of documents to pass to one call of ``replace``. ``amiss`` is the reason why the
+    store must be refilled before use, "" if it is intact. ``doubted`` are changes announced in the store that a search
+    has seen, and that this catalog may lack. ``trusted`` is a change that the catalog certainly has.
     """
 
     dimension: int
@@ -71,7 +71,8 @@ class PointStore(Protocol):
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
         """Record, before a write, the newest change that the write may include, unless a later one is recorded.
 
-        Raise ``OtherHistoryError``, and allow no write, if ``own`` returns False for the recorded change.
+        ``own`` returns whether the catalog has a change. Raise ``OtherHistoryError`` if it lacks the recorded change:
+        a copy of the catalog then writes the store, and the caller must not.
         """
         ...
 
@@ -80,7 +81,7 @@ class PointStore(Protocol):
         ...
 
     def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
-        """Replace all points of these documents. The points are from version ``at`` of the source, or later."""
+        """Replace all points of these documents. ``points`` were read from the source at position ``at`` or later."""
         ...
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
@@ -88,16 +89,17 @@ class PointStore(Protocol):
         ...
 
     def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
-        """Record durably that all changes up to a position are applied.
+        """Record on the disk that all changes up to a position are applied. ``mark`` is the mark of the last one.
 
-        With ``more`` to come, record it only occasionally.
-
-        ``mark`` is the mark of the change at this position.
+        If ``more`` writes follow at once, the record may be left out.
         """
         ...
 
     def nearest(self, query: Query) -> list[Found]:
-        """Return the ``limit`` best points of a checked query, best first. Raise ``IndexDamagedError``."""
+        """Return the ``limit`` best points for a query as (id, score), best first. The query must be ``checked``.
+
+        Raise ``IndexDamagedError`` if the store is damaged.
+        """
         ...
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
@@ -105,7 +107,7 @@ class PointStore(Protocol):
         ...
 
     def count(self, *kinds: VectorName) -> int:
-        """Return the exact number of vectors of these kinds, by default of all."""
+        """Return the exact number of vectors of these kinds, by default of all kinds."""
         ...
 
     def ids(self) -> Iterator[str]:
@@ -113,7 +115,7 @@ class PointStore(Protocol):
         ...
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Delete on each copy all points that are older than the latest changes of these documents."""
+        """Delete outdated points on each copy. ``latest`` maps documents to the numbers of their latest changes."""
         ...
 
     def settle(self) -> None:
@@ -121,14 +123,14 @@ class PointStore(Protocol):
         ...
 
     def distrust(self, reason: str) -> None:
-        """Mark the store as untrusted, so that this process or the next one refills it."""
+        """Mark the store as damaged or outdated for this reason, so that this process or the next one refills it."""
         ...
 
     def close(self) -> None: ...
 
 
 class Follower:
-    """A worker that applies the change log of a source to one store, one thread at a time."""
+    """A component that applies the change log of a source to one store. One thread at a time does the work."""
 
     def __init__(self, store: PointStore) -> None:
         self.stand = Head()  # the last applied change
@@ -142,9 +144,9 @@ class Follower:
         self._announced: Head | None = None  # the source's newest change at the last write of this handle
 
     def resume(self, source: PointSource) -> bool:
-        """Continue from the recorded position without applying changes. Return False if the store cannot be trusted.
+        """Continue from the recorded position without applying changes. Return False if the store must be refilled.
 
-        Raise ``OtherHistoryError`` if other processes write the history of another catalog.
+        Raise ``OtherHistoryError`` if a copy of the catalog writes the store.
         """
         try:
             if not self._store.amiss:
@@ -156,9 +158,9 @@ class Follower:
         return not self._store.amiss
 
     def trust(self, source: PointSource) -> None:
-        """Check that the source contains the announced changes that searches have seen.
+        """Check that the source contains the changes, announced in the store, that searches have seen.
 
-        Raise ``OtherHistoryError`` if one is missing.
+        Raise ``OtherHistoryError`` if one is missing, since a copy of the catalog then writes the store.
         """
         for head in tuple(self._store.doubted):
             if not holds(source, head):
@@ -176,10 +178,10 @@ class Follower:
     ) -> None:
         """Apply the change log up to ``until``, by default to its end, and record the position.
 
-        Return early if ``enough``, which is called after each document, returns True. Without ``fill``, a missing store
-        stays missing and ``IndexMissingError`` is raised. Raise ``StoreError`` if the store cannot be written (disk
-        full), ``IndexDamagedError`` if it differs from the source even after a refill, and ``OtherHistoryError`` like
-        ``resume``.
+        Return early if ``enough``, which is called after each batch of documents, returns True. Without ``fill``, raise
+        ``IndexMissingError`` if the store does not exist, and do not create it. Raise ``StoreError`` if the store
+        cannot be written, ``IndexDamagedError`` if it differs from the source even after a refill, and
+        ``OtherHistoryError`` if a copy of the catalog writes it.
         """
         if self._store.closed:
             raise StoreError("The search index is closed.")
@@ -200,8 +202,9 @@ class Follower:
             yield
 
     def _turn_is_needed(self, source: PointSource, until: int) -> bool:
-        """Wait until another thread has applied all changes up to a position. Return True if this thread has to apply
-        them.
+        """Wait while another thread applies the changes up to a position. Return False if all are applied then.
+
+        Return True if this thread must apply them; no other thread then writes until ``_end_turn``.
         """
         with self._moved:
             while True:
@@ -264,9 +267,10 @@ class Follower:
         return True
 
     def _recorded(self, source: PointSource) -> tuple[Head, int]:
-        """Return the last applied change, and the source's position.
+        """Return the last change applied to the store, and the number of the source's newest change.
 
-        Raise ``IndexDamagedError`` if the source's log does not have this change.
+        Raise ``IndexDamagedError`` if the source's log lacks the applied change, or ``OtherHistoryError`` if the store
+        is shared with other processes.
         """
         stand, head = self._store.stand()  # read before the source, or the store could seem to be ahead
         newest = source.position()
@@ -279,7 +283,7 @@ class Follower:
         return stand, newest
 
     def _announce(self, source: PointSource) -> None:
-        """Announce the newest change before a write. The points are read from the source before."""
+        """Announce the source's newest change in a shared store. Call it after reading points, before writing them."""
         if not self._store.shared:
             return
         newest = source.position()
@@ -351,9 +355,9 @@ class Follower:
         self._stale = at if self._stale is None else min(self._stale, at)
 
     def _difference(self, source: PointSource) -> str:
-        """Return the difference between store and source.
+        """Return a text that describes the difference between the numbers of vectors in the store and in the source.
 
-        Return "" if there is none, or if another process has changed the store meanwhile.
+        Return "" if there is none, or if another process has changed the store or the source meanwhile.
         """
         difference = ""
         for pause in _PATIENCE if self._store.shared else _PATIENCE[:1]:
@@ -371,13 +375,13 @@ class Follower:
 
 
 def _points(source: PointSource, versions: Iterable[tuple[str, str]]) -> Iterator[Point]:
-    """Yield the points in a fixed order, since the last digits of an engine's sums depend on the order."""
+    """Yield the points of document versions in a fixed order, since an engine's rounding of scores depends on it."""
     return (point for version in sorted(versions) for point in source.points(*version))
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Translate file errors of the operating system into a ``StoreError``."""
+    """Translate errors of the operating system about files into ``StoreError`` or a subclass."""
     try:
         yield
     except OSError as error:

@@ -57,12 +57,12 @@ class VectorIndex:
 
     @property
     def position(self) -> int:
-        """Return the ``seq`` of the last applied change."""
+        """Return the number (``seq``) of the last change of the catalog that was applied to this index."""
         return self._follower.stand.seq
 
     @property
     def rebuilt(self) -> str:
-        """Return why this handle rebuilt the index, "" if it did not or the index was new."""
+        """Return why this process rebuilt the index, "" if it did not, or if the index was new."""
         return self._follower.rebuilt
 
     def catch_up(
@@ -73,28 +73,31 @@ class VectorIndex:
         *,
         fill: bool = True,
     ) -> None:
-        """Apply new changes of the catalog to the index, as ``Follower.follow`` does.
+        """Apply new changes of the catalog to the index. Arguments and errors are those of ``Follower.follow``.
 
-        Calling it again changes nothing.
+        If there are no new changes, nothing is done.
         """
         self._source = source
         self._follower.follow(source, until, enough, fill=fill)
 
     def resume(self, source: PointSource) -> bool:
-        """Continue from the recorded position without applying changes, as ``Follower.resume`` does."""
+        """Use the index in its recorded state, without applying changes. Return False if it must be rebuilt.
+
+        Raise ``OtherHistoryError`` if a copy of the catalog writes the index.
+        """
         self._source = source
         return self._follower.resume(source)
 
     def refill(self, source: PointSource) -> None:
-        """Rebuild the index from the catalog, as ``Follower.refill`` does."""
+        """Rebuild the index from the catalog. Raise the errors of ``Follower.follow``."""
         self._source = source
         self._follower.refill(source)
 
     def search(self, query: Query) -> list[Hit]:
-        """Return the best pages, ordered by (−score, doc_id, page). Return [] if the index has no such vectors.
+        """Return the best pages for a query, ordered by (−score, doc_id, page).
 
-        Raise ``StoreError`` for an invalid vector, and ``IndexDamagedError`` if the index must be caught up or opened
-        first.
+        Return [] if the index has no vectors of the query's kind. Raise ``StoreError`` for an invalid vector, and
+        ``IndexDamagedError`` if the index must first be repaired by ``catch_up`` or opened again.
         """
         store = self.store
         if store.closed:
@@ -122,7 +125,7 @@ class VectorIndex:
         return self.store.count()
 
     def pages(self) -> int:
-        """Return the exact number of pages in the index, up to date or not."""
+        """Return the exact number of pages in the index, including outdated ones."""
         return self.store.count(SPARSE)
 
     def settle(self) -> None:
@@ -134,7 +137,7 @@ class VectorIndex:
             self.store.settle()
 
     def close(self) -> None:
-        """Release the index. Safe to call twice; without this call nothing is lost."""
+        """Close the index after the write in progress. Safe to call twice; no data is lost without this call."""
         with self._follower.stopped():
             self.store.close()
 
@@ -151,14 +154,14 @@ class JoinedIndex:
         return next((index.rebuilt for index in self._indexes if index.rebuilt), "")
 
     def search(self, query: Query) -> list[Hit]:
-        """Search all of the indexes together, as ``VectorIndex.search`` does for one."""
+        """Return the best pages of all indexes, ordered by (−score, doc_id, page)."""
         hits = [hit for index in self._indexes for hit in index.search(query)]
         return ranked(query.using, (((hit.doc_id, hit.version, hit.page), hit.score) for hit in hits))[: query.limit]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedDocument:
-    """A published version with the term counts of its pages."""
+    """A published version of a document with the term counts of its pages."""
 
     doc_id: str
     content_id: str
@@ -167,9 +170,9 @@ class CountedDocument:
 
 class CountsSource(Protocol):
     def counted(self, doc_ids: Collection[str], cached: Mapping[str, TermCounts]) -> list[CountedDocument]:
-        """Return the published documents among these, with their term counts.
+        """Return the published documents among ``doc_ids``, with their term counts.
 
-        ``cached`` has term counts by content id, which are not read again.
+        ``cached`` maps content ids to term counts that need not be read again.
         """
         ...
 
@@ -207,7 +210,7 @@ class AuxiliaryIndex:
         self._documents, self._bm25 = documents, bm25
 
     def search(self, query: Query) -> list[Hit]:
-        """Search the documents' term counts, as ``VectorIndex.search`` does for a stored index."""
+        """Return the best pages for a "bm25" query, ordered by (−score, doc_id, page). Return [] for other queries."""
         if query.using != SPARSE or query.limit < 1:
             return []
         terms = np.asarray(query.vector[0], np.uint32)
@@ -232,7 +235,7 @@ class AuxiliaryIndex:
         return (document for document in self._documents if document.doc_id in doc_ids)
 
     def _scores(self, counts: TermCounts, terms: Uint32, weights: Floats) -> Floats:
-        """Return the scores as float64 (pages,), 0 for a page without any of the terms."""
+        """Return the BM25 score of each page as float64 (pages,), 0 for a page without any of the terms."""
         occurrences = counts.occurrences(terms)
         page_weights = document_weights(self._bm25.weights(occurrences.counts, counts.lengths[occurrences.pages]))
         parts = weights[occurrences.terms] * page_weights
@@ -240,9 +243,9 @@ class AuxiliaryIndex:
 
 
 def _score_limit(scores: Sequence[Floats], limit: int) -> float:
-    """Return the lowest score that still ties with the last of the ``limit`` best pages.
+    """Return the lowest score of a page in the result: that of the page at rank ``limit``, less the rounding error.
 
-    If there are fewer pages, return the lowest score above 0.
+    If fewer pages have a score above 0, return the lowest of these scores.
     """
     positive = np.concatenate([*scores, np.zeros(0)])
     positive = positive[positive > 0]
@@ -252,7 +255,7 @@ def _score_limit(scores: Sequence[Floats], limit: int) -> float:
 
 
 class _WithoutDocuments:
-    """An index that leaves out some documents. ``rest`` are all other documents, if known."""
+    """An index whose results leave out the documents ``without``. ``rest`` are all other documents, None if unknown."""
 
     def __init__(self, index: VectorIndex, without: Collection[str], rest: Collection[str] | None) -> None:
         self._index, self._without = index, without
@@ -282,7 +285,7 @@ class EmptyStore:
     amiss = ""
 
     def __init__(self, refusal: StoreError) -> None:
-        """Create the store. ``refusal`` is the error that says why there is no space."""
+        """Create the store. ``refusal`` is the error that explains why there is no space; writes raise it."""
         self.refusal, self.closed = refusal, False
         self.trusted, self.doubted = Head(), set[Head]()
 
@@ -293,14 +296,14 @@ class EmptyStore:
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
-        """Raise the refusal, like ``writing``."""
+        """Raise the error ``refusal``, like ``writing``."""
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def writing(self) -> AbstractContextManager[None]:
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
-        """Do nothing, since ``writing`` refuses first. The next three methods do nothing for the same reason."""
+        """Do nothing, since ``writing`` raises an error before. So do ``refill``, ``advance`` and ``clear``."""
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None: ...
 
@@ -337,25 +340,25 @@ def completed(
     bm25: Bm25,
     unchanged: Collection[str] | None = None,
 ) -> JoinedIndex:
-    """Return an index that finds words as if it contained the ``changed`` documents.
+    """Return an index that answers "bm25" queries as if it contained the present versions of ``changed`` documents.
 
-    ``documents`` are the published ones among the changed documents. Vector searches do not find them. ``unchanged``
-    are the other published documents, if known.
+    ``documents`` are the published ones among the changed documents. Searches by other vectors do not find them.
+    ``unchanged`` are the other published documents, None if unknown.
     """
     return JoinedIndex([_WithoutDocuments(index, changed, unchanged), AuxiliaryIndex(documents, bm25)])
 
 
 class PageCounts(Protocol):
-    """The number of all pages, and of the pages with each term."""
+    """A source of page counts: the number of all pages, and of the pages with each term."""
 
     def of(self, terms: Sequence[int]) -> tuple[int, npt.NDArray[np.int64]]: ...
 
 
 class WeightedIndex:
-    """An index that weights query terms by their idf over all searched pages, in whichever index they are."""
+    """An index that weights query terms by their idf, from counts over the pages of all searched libraries."""
 
     def __init__(self, index: PageIndex, counts: PageCounts, bm25: Bm25 = Bm25()) -> None:
-        """Wrap an index whose points were computed with ``bm25``."""
+        """Wrap an index whose document weights were computed with the parameters ``bm25``."""
         self._index, self._counts, self._bm25 = index, counts, bm25
 
     @property
@@ -364,7 +367,7 @@ class WeightedIndex:
         return self._index.rebuilt
 
     def search(self, query: Query) -> list[Hit]:
-        """Search as ``VectorIndex.search`` does.
+        """Return the best pages for a query, ordered by (−score, doc_id, page).
 
         For "bm25" the score is Σ query weight · idf(term) · document weight. The weights are rounded first
         (``exact_weights``), so the sum is exact.
@@ -376,13 +379,13 @@ class WeightedIndex:
         return self._index.search(replace(query, vector=(terms, query_weights(weights * idf(pages, holding)))))
 
     def within(self, documents: Sequence[CountedDocument]) -> WeightedIndex:
-        """Return an index that finds words in some documents, computed from the term counts of their pages.
+        """Return an index of these documents for "bm25" queries, which computes scores from their term counts.
 
-        Its scores equal those of the stored index to the last bit, and it does not read the stored index.
+        It does not read the stored index, but its scores equal those of the stored index exactly.
         """
         return WeightedIndex(AuxiliaryIndex(documents, self._bm25), self._counts, self._bm25)
 
     def holding(self, terms: Sequence[int]) -> list[int]:
-        """Return the number of pages with each term."""
+        """Return the number of pages that contain each of the terms, in their order."""
         counts: list[int] = self._counts.of(terms)[1].tolist()
         return counts

@@ -54,9 +54,9 @@ _ROUNDING = 1e-6  # relative rounding error of a sum of some dozens of float32
 
 
 class Head(NamedTuple):
-    """A change, identified by its number and random mark.
+    """A change in the catalog's log, identified by its number and its random mark.
 
-    Two histories of a catalog may have the same numbers, but not the same marks.
+    A catalog and a copy of it may give two changes the same number, but not the same mark.
     """
 
     seq: int = 0
@@ -85,9 +85,9 @@ class Point:
     learned: tuple[NDArray[np.uint32], NDArray[np.float32]] | None = None
 
     def vectors(self, dimension: int) -> dict[VectorName, list[float] | tuple[list[int], list[float]]]:
-        """Return the vectors by name, after a check.
+        """Return the vectors by name. Raise ``StoreError`` if one is invalid.
 
-        An invalid one in a write-ahead log can make an index unreadable.
+        An invalid vector in a write-ahead log can make an index unreadable.
         """
         vectors: dict[VectorName, list[float] | tuple[list[int], list[float]]] = {}
         if not self.chunk:
@@ -104,11 +104,14 @@ class PointSource(Protocol):
     """The source of points for a search index: the catalog. Other processes may write it between two calls."""
 
     def position(self) -> int:
-        """Return the newest ``seq`` of the change log, 0 when it is empty."""
+        """Return the number (``seq``) of the newest change in the log, 0 if the log is empty."""
         ...
 
     def mark(self, seq: int) -> int | None:
-        """Return the mark of the change with this ``seq``, 0 for 0, None if there is no such change."""
+        """Return the random mark of the change with the number ``seq``, None if there is no such change.
+
+        Return 0 for the number 0.
+        """
         ...
 
     def changes(self, after: int) -> Iterable[Change]:
@@ -116,30 +119,30 @@ class PointSource(Protocol):
         ...
 
     def published(self, doc_ids: Collection[str] | None = None) -> Iterable[tuple[str, str]]:
-        """Return (doc_id, content_id) of every published document version, of all documents or of these."""
+        """Return (doc_id, content_id) of every published document. ``doc_ids`` selects documents."""
         ...
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
-        """Return the points of one version, none if it no longer exists."""
+        """Return the points of one version of a document, none if the version no longer exists."""
         ...
 
     def expected_vectors(self) -> int:
-        """Return the total number of vectors of all kinds that the published versions should have."""
+        """Return the total number of vectors, of all kinds, that an index of the published documents must contain."""
         ...
 
 
 def holds(source: PointSource, head: Head) -> bool:
-    """Return whether the source's log has a change with the same number and mark."""
+    """Return whether the source's log contains the change ``head``: one with its number and its mark."""
     return source.mark(head.seq) == head.mark
 
 
 def vector_names(dimension: int, learned: bool) -> list[VectorName]:
-    """Return the names of the vectors in an index."""
+    """Return the names of the vectors in an index with dense vectors, if ``dimension``, and ``learned`` weights."""
     return [SPARSE, *([DENSE] if dimension else []), *([LEARNED] if learned else [])]
 
 
 def vectors_manifest(dimension: int, learned: bool) -> dict[str, int]:
-    """Return the entries about vectors in an index's manifest.
+    """Return the entries about vectors in an index's manifest, the record of how its vectors were computed.
 
     "learned" is left out if there are no learned weights.
     """
@@ -152,11 +155,12 @@ def version_tag(content_id: str) -> str:
 
 
 def point_id(point: Point) -> str:
-    """Return the id of a point. It is the same for the same point of the same version, so rewriting changes nothing.
+    """Return the id of a point, from its document, version, page and chunk. So a second write changes nothing.
 
     The id contains the page, so a search need not read the payload, which would double its time. It is a UUID of
-    version 8 (RFC 9562) of the document, the version's tag, the page and the chunk. If the document's id is not twelve
-    hexadecimal digits, as in catalogs, the id is a hash and only the payload has the page.
+    version 8 (RFC 9562) made of the document's id, the version's tag, the page and the chunk. If the document's id is
+    not twelve hexadecimal digits, as all ids in catalogs are, the point's id is a hash. Only the payload then has the
+    page.
     """
     if _NAMEABLE.fullmatch(point.doc_id) and point.page <= _MOST_PAGES and point.chunk <= _MOST_CHUNKS:
         return naming_id(point.doc_id, version_tag(point.content_id), point.page, point.chunk)
@@ -165,12 +169,12 @@ def point_id(point: Point) -> str:
 
 
 def naming_id(doc_id: str, tag: str, page: int, chunk: int = 0) -> str:
-    """Return the ``point_id`` for a document id of a catalog and a version tag."""
+    """Return the id of a point from its parts: a document id of twelve digits, a version tag, a page and a chunk."""
     return f"{doc_id[:8]}-{doc_id[8:]}-8{tag[:3]}-8{tag[3:6]}-{tag[6]}{page:06x}{chunk:05x}"
 
 
 def named_page(id: str) -> PageKey | None:
-    """Return the page that a point's id contains, None if only the payload has it."""
+    """Return (doc_id, version tag, page) from a point's id, None if the id is a hash and does not contain them."""
     if len(id) != 36 or id[14] != "8":
         return None
     return id[:8] + id[9:13], id[15:18] + id[20:23] + id[24], int(id[25:31], 16)
@@ -235,7 +239,7 @@ class Query:
     without: Collection[str] = ()
 
     def checked(self, dimension: int) -> Query:
-        """Return the query with its vector as plain lists. Raise ``StoreError`` for an invalid vector."""
+        """Check the vector and return the query with it as plain lists. Raise ``StoreError`` for an invalid vector."""
         if self.using == "dense":
             return replace(self, vector=dense_list(self.vector, dimension))
         indices, values = self.vector
@@ -267,10 +271,10 @@ def best_pages(
 ) -> list[Hit]:
     """Return the best pages, each scored by its best point, ordered by (−score, doc_id, page).
 
-    The order of equal points in an engine is arbitrary. ``nearest`` returns the query's ``limit`` best points, best
-    first; it is called with a higher limit while a page of the result may be missing. More than ``MOST_SENT`` excluded
-    documents are not sent with the query; their hits are dropped here. ``points_per_page`` has the number of points per
-    page of the last query: as many are requested next time, since each fetched point costs time.
+    ``nearest`` returns the query's ``limit`` best points, best first. It is called again with a higher limit while a
+    page of the result may be missing, since the engine orders points of equal score arbitrarily. More than
+    ``MOST_SENT`` excluded documents are not sent with the query; their hits are dropped here. ``points_per_page`` keeps
+    the number of points per page of the last query, from which the next query estimates how many points to request.
     """
     limit, using = query.limit, query.using
     dropped = frozenset(query.without) if len(query.without) > MOST_SENT else frozenset[str]()
@@ -293,7 +297,7 @@ def best_pages(
 
 
 def _pages_of_points(points: Sequence[Found], payloads: Payloads) -> list[tuple[PageKey, float]]:
-    """Return the pages of points in their order. Points that were deleted meanwhile are left out."""
+    """Return (page, score) of each point, in the order of the points. Points deleted meanwhile are left out."""
     pages = [named_page(id) for id, _ in points]
     if None in pages:
         fetched = payloads([id for (id, _), page in zip(points, pages, strict=True) if page is None])
@@ -311,9 +315,9 @@ def _payload_page(payload: Mapping[str, Any] | None) -> PageKey | None:
 
 
 def ranked(using: VectorName, pages: Iterable[tuple[PageKey, float]]) -> list[Hit]:
-    """Return hits ordered by (−score, doc_id, page).
+    """Return pages with their scores as hits, ordered by (−score, doc_id, page).
 
-    Scores that differ only by rounding become equal, since an engine's order of summation depends on its segments.
+    Scores that differ only by rounding become equal, since the rounding of an engine's sums varies.
     """
     rows, score, lowest = [], math.inf, math.inf
     for (doc_id, version, page), exact in sorted(pages, key=_SCORE, reverse=True):

@@ -1,8 +1,9 @@
 """Selection and claiming of the jobs that a worker may run.
 
-Libraries take turns, and within a library its owners, however many jobs each has. Jobs with the same stage, library,
-owner and needed abilities are a group. An index returns the first job of each group, so a claim costs one look-up per
-group. The SQL statements are built once, because building takes longer than running them.
+Libraries take turns, however many jobs each has. Within a library, its owners (the callers who queued jobs) take turns.
+Jobs with the same stage, library, owner and needed abilities are a group. An index returns the first job of each group,
+so a claim costs one look-up per group. The SQL statements are built once, since building them takes longer than running
+them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ _PAUSED_JOBS = select(cast(pauses.c.id, BigInteger)).where(pauses.c.scope == "jo
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """Limits over all processes: jobs of one library, indexing jobs, embedding jobs. 0 means no limit."""
+    """Maximum numbers of jobs that run at once in all processes: per library, for indexing, and for embedding.
+
+    0 means no limit.
+    """
 
     library_jobs: int = 0
     index_jobs: int = 0
@@ -56,7 +60,7 @@ class JobLimits:
         return bool(self.library_jobs or self.index_jobs or self.embed_jobs)
 
     def busy(self, connection: Connection) -> dict[str, list[str]]:
-        """Return the libraries and the kinds of jobs that have reached their limits."""
+        """Return the libraries and the kinds of jobs that have reached their limits, as parameters of ``open_now``."""
         libraries = connection.scalars(_BY_LIBRARY, {"most": self.library_jobs}) if self.library_jobs else ()
         limits = {kind: limit for kind, limit in (("index", self.index_jobs), ("embed", self.embed_jobs)) if limit}
         kinds = connection.execute(_BY_KIND) if limits else ()
@@ -67,7 +71,10 @@ class JobLimits:
 
 
 def open_now() -> list[ColumnElement[bool]]:
-    """Return the conditions for a job that any able worker may claim now. ``open_values`` returns their parameters."""
+    """Return the SQL conditions of a job that a worker with the needed abilities may claim now.
+
+    ``open_values`` returns their parameters.
+    """
     now = db_now()
     return [
         IS_WAITING,
@@ -80,7 +87,10 @@ def open_now() -> list[ColumnElement[bool]]:
 
 
 def open_values(connection: Connection, paused: tables.Paused, longest_ms: int, limits: JobLimits) -> dict[str, Any]:
-    """Return the parameters of ``open_now``. ``longest_ms`` exceeds any wait after a failure."""
+    """Return the parameters of the conditions of ``open_now``.
+
+    ``longest_ms`` is more than a job waits after a failure. A longer wait means that the clock was set back.
+    """
     return {
         "paused_libraries": paused.libraries, "paused_jobs": paused.jobs, "longest": longest_ms,
         **limits.busy(connection),
@@ -117,7 +127,7 @@ def hold_turns(connection: Connection) -> None:
 
 
 def note_served(connection: Connection, taken: Sequence[Row[Any]]) -> None:
-    """Record that the libraries and owners of these jobs have had a turn, in this order."""
+    """Record that the libraries and owners of claimed jobs have had a turn, in the order of ``taken``."""
     if not taken:
         return
     first = take(connection, _COUNTER, len(taken))
@@ -136,10 +146,11 @@ def forget_turns(connection: Connection) -> None:
 
 
 def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
-    """Return the ids of up to ``most`` open jobs, the most urgent first.
+    """Return the ids of jobs that a worker may claim, the most urgent first.
 
-    At equal urgency, the library that was served least recently comes first, then its owner. ``values`` are the
-    parameters of ``open_now``, and "stages", "able" (the needs that the worker meets), "passed" (ids to leave out).
+    At equal urgency, the library whose last turn is longest ago comes first, and within it the owner whose last turn is
+    longest ago. ``values`` are the parameters of ``open_now`` and "stages", "able" (the needs that the worker meets),
+    "passed" (ids to leave out) and "most" (the maximum number of ids).
     """
     heads = _heads(connection, values)
     if not heads:
@@ -166,9 +177,9 @@ def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
 
 
 def ahead(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
-    """Return the number of jobs before each of these, if every library and owner takes turns from now on.
+    """Return how many waiting jobs come before each of these, by id, if all libraries and owners take turns from now.
 
-    Among turns in the same round, the library that has waited longest comes first.
+    In each round of turns, the library whose first job was queued first comes first.
     """
     places = {row.id: row for some in parts(ids) for row in connection.execute(_PLACES, {"ids": list(some)})}
     if not places:
@@ -205,13 +216,16 @@ def _add(counts: dict[str, _QueueLength], name: str, row: Any) -> None:
 
 
 def _before(counts: Mapping[str, _QueueLength], name: str, rank: int) -> int:
-    """Return how many turns of all names come before the turn of ``name`` with this number."""
+    """Return how many turns come before the turn of ``name`` with the number ``rank``, from 1.
+
+    ``counts`` has the number of turns of each name, and the id of its first job, which decides the order in a round.
+    """
     first = counts[name][1]
     return sum(min(count, rank - 1) + (count >= rank and begin < first) for count, begin in counts.values())
 
 
 def _heads(connection: Connection, values: Mapping[str, Any]) -> list[Row[Any]]:
-    """Return the first open job of each group of jobs, for those groups whose needs the worker meets."""
+    """Return the first job that may be claimed of each group of jobs, for groups whose needs the worker meets."""
     needs, closed = set(values["able"]), {*values["paused_libraries"], *values["busy_libraries"]}
     passed, busy = {*values["paused_jobs"], *values["passed"]}, set(values["busy_kinds"])
     heads: list[Row[Any]] = []
@@ -242,7 +256,7 @@ def _firsts() -> Select[Any]:
     later, job = jobs.alias("later"), jobs.alias("job")
 
     def next_id(last: int) -> Any:
-        """Return the first job of the next group that has the same columns before ``last``."""
+        """Return the first job of the next group that differs first in the group's column ``last``."""
         same = [later.c[name] == firsts.c[name] for name in _GROUP[1:last]]
         behind = later.c[_GROUP[last]] > firsts.c[_GROUP[last]]
         query = select(later.c.id).where(is_waiting(later), later.c.stage == stage, *same, behind)
@@ -272,9 +286,9 @@ _NEXT_NEEDS = _NEEDS.where(jobs.c.needs > bindparam("after"))
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The jobs that a worker may claim. ``values`` are the parameters of the statements.
+    """The jobs that a worker may claim at one time. ``values`` are the parameters of the statements that claim them.
 
-    A worker notices a later pause when it next checks its leases.
+    If jobs are paused between ``read`` and ``take``, the worker notices it when it next checks its leases.
     """
 
     only_awaited: bool
@@ -295,7 +309,7 @@ class Due:
     ) -> Due | None:
         """Return the jobs that a worker may claim now, None if there are none.
 
-        ``longest_ms`` is longer than any wait after a failure.
+        ``longest_ms`` is more than a job waits after a failure.
         """
         if paused.all:
             return None
@@ -309,9 +323,9 @@ class Due:
         return due if values["able"] and due._choose(connection, values, 1, ()) else None
 
     def take(self, connection: Connection, limit: int, lease_ms: int) -> list[Row[Any]]:
-        """Claim up to ``limit`` jobs in the order of urgency and turns.
+        """Claim up to ``limit`` jobs in the order of urgency and turns. Return their rows.
 
-        Workers claim one after the other, so the limits count the claims of others. Jobs that another transaction has
+        Only one worker claims at a time, so that the limits of running jobs hold. Jobs that another transaction has
         locked are skipped.
         """
         hold_turns(connection)
@@ -342,10 +356,10 @@ class Due:
 
 
 def _select_awaited() -> Select[Any]:
-    """Build the statement for jobs that a worker waits for.
+    """Build the statement that selects jobs that a worker both waits for and may claim.
 
-    It reads in the order of the queue and stops when there are enough. The ``+ ""`` keeps the database from using
-    another index.
+    It reads jobs in the order of the queue until there are enough. The ``+ ""`` prevents the database from using an
+    index of another order.
     """
     waiters = job_waiters.c
     return (
@@ -373,7 +387,7 @@ _TAKE = (
 
 
 def _waiting_needs(connection: Connection) -> list[str]:
-    """Return each combination of needs among the waiting jobs, with one index look-up per combination."""
+    """Return each combination of needed abilities among the waiting jobs, with one index look-up per combination."""
     kinds: list[str] = []
     needs = connection.scalar(_NEEDS)
     while needs is not None:

@@ -33,8 +33,9 @@ class JobControl:
         self._store = store
 
     def pause(self, scope: Scope, name: str = "") -> None:
-        """Pause the jobs of a scope. They are not claimed until the scope is resumed; running jobs stop after their
-        page range.
+        """Pause jobs: those of a library, a single job, or all jobs. ``name`` is the id of the library or job.
+
+        Waiting jobs are not claimed until ``resume`` is called. Running jobs stop after their current range of pages.
         """
         with self._store.writing() as connection:
             connection.execute(
@@ -42,9 +43,9 @@ class JobControl:
             )
 
     def resume(self, scope: Scope, name: str = "") -> bool:
-        """Resume a scope. Return whether it was paused.
+        """End the pause of a library or a job. Return whether it was paused.
 
-        A pause of a wider scope stays. Scope "all" ends every pause.
+        A pause of all jobs, or of a job's library, stays. Scope "all" ends every pause.
         """
         query = delete(pauses).returning(pauses.c.id)
         if scope != "all":
@@ -64,7 +65,10 @@ class JobControl:
         subjects: Sequence[str] | None = None,
         cause: str = CANCELLED,
     ) -> list[int]:
-        """End waiting jobs, and request the end of running ones. Return the ids of both. Published documents stay."""
+        """Cancel waiting jobs, and ask the workers of running ones to stop. Return the ids of all these jobs.
+
+        Published documents stay.
+        """
         with self._store.writing() as connection:
             lock_queue(connection)
             rows = _active_rows(connection, ids, library, subjects)
@@ -132,7 +136,10 @@ class JobControl:
 
 
 def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[NewEvent]:
-    """Cancel active jobs, including requests to repeat them."""
+    """Cancel active jobs and requests to repeat them: end waiting jobs, ask workers to stop running ones.
+
+    Return the events to log.
+    """
     happened, cause = [], stored_form(cause)
     for row in rows:
         if row.status == "waiting":
@@ -179,8 +186,9 @@ def _select_rows(connection: Connection, query: Any, ids: Sequence[int] | None) 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Limits for ended jobs: how many newest ones keep their rows, how many keep their events, and the maximum age in
-    days.
+    """Limits for ended jobs. The newest ``rows`` jobs are kept, the newest ``events`` of them with their events.
+
+    Jobs that ended more than ``days`` days ago are deleted.
     """
 
     rows: int = 10_000
@@ -189,7 +197,10 @@ class Keep:
 
 
 def fold(store: Transactions, keep: Keep = Keep()) -> int:
-    """Delete ended jobs that are too old or too many, unless a process waits for them. Return their number."""
+    """Delete ended jobs beyond the limits, unless a process waits for them. Return the number of deleted jobs.
+
+    Events are deleted too, by their own limit.
+    """
     gone = 0
     with store.writing() as connection:
         forget_turns(connection)

@@ -41,7 +41,7 @@ _FORGET_PAUSES_OF = delete(pauses).where(pauses.c.scope == "job", pauses.c.id.in
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event before it gets a number."""
+    """An event of a job that is not stored yet, and so has no number."""
 
     job: int
     library: str
@@ -50,7 +50,7 @@ class NewEvent:
 
 
 def log(connection: Connection, new_events: Sequence[NewEvent]) -> None:
-    """Write events with their numbers. Call it last in a transaction: the counter is locked until the commit."""
+    """Number events and store them. Call it last in a transaction: the counter is locked until the commit."""
     if not new_events:
         return
     at = connection.scalar(_NOW)
@@ -72,9 +72,10 @@ def events(
     waiter: str | None = None,
     limit: int = 1000,
 ) -> list[JobEvent]:
-    """Return events after a number, in order.
+    """Return the events with numbers above ``after``, in order.
 
-    ``library`` is one id or several. ``waiter`` is a worker, and limits the result to events of jobs that it waits for.
+    ``job`` and ``library`` (one id or several) select events; ``waiter`` selects those of jobs that this worker waits
+    for.
     """
     query = select(job_events).where(job_events.c.number > after).order_by(job_events.c.number).limit(limit)
     if job is not None:
@@ -113,7 +114,10 @@ class JobRetries:
 
 
 def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
-    """Lock the row of a running job until the transaction ends, and return it. Raise LeaseLostError."""
+    """Lock the row of a running job until the transaction ends, and return it.
+
+    Raise LeaseLostError if the job has ended or belongs to another worker.
+    """
     row = LEASED.lock(connection, fence.job, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(
@@ -131,9 +135,10 @@ def lock_jobs(connection: Connection, fences: Sequence[Fence]) -> dict[int, Row[
 
 
 def advance_job(connection: Connection, fence: Fence, advance: JobUpdate) -> list[NewEvent]:
-    """Write the outcome of a running job. Return the events to log at the end of the transaction.
+    """Write the next state of a running job. Return the events to log at the end of the transaction.
 
-    A job that was cancelled meanwhile does not return to the queue. Raise LeaseLostError.
+    A job that was cancelled meanwhile does not return to the queue. Raise LeaseLostError if the job has ended or
+    belongs to another worker.
     """
     return _advance_row(connection, lock_job(connection, fence), advance)
 
@@ -141,7 +146,10 @@ def advance_job(connection: Connection, fence: Fence, advance: JobUpdate) -> lis
 def advance_jobs(
     connection: Connection, advances: Sequence[tuple[Fence, JobUpdate]]
 ) -> tuple[list[NewEvent], frozenset[int]]:
-    """Write the outcomes of running jobs with few statements. Return the events, and the jobs whose leases are lost."""
+    """Write the next states of running jobs with few statements.
+
+    Return the events to log, and the ids of jobs whose lease is lost, which stay unchanged.
+    """
     rows = lock_jobs(connection, [fence for fence, _ in advances])
     happened: list[NewEvent] = []
     finished: list[dict[str, Any]] = []
@@ -163,7 +171,7 @@ def advance_jobs(
 
 
 def _advance_row(connection: Connection, row: Row[Any], advance: JobUpdate) -> list[NewEvent]:
-    """Write the outcome of a job whose row is locked. Return the events."""
+    """Write the next state of a running job whose row is locked. Return the events to log."""
     values: dict[str, Any] = {"heartbeat_at": db_now()}
     if advance.stage is not None and advance.stage != row.stage:
         values |= {"stage": advance.stage, "done": 0, "total": 0, "attempts": 0}
@@ -196,11 +204,10 @@ def _advance_row(connection: Connection, row: Row[Any], advance: JobUpdate) -> l
 def fail_job(
     connection: Connection, row: Row[Any], cause: str, retries: JobRetries, *, final: bool, passing: bool = False
 ) -> list[NewEvent]:
-    """Count a failed attempt.
+    """Count a failed attempt of a job. Return the events to log.
 
-    The job waits for the next one, unless the failure is ``final`` or the attempts are used up.
-
-    A ``passing`` failure is caused by the machine and not by the job: it never uses up the last attempt.
+    The job waits for the next attempt. If the failure is ``final`` or no attempts are left, the job fails. A
+    ``passing`` failure, such as a full disk, is not the job's fault: it never makes the job fail.
     """
     attempts, cause = row.attempts + 1, stored_form(cause)
     if passing:
@@ -223,7 +230,10 @@ def end(
     *,
     again: bool = True,
 ) -> list[NewEvent]:
-    """End a job, or restart it if it was requested again while it ran and ``again`` allows that. Return the events."""
+    """End a job with a status. Return the events to log.
+
+    If it was requested again while it ran, and ``again`` is True, put it back into the queue instead.
+    """
     cause = stored_form(cause)
     ending = NewEvent(row.id, row.library, status, {"cause": cause} if cause else {})
     connection.execute(_FORGET_PROGRESS, {"job": row.id})
@@ -241,7 +251,7 @@ def end(
 
 
 def waiting_values(*, not_before: Any) -> dict[str, Any]:
-    """Return the column values of a waiting job without a worker."""
+    """Return the column values that make a job wait, without a worker, until the time ``not_before``."""
     return {"status": "waiting", "worker": "", "lease_until": 0, "not_before": not_before}
 
 

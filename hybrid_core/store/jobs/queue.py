@@ -46,9 +46,10 @@ _LEASED_TO = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 def enqueue(
     connection: Connection, requests: Sequence[JobRequest], waiter: str
 ) -> tuple[list[Enqueued], list[NewEvent]]:
-    """Turn each request into a job, or join it to an active job with the same key. Return outcomes and events.
+    """Turn each request into a job, or join it to an active job with the same key.
 
-    ``waiter`` is the worker that waits for the jobs; "" means that they continue without a waiting worker.
+    Return an outcome per request, and the events to log. ``waiter`` is the worker that waits for the jobs; "" means
+    that they continue without a waiting worker.
     """
     lock_queue(connection)
     by_key: dict[str, JobRequest] = {}
@@ -86,7 +87,7 @@ def enqueue(
 
 
 def lock_queue(connection: Connection) -> None:
-    """Wait for all other transactions that activate or lock many jobs, to prevent deadlocks."""
+    """Lock the queue for this transaction, after all others that activate or lock many jobs. It prevents deadlocks."""
     take(connection, _TURN)
 
 
@@ -97,7 +98,7 @@ def wait_for(connection: Connection, waiter: str, jobs_awaited: Sequence[int]) -
 
 
 def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached: bool) -> Mapping[str, int]:
-    """Insert jobs. Return their ids by key. A key is missing if another transaction has inserted it."""
+    """Insert a job for each request. Return the job ids by key, without keys that another transaction has inserted."""
     if not requests:
         return {}
     now = connection.scalar(select(db_now()))
@@ -127,7 +128,10 @@ def _request_values(request: JobRequest) -> dict[str, Any]:
 def _join(
     connection: Connection, row: Row[Any], request: JobRequest, *, detached: bool
 ) -> tuple[Enqueued, list[NewEvent]]:
-    """Join a request to a waiting or running job. The request with the higher priority determines the job's options."""
+    """Join a request to a waiting or running job. Return the outcome and the events to log.
+
+    The request with the higher priority determines the job's options. A running job with other options runs again.
+    """
     values_asked = _request_values(request)
     if request.priority < row.priority:
         values_asked |= {"options": row.options, "needs": row.needs, "priority": row.priority}
@@ -157,7 +161,7 @@ def _join(
 class JobQueue:
     """The job queue in the catalog.
 
-    Several processes may use the same database. Only the database clock decides expiry.
+    Several processes may use the same database. Only the database clock decides when a lease expires.
     """
 
     def __init__(
@@ -183,9 +187,9 @@ class JobQueue:
         return enqueued
 
     def enqueue_beside(self, job: Job, requests: Sequence[JobRequest]) -> None:
-        """Enqueue the follow-up jobs of a job, for the workers that wait for that job.
+        """Enqueue the follow-up jobs of ``job``. The workers that wait for it also wait for the new jobs.
 
-        If no worker waits, or others requested it too, the new jobs continue without a waiting worker.
+        If ``job`` continues without a waiting worker, so do the new jobs.
         """
         if not requests:
             return
@@ -209,10 +213,10 @@ class JobQueue:
         only_awaited: bool = False,
         limit: int = 1,
     ) -> list[Job]:
-        """Claim up to ``limit`` jobs whose needs these abilities meet, the most urgent first.
+        """Claim up to ``limit`` jobs whose needs these abilities meet, the most urgent first. Return the jobs.
 
-        ``stages`` restricts the stages, ``only_awaited`` restricts to jobs that this worker waits for. Expired leases
-        are handled first.
+        ``stages`` limits the jobs to these stages, ``only_awaited`` to those that this worker waits for. Before, jobs
+        with expired leases return to the queue.
         """
         longest_wait = 2 * self._retries.most_ms
         with self._store.reading() as connection:
@@ -241,7 +245,7 @@ class JobQueue:
             )
 
     def leases(self, worker: str) -> list[Lease]:
-        """Return a worker's leases without writing. A lease is missing if it was lost or its job has ended."""
+        """Return a worker's leases without renewing them. A lease that was lost, or whose job has ended, is missing."""
         with self._store.reading() as connection:
             paused = tables.Paused(connection)
             rows = connection.execute(_LEASED_TO, {"who": worker}).all()
@@ -261,7 +265,7 @@ class JobQueue:
         return [tables.to_lease(row, paused) for row in rows]
 
     def progress(self, reports: Sequence[JobProgress]) -> None:
-        """Write the progress of jobs in one transaction. Reports for lost leases are ignored.
+        """Store the progress of running jobs in one transaction. Reports for jobs with a lost lease are ignored.
 
         Call it about once a second, not for each page.
         """
@@ -283,9 +287,9 @@ class JobQueue:
             log(connection, happened)
 
     def advance(self, fence: Fence, advance: JobUpdate) -> None:
-        """Write the outcome of a running job. Raise LeaseLostError.
+        """Write the next state of a running job. Raise LeaseLostError if another worker has taken it over.
 
-        ``Catalog.publish`` does this together with a publication.
+        To publish a document in the same transaction, call ``Catalog.publish`` instead.
         """
         with self._store.writing() as connection:
             log(connection, advance_job(connection, fence, advance))
@@ -293,27 +297,34 @@ class JobQueue:
     def fail(self, fence: Fence, cause: str, *, final: bool = False, passing: bool = False) -> None:
         """Count a failed attempt: the job waits for the next one, or fails if ``final`` or if no attempts are left.
 
-        A ``passing`` failure (such as a full disk) is retried until it has passed. Raise LeaseLostError.
+        After a ``passing`` failure, such as a full disk, the job never runs out of attempts. Raise LeaseLostError if
+        another worker has taken over the job.
         """
         with self._store.writing() as connection:
             row = lock_job(connection, fence)
             log(connection, fail_job(connection, row, cause, self._retries, final=final, passing=passing))
 
     def release(self, fence: Fence, cause: str = "") -> None:
-        """Return a job to the queue unchanged: for a pause, or when a worker ends. Raise LeaseLostError."""
+        """Return a running job to the queue without counting an attempt, for a pause or when a worker ends.
+
+        Raise LeaseLostError if another worker has taken it over.
+        """
         with self._store.writing() as connection:
             row = lock_job(connection, fence)
             log(connection, release(connection, [row], cause))
 
     def give_back(self, fences: Sequence[Fence]) -> None:
-        """Return several jobs to the queue in one transaction, like ``release``. Lost leases are skipped."""
+        """Return several running jobs to the queue without counting an attempt, in one transaction.
+
+        Jobs that another worker has taken over are skipped.
+        """
         if not fences:
             return
         with self._store.writing() as connection:
             log(connection, release(connection, list(lock_jobs(connection, fences).values()), ""))
 
     def expire(self) -> int:
-        """Return jobs with expired leases to the queue. Return their number."""
+        """Return jobs with expired leases to the queue, and count a failed attempt for each. Return their number."""
         with self._store.reading() as connection:
             if connection.scalar(_LATE, {"lease": self._lease_ms}) is None:
                 return 0
@@ -323,7 +334,7 @@ class JobQueue:
         return len({event.job for event in happened})
 
     def lapse(self, gone: Collection[str]) -> None:
-        """End the leases of dead workers now, without waiting for them to expire."""
+        """Return the jobs of dead workers to the queue now, without waiting for their leases to expire."""
         with self._store.writing() as connection:
             mine = (IS_RUNNING, jobs.c.worker.in_(gone))
             connection.execute(update(jobs).where(*mine).values(lease_until=0))
@@ -335,7 +346,10 @@ class JobQueue:
 
 
 def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[NewEvent]:
-    """Count a failed attempt for running jobs whose worker died, since one of the jobs may have killed it."""
+    """Count a failed attempt for running jobs of a dead worker, since one of them may have caused its death.
+
+    Return the events to log.
+    """
     happened = []
     for row in sorted(rows, key=lambda row: row.id):
         happened.append(NewEvent(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
@@ -345,7 +359,10 @@ def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: J
 
 
 def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[NewEvent]:
-    """Return running jobs to the queue without counting an attempt. End those that were cancelled meanwhile."""
+    """Return running jobs to the queue without counting an attempt, or end them if they were cancelled meanwhile.
+
+    Return the events to log.
+    """
     happened, cause = [], stored_form(cause)
     for row in rows:
         if row.cancel_requested:
@@ -357,7 +374,7 @@ def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> lis
 
 
 def refine_first(store: Transactions, subjects: Collection[tuple[str, str]]) -> None:
-    """Give waiting refinements of these documents a higher priority. ``subjects`` are library ids and paths."""
+    """Raise the priority of waiting refinement jobs of documents. ``subjects`` are pairs of library id and path."""
     with store.writing() as connection:
         for library, path in subjects:
             connection.execute(

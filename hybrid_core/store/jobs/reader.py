@@ -21,7 +21,7 @@ class JobReader:
         self._store = store
 
     def job(self, id: int) -> Job:
-        """Return a job. Raise NotFoundError."""
+        """Return the job with an id. Raise NotFoundError if there is none."""
         jobs = self.jobs([id])
         if not jobs:
             raise NotFoundError(
@@ -78,13 +78,13 @@ class JobReader:
         return listed
 
     def active_subjects(self, library: str) -> list[str]:
-        """Return the subjects of all waiting and running jobs of a library."""
+        """Return the subjects (paths of files, for example) of all waiting and running jobs of a library."""
         query = select(jobs.c.subject).where(jobs.c.library == library, IS_ACTIVE)
         with self._store.reading() as connection:
             return list(connection.scalars(query))
 
     def waiting_stages(self, library: str, abilities: Collection[str]) -> dict[str, JobStage]:
-        """Return the next stage of each partly indexed file of a library, by subject.
+        """Return the stages of the waiting indexing jobs of a library, by subject (the file's path).
 
         Jobs that are paused, or need more than these abilities, are left out.
         """
@@ -97,14 +97,14 @@ class JobReader:
         return {row.subject: row.stage for row in waiting if tables.words(row.needs) <= able and not paused.holds(row)}
 
     def stage(self, library: str, subject: str) -> JobStage | None:
-        """Return the stage of a file's waiting or running job, None without a job."""
+        """Return the stage of the waiting or running indexing job of a file, None if it has no such job."""
         key = clean(JobRequest(library, "index", subject, "refine").dedupe_key)
         with self._store.reading() as connection:
             stage: JobStage | None = connection.scalar(select(jobs.c.stage).where(jobs.c.key == key, IS_ACTIVE))
         return stage
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
-        """Return the number of jobs that wait before each of these. Libraries and then their owners take turns."""
+        """Return how many jobs come before each of these waiting jobs, by id, if libraries and owners take turns."""
         with self._store.reading() as connection:
             return claims.ahead(connection, list(ids))
 
@@ -153,7 +153,10 @@ class JobReader:
         waiter: str | None = None,
         limit: int = 1000,
     ) -> list[JobEvent]:
-        """Return events after a number, in order. Ended jobs have no progress events, old jobs no events at all."""
+        """Return the events with numbers above ``after``, in order. ``waiter`` selects jobs that this worker awaits.
+
+        The progress events of ended jobs, and all events of old jobs, have been deleted.
+        """
         with self._store.reading() as connection:
             return outcomes.events(connection, after, job=job, library=library, waiter=waiter, limit=limit)
 

@@ -140,7 +140,7 @@ pauses = Table(
 
 
 def awaited_by(worker: str) -> Select[tuple[int]]:
-    """Return the statement for the jobs that a worker waits for."""
+    """Return the SQL statement that selects the ids of the jobs that a worker waits for."""
     return select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)
 
 

@@ -33,7 +33,7 @@ class Workers:
         self._store, self._lease_ms, self._retries = store, lease_ms, retries
 
     def register(self, worker: Worker) -> Worker:
-        """Register a process. Return it with its start time."""
+        """Register a process as a worker. Return the worker with its start time by the database clock."""
         with self._store.writing() as connection:
             now = connection.scalar(select(db_now())) or 0
             registered = replace(worker, started_at=now, heartbeat_at=now)
@@ -47,7 +47,7 @@ class Workers:
         return registered
 
     def beat(self, worker: str) -> bool:
-        """Record a heartbeat. Return False if the process was removed and must register again."""
+        """Record a heartbeat of a process. Return False if it was removed and must register again."""
         with self._store.writing() as connection:
             beaten = connection.execute(
                 update(workers).where(workers.c.id == worker).values(heartbeat_at=db_now()).returning(workers.c.id)
@@ -55,7 +55,7 @@ class Workers:
             return beaten.one_or_none() is not None
 
     def all(self) -> list[Worker]:
-        """Return the live processes, the oldest first."""
+        """Return the registered processes that are alive, the oldest first."""
         with self._store.reading() as connection:
             rows = connection.execute(select(workers).where(~self._dead()).order_by(workers.c.started_at, workers.c.id))
             return [tables.to_worker(row) for row in rows]
@@ -66,7 +66,7 @@ class Workers:
             log(connection, release(connection, self._forget(connection, [worker]), cause))
 
     def abandon(self, worker: str) -> list[int]:
-        """Stop waiting, and cancel jobs that only this process waits for. Return their ids."""
+        """Record that a process no longer waits for jobs. Cancel jobs that no one else wants, and return their ids."""
         with self._store.writing() as connection:
             lock_queue(connection)
             others = select(job_waiters.c.job_id).where(job_waiters.c.worker_id != worker)
@@ -81,16 +81,16 @@ class Workers:
         return [row.id for row in alone]
 
     def detach(self, worker: str) -> None:
-        """Stop waiting. The jobs continue."""
+        """Record that a process no longer waits for jobs. The jobs continue without it."""
         with self._store.writing() as connection:
             mine = awaited_by(worker)
             connection.execute(update(jobs).where(jobs.c.id.in_(mine), IS_ACTIVE).values(detached=True))
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id == worker))
 
     def sweep(self, worker: str = "") -> None:
-        """Remove dead processes other than ``worker``, and end jobs that only they could have run.
+        """Remove dead processes other than ``worker``, and end waiting jobs that only they could have run.
 
-        A running job of a dead process loses one attempt, like after an expired lease.
+        Running jobs of dead processes return to the queue, with a failed attempt counted.
         """
         with self._store.reading() as connection:
             dead = connection.execute(select(workers.c.id).where(self._dead(), workers.c.id != worker)).scalars().all()
@@ -115,7 +115,7 @@ class Workers:
         return rows
 
     def _end_forgotten(self, connection: Connection) -> None:
-        """End jobs whose password no process has any more, since they would wait forever."""
+        """End waiting jobs that need a password which no process has any more. They would wait forever."""
         abilities = {
             word for text in connection.execute(select(workers.c.abilities)).scalars() for word in text.split()
         }
@@ -126,9 +126,9 @@ class Workers:
                 log(connection, end(connection, row, "failed", cause))
 
     def _dead(self) -> ColumnElement[bool]:
-        """Return the condition for a dead process.
+        """Return the SQL condition of a dead process: its last heartbeat is too long ago.
 
-        A heartbeat far in the future is from before the clock was set back.
+        A heartbeat far in the future was recorded before the clock was set back, so it counts as old.
         """
         return or_(
             workers.c.heartbeat_at < db_now() - self._lease_ms, workers.c.heartbeat_at > db_now() + self._lease_ms
@@ -142,7 +142,7 @@ class Offer:
 
 
 class JobOffers:
-    """Offers of waiting jobs that a worker may claim now. A worker claims an offered job like any other."""
+    """Lists of waiting jobs that workers may claim now. An offer reserves nothing: a worker must claim the job."""
 
     def __init__(
         self, store: Transactions, retries: JobRetries = JobRetries(), limits: JobLimits = JobLimits()
@@ -190,7 +190,10 @@ def _needs() -> Select[Any]:
 
 @cache
 def _offers() -> Select[Any]:
-    """Build the statement for offers. Jobs are numbered by turn within a library, then per needs, then over all."""
+    """Build the statement that selects the jobs to offer.
+
+    Jobs are numbered by turn in their library, then among jobs of equal needs, then among all jobs of their kind.
+    """
     sorted_by = [jobs.c[name] for name in ("id", "kind", "library", "owner", "needs", "priority", "turn")]
     chosen: Any = select(*sorted_by).where(*open_now(), ~jobs.c.needs.contains(SESSION)).subquery()
     alike = ["kind", "needs"]
@@ -204,7 +207,10 @@ def _offers() -> Select[Any]:
 
 
 def _number_jobs(chosen: Any, name: str, within: Sequence[str], limit: str, order: Sequence[Any]) -> Any:
-    """Number jobs within groups that have equal columns ``within``, and select numbers up to ``limit``."""
+    """Number the jobs of each group in the given order, and select those with numbers up to ``limit``.
+
+    A group are the jobs with equal values in the columns ``within``. ``name`` is the column of the numbers.
+    """
     place = func.row_number().over(partition_by=[chosen.c[column] for column in within], order_by=order)
     numbered = select(chosen, place.label(name)).subquery()
     return select(numbered).where(numbered.c[name] <= bindparam(limit)).subquery()

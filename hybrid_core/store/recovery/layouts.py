@@ -18,7 +18,7 @@ _SEQUENCE = "sqlite_sequence"
 class Column:
     """A column of a table. ``kind`` is "text", "integer", "float" or "blob".
 
-    ``default`` is its value in rows that are older than the column.
+    ``default`` is its value in rows that were written before the column was added.
     """
 
     name: str
@@ -90,9 +90,9 @@ class Layout:
 class Schema:
     """The tables of a damaged file. ``statements`` are the readable statements that created tables and indexes.
 
-    ``missing`` are expected tables without an entry. ``sequence`` is the root page of ``sqlite_sequence``, 0 if
-    unknown. ``usual`` is True if all tables have the expected number of columns. ``replaced`` are tables whose
-    statements are damaged or lost.
+    ``missing`` are expected tables that the file's schema does not list. ``sequence`` is the root page of the table
+    ``sqlite_sequence``, 0 if unknown. ``usual`` is True if all tables have the expected number of columns. ``replaced``
+    are tables with a damaged or lost statement, for which the expected layout is used.
     """
 
     layouts: Mapping[str, Layout]
@@ -110,7 +110,7 @@ class _Entries:
 
 
 def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
-    """Read the layouts of the tables in a file. Lost tables have the layout of the ``expected`` statements."""
+    """Read the layouts of the tables in a file. Lost tables get the layout of the ``expected`` CREATE statements."""
     tree = pages.new_tree(table=True)
     entries = _Entries()
     for record in pages.records(tree, _SCHEMA_ROOT):
@@ -134,7 +134,7 @@ def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
 
 
 def statements_of(connection: sqlite3.Connection) -> list[str]:
-    """Return the statements that created the tables and indexes of a database."""
+    """Return the CREATE statements of the tables and indexes of a database."""
     query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC"
     return [sql for (sql,) in connection.execute(query)]
 
@@ -169,7 +169,10 @@ def _take_stray(pages: PageFile, tree: Tree, number: int, entries: _Entries) -> 
 
 
 def _layouts(statements: Iterable[str], roots: Mapping[str, int]) -> dict[str, Layout]:
-    """Return the layouts by table name. Statements that SQLite refuses are damaged and left out."""
+    """Return the table layouts that CREATE statements define, by name. Skip statements that SQLite refuses.
+
+    ``roots`` has the root pages of tables and indexes.
+    """
     with closing(sqlite3.connect(":memory:")) as scratch:
         for sql in sorted(statements, key=lambda statement: not statement.upper().startswith("CREATE TABLE")):
             if sql.upper().startswith("CREATE ") and not sql.startswith("CREATE TABLE sqlite_"):

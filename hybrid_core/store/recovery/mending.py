@@ -1,7 +1,7 @@
 """Repair of a salvaged catalog.
 
-Rows that refer to lost rows are repaired, marked for indexing again, or deleted. The same applies to rows with invalid
-values, since SQLite pages have no checksums. Stored files without a name get one.
+Rows that refer to lost rows are repaired, marked for indexing again, or deleted. So are rows with invalid values, which
+SQLite does not detect, since its pages have no checksums. Stored files whose address is lost get a new one.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ _SELECT_CITATION = text(
 class Mending:
     """Repair of a salvaged catalog, with counts of the repairs.
 
-    ``lost`` counts deleted rows by table, ``emptied`` rows that lost a part, and ``rebuild`` documents that have to be
-    indexed again.
+    ``lost`` counts the deleted rows by table, ``emptied`` counts the rows in which an invalid value was replaced, and
+    ``rebuild`` counts the documents that have to be indexed again.
     """
 
     def __init__(self, catalog: Catalog, saved: dict[str, Saved]) -> None:
@@ -121,7 +121,7 @@ class Mending:
         return bool(self.lost.total() or self.emptied.total() or self.libraries or self.rebuild)
 
     def run(self) -> None:
-        """Repair everything. Raise StoreError if the new catalog cannot be written."""
+        """Repair all tables of the catalog. Raise StoreError if it cannot be written."""
         with self._catalog.writing() as connection:
             self._add_libraries(connection)
             mend_values(connection, self.lost, self.emptied)
@@ -207,7 +207,7 @@ class Mending:
     def _discard_halves(self) -> None:
         """Delete incomplete parsed documents, and mark them for indexing again.
 
-        A document is incomplete if it lacks a page, the section tree or the words.
+        A document is incomplete if a page, its section tree or its term counts are lost.
         """
         with self._catalog.snapshot() as snapshot, self._catalog.reading() as connection:
             columns = schema.contents.c
@@ -249,7 +249,7 @@ def mend_values(connection: Connection, lost: Counter[str], emptied: Counter[str
 
 
 def are_sound(counts: TermCounts) -> bool:
-    """Return whether each term has pages, in ascending order. Decoding the bytes has checked the rest."""
+    """Return whether each term of decoded term counts has pages, and these are in ascending order."""
     if not (np.diff(counts.starts) > 0).all():
         return False
     rising = np.diff(counts.pages.astype(np.int64)) > 0
@@ -258,7 +258,7 @@ def are_sound(counts: TermCounts) -> bool:
 
 
 def works(call: Callable[..., object], *arguments: Any) -> bool:
-    """Return whether a call succeeds, that is, whether it reads no damaged value."""
+    """Call a function that decodes stored values. Return whether it succeeds, and so finds no damaged value."""
     try:
         call(*arguments)
     except GARBLED:
@@ -273,7 +273,7 @@ def _quote(words: tuple[str, ...]) -> str:
 def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *, chunks: bool) -> bool:
     """Return whether a parsed document is complete.
 
-    ``chunks`` is True if no document has lost a chunk; otherwise its chunks are checked, too.
+    ``chunks`` is True if no chunk of any document is lost. If it is False, the document's chunks are checked, too.
     """
     try:
         content = snapshot.content(content_id)
@@ -316,7 +316,10 @@ def _count_again(connection: Connection) -> None:
 
 
 def _number_on(connection: Connection) -> None:
-    """Set the catalog's counters above all numbers in use. A new mark makes each search index be rebuilt."""
+    """Set the catalog's counters above all numbers in use.
+
+    Give all changes in the log a new mark, so that each search index is rebuilt.
+    """
     mark = secrets.randbits(_MARK_BITS) + 1
     connection.execute(update(schema.changes).values(mark=mark))
     newest = (
@@ -341,9 +344,9 @@ def _parse_json(written: str, kind: type) -> Any:
 
 
 def name_originals(connection: Connection, names: Sequence[str]) -> int:
-    """Create rows of ``originals`` for stored files without one: for their documents, else at a new address.
+    """Create rows in the table ``originals`` for stored files that have none.
 
-    Return the number of files that had no row.
+    Their address is that of the document with these bytes, or a new one. Return the number of files that had no row.
     """
     unnamed = sorted(set(names) - kept_files(connection))
     for name in unnamed:
@@ -355,7 +358,7 @@ def name_originals(connection: Connection, names: Sequence[str]) -> int:
 
 
 def _addresses(connection: Connection, name: str) -> list[tuple[str, str]]:
-    """Return the libraries and addresses for a stored file."""
+    """Return (library, address) pairs under which to enter a stored file: its documents, or one new address."""
     sha256 = name[:HASH]
     documents = [tuple(row) for row in connection.execute(_DOCUMENT, {"sha256": sha256})]
     places = [(library, path) for library, path in documents if is_upload(path) or not Path(path).exists()]
@@ -370,7 +373,7 @@ def _addresses(connection: Connection, name: str) -> list[tuple[str, str]]:
 
 
 def _free_address(connection: Connection, library: str, called: str) -> str:
-    """Return an upload address with this name that is free in the library."""
+    """Return an unused address in the library for an uploaded file with the name ``called``."""
     columns = schema.originals.c
     taken = set(connection.scalars(select(columns.path).where(columns.library == library)))
     stem, suffix = PurePath(called).stem, PurePath(called).suffix

@@ -35,14 +35,11 @@ _MAGIC = 0x377F0682  # plus 1 if checksums use big-endian words
 
 
 class Text(bytes):
-    """The bytes of a text value, which are valid UTF-8 unless they are damaged.
-
-    The class distinguishes texts from blobs.
-    """
+    """The bytes of a text value, which are valid UTF-8 unless damaged. A blob is plain ``bytes``."""
 
 
 class Damage(Exception):
-    """A part of a page violates the file format of SQLite."""
+    """A part of a page does not conform to the file format of SQLite."""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +66,7 @@ class PageFile:
     """
 
     def __init__(self, data: bytes | mmap.mmap, page_size: int = PAGE_SIZE, reserved: int = 0) -> None:
-        """Open a file. ``reserved`` is the number of unused bytes at the end of each page."""
+        """Open the bytes of a SQLite file. ``reserved`` is the number of unused bytes at the end of each page."""
         head = bytes(data[:100])
         self.page_size, self._usable = page_size, page_size - reserved
         self._data = data
@@ -84,7 +81,7 @@ class PageFile:
             self._owners[lock] = _FREE
 
     def new_tree(self, *, table: bool) -> Tree:
-        """Add a tree. With ``table`` it is keyed by rowid; otherwise it is an index, or a table without rowids."""
+        """Return a new, empty b-tree. With ``table`` it has rowids as keys; if not, it is an index or has no rowids."""
         tree = Tree(len(self._trees) + _FIRST_TREE, table)
         self._trees.append(tree)
         return tree
@@ -113,13 +110,13 @@ class PageFile:
             left += reversed([*inside, last])
 
     def unclaimed(self) -> list[int]:
-        """Return the pages that belong to no tree and no free list."""
+        """Return the numbers of the pages that belong neither to a b-tree nor to the free list."""
         return [number for number in range(1, self.count + 1) if not self._owners[number]]
 
     def stray(self, number: int) -> tuple[bool, list[Record]]:
-        """Return whether a page without a tree is part of a table, and its records. Do not assign the page.
+        """Read a page that belongs to no b-tree, without assigning it to one.
 
-        Raise Damage if it contains no rows.
+        Return whether it is part of a table with rowids, and its records. Raise Damage if it contains no rows.
         """
         tree = Tree(0, table=self._kind(number) == TABLE_LEAF)
         if self._kind(number) == _TABLE_INTERIOR:
@@ -127,7 +124,7 @@ class PageFile:
         return tree.table, [cell for cell in self._read(tree, number, claim=False).cells if cell is not None]
 
     def claim_stray(self, tree: Tree, number: int) -> None:
-        """Assign a page that ``stray`` read to a tree, with all pages on which its rows continue."""
+        """Assign a page that ``stray`` read to a b-tree, with all overflow pages of its rows."""
         tree.records += sum(cell is not None for cell in self._read(tree, number).cells)
 
     def _kind(self, number: int) -> int:
@@ -135,7 +132,10 @@ class PageFile:
         return self._data[start + 100 if number == 1 else start]
 
     def _claim(self, tree: Tree, number: int) -> None:
-        """Assign a page to a tree. Raise Damage for a missing page, or one that this tree already has."""
+        """Assign a page to a tree. If another tree has it already, count damage in both.
+
+        Raise Damage if the page does not exist, or if this tree already has it.
+        """
         if not 1 <= number <= self.count:
             raise Damage
         owner = self._owners[number]
@@ -181,7 +181,10 @@ class PageFile:
         return _Page(not interior, tuple(children), tuple(cells))
 
     def _cell(self, tree: Tree, page: bytes, at: int, kind: int, *, claim: bool) -> tuple[int, Record | None, int]:
-        """Return (child page, record, bytes on this page). Raise Damage or IndexError for an invalid cell."""
+        """Read the cell at offset ``at`` of a page. Return (child page, record, bytes that it occupies on the page).
+
+        Raise Damage or IndexError if it is invalid.
+        """
         begin, child, rowid = at, 0, 0
         if kind in (_TABLE_INTERIOR, _INDEX_INTERIOR):
             child = struct.unpack_from(">I", page, at)[0]
@@ -216,7 +219,7 @@ class PageFile:
         return child, (rowid, _decode(b"".join(parts))), at + local + 4 - begin
 
     def _chain(self, tree: Tree, number: int, *, claim: bool) -> Iterator[int]:
-        """Yield the overflow pages of a long record."""
+        """Yield the numbers of the overflow pages of a long record, of which ``number`` is the first."""
         while number:
             if claim:
                 self._claim(tree, number)
@@ -226,7 +229,7 @@ class PageFile:
             number = struct.unpack_from(">I", self._data, (number - 1) * self.page_size)[0]
 
     def _mark_free(self, head: bytes) -> bool:
-        """Mark the free pages. Return False if the free list is damaged."""
+        """Mark the pages of the free list, which the file's header locates. Return False if the list is damaged."""
         trunk, expected = struct.unpack_from(">II", head, 32)
         free = set[int]()
         while trunk:
@@ -256,7 +259,7 @@ def geometry_of(head: bytes) -> tuple[int, int]:
 
 
 def open_pages(data: bytes | mmap.mmap) -> PageFile:
-    """Open a file with the page size in its header, or with SQLite's default if the schema is less damaged with it."""
+    """Open a file with the page size in its header, or with SQLite's default, whichever shows less damage."""
     size, reserved = geometry_of(bytes(data[:100]))
     candidates = {(PAGE_SIZE, 0): 0, (size, 0): 1, (size, reserved): 2} if size else {(PAGE_SIZE, 0): 0}
     if len(candidates) == 1:
@@ -283,7 +286,7 @@ def _varint(page: bytes, at: int) -> tuple[int, int]:
 
 
 def _decode(payload: bytes) -> list[Value]:
-    """Return the values of a record. Raise Damage if its header and its length are inconsistent."""
+    """Decode the bytes of a record and return its values. Raise Damage if its header does not fit its length."""
     size, at = _varint(payload, 0)
     values, body = list[Value](), size
     if size > len(payload):
@@ -312,7 +315,7 @@ def _decode(payload: bytes) -> list[Value]:
 
 
 def _free_bytes(page: bytes, at: int) -> int:
-    """Return the number of bytes in the free blocks of a page. Each block points to the next one."""
+    """Return the number of bytes in the free blocks of a page. ``at`` is the first; each points to the next one."""
     total, before = 0, 0
     while before < at <= len(page) - 4:
         before = at
@@ -322,9 +325,10 @@ def _free_bytes(page: bytes, at: int) -> int:
 
 
 def fold(log: Path, copy: Path) -> bool:
-    """Write the commits in ``log`` into the file ``copy``. Return False if a part of the log is unreadable.
+    """Write the commits in a write-ahead log into ``copy``, a copy of its database file.
 
-    Like in SQLite, commits after a damaged frame are ignored.
+    Commits after a damaged frame are ignored, as SQLite does. Return False if there are any, or if the log's header is
+    damaged.
     """
     size = log.stat().st_size if log.exists() else 0
     if not size:
@@ -367,7 +371,10 @@ def fold(log: Path, copy: Path) -> bool:
 
 
 def _checksum(data: bytes, big: bool, sums: tuple[int, int]) -> tuple[int, int]:
-    """Continue SQLite's checksum ``sums`` over pairs of four-byte words."""
+    """Return SQLite's checksum of a write-ahead log, continued from ``sums`` over ``data``.
+
+    ``big`` is True if the words of four bytes are big-endian.
+    """
     first, second = sums
     words = struct.unpack(f"{'>' if big else '<'}{len(data) // 4}I", data)
     for at in range(0, len(words), 2):

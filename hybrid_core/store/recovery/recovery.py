@@ -43,10 +43,11 @@ _IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, no
 class Recovery:
     """The result of a recovery.
 
-    ``damaged`` is the new path of the old file, None if it was undamaged (``whole``) or missing. ``tables`` are by
-    name. ``lost`` counts deleted rows that referred to lost ones, ``emptied`` rows with lost parts. ``libraries`` are
-    those whose row was created again. ``rebuild`` is the number of documents to index again, ``unnamed`` the number of
-    files without a name. ``newest`` is False if the latest changes may be lost with the log.
+    ``damaged`` is the new path of the old file, None if it was undamaged (``whole``) or ``missing``. ``tables`` has the
+    saved rows by table. ``lost`` counts deleted rows that referred to lost ones, ``emptied`` rows with lost values.
+    ``libraries`` are those whose lost row was created again. ``rebuild`` is the number of documents to index again,
+    ``unnamed`` the number of stored files whose address was lost. ``newest`` is False if a part of the write-ahead log
+    is unreadable, so that the latest changes may be lost.
     """
 
     whole: bool
@@ -62,9 +63,9 @@ class Recovery:
 
 
 def recover_catalog(home: Path) -> Recovery:
-    """Salvage the catalog of a home, and replace it by the new one unless it is undamaged.
+    """Copy all readable data of a home's catalog into a new catalog, and replace the old one if it is damaged.
 
-    The damaged file is only read until the new one is complete; then it is renamed. Raise BusyError while another
+    The damaged file stays unchanged until the new one is complete; then it is renamed. Raise BusyError while another
     process uses the home, SchemaError if a newer version wrote the catalog, and StoreError if the disk cannot be used.
     """
     if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
@@ -101,7 +102,10 @@ def recover_catalog(home: Path) -> Recovery:
 
 
 def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
-    """Create ``new`` from the data in ``damaged``, in the schema of the version that wrote it."""
+    """Create the catalog ``new`` from the readable data in ``damaged``. Return the saved rows by table.
+
+    The schema is that of the version that wrote the damaged file.
+    """
     Catalog(new).close()
     with damaged.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         with closing(sqlite3.connect(new)) as target:
@@ -137,7 +141,7 @@ def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
 
 
 def _older_schema(schema: Schema) -> Schema:
-    """Return the schema of an older version, without tables of later versions."""
+    """Return a schema without the expected tables that are missing, since an older version did not have them."""
     layouts = {name: layout for name, layout in schema.layouts.items() if name not in schema.missing}
     tables_first = sorted(schema.statements, key=lambda sql: not sql.upper().startswith("CREATE TABLE"))
     statements = tuple(sql for sql in tables_first if "sqlite_sequence" not in sql)
@@ -187,7 +191,7 @@ def _is_sound(file: Path) -> bool:
 
 
 def _finish(new: Path) -> None:
-    """Merge the log into the file of the new catalog. Raise StoreError if its check fails."""
+    """Check the new catalog, and merge its write-ahead log into the file. Raise StoreError if the check fails."""
     try:
         with closing(sqlite3.connect(new)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -206,8 +210,8 @@ def _finish(new: Path) -> None:
 class Exclusive:
     """A home whose catalog no other process has open or can open.
 
-    ``handle`` is the open catalog file, None if it is missing. Read the file only through it, since closing another
-    handle would drop the lock. ``handles`` are all open files that hold locks.
+    ``handle`` is the descriptor of the open catalog file, None if the file is missing. Read the file only through it,
+    since closing another descriptor would release the lock. ``handles`` are the descriptors of all locked files.
     """
 
     def __init__(self, home: Path, handle: int | None, handles: list[int]) -> None:
@@ -220,7 +224,7 @@ class Exclusive:
         return self.catalog.with_name(f"{CATALOG}-wal")
 
     def copy(self, target: Path) -> None:
-        """Write the bytes of the catalog's file to ``target``, none if it is missing. Raise StoreError."""
+        """Copy the catalog's file to ``target``; the copy is empty if there is no file. Raise StoreError on failure."""
         try:
             with target.open("xb") as copy:
                 target.chmod(0o600)
@@ -235,8 +239,8 @@ class Exclusive:
     def replace(self, folded: Path, new: Path) -> Path | None:
         """Replace the catalog by ``new``. Return the new path of the damaged one, None if there was none.
 
-        ``folded`` is the damaged catalog with its log merged. If the process is killed, either catalog remains, never
-        one with the log of the other.
+        ``folded`` is the damaged catalog with its write-ahead log merged. If the process is killed meanwhile, one of
+        the two catalogs remains, never a catalog with the log of the other.
         """
         aside = self._keep_aside()
         for file in (folded, new):
@@ -254,7 +258,10 @@ class Exclusive:
         return aside
 
     def _keep_aside(self) -> Path | None:
-        """Keep the damaged files under a second name. A name from an earlier, killed call is used again."""
+        """Give the damaged catalog and its log a second name, and return the first new path, None without files.
+
+        The name that an earlier call gave before it was killed is used again.
+        """
         day = datetime.datetime.now(datetime.UTC).date().isoformat()
         for number in range(1, 1000):
             aside = self.catalog.with_name(f"{CATALOG}.damaged-{day}" + (f"-{number}" if number > 1 else ""))
@@ -296,7 +303,10 @@ class Exclusive:
 
 @contextmanager
 def exclusive(home: Path) -> Iterator[Exclusive]:
-    """Lock a home for this process. Raise BusyError if another process uses it, StoreError if it cannot be written."""
+    """Lock the catalog of a home for this process alone.
+
+    Raise BusyError if another process uses the home, and StoreError if it cannot be written.
+    """
     catalog = home / CATALOG
     used = BusyError(f"{home}: another process uses this home.", _IN_USE)
     with lock_for_recovery(home) as locked:

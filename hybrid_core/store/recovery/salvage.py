@@ -49,8 +49,8 @@ LOST = "The stored text of this document was lost when the catalog was damaged; 
 class Saved:
     """The saved rows of one table.
 
-    ``partly`` counts those of the ``rows`` that lack some columns, ``gone`` counts rows that are known to be lost.
-    ``whole`` is True if no other row can be missing.
+    ``rows`` counts all saved rows, ``partly`` those of them that lack the values of some columns. ``gone`` counts rows
+    that are known to be lost. ``whole`` is True if no further row can be lost.
     """
 
     rows: int
@@ -61,9 +61,9 @@ class Saved:
 
 @dataclass(slots=True)
 class _Walk:
-    """The salvage of one table.
+    """The state of the salvage of one table.
 
-    ``missing`` are rows that an index has and the table lacks, with their indexed columns.
+    ``missing`` are rows that an index lists and the table lacks, with the values of their indexed columns.
     """
 
     layout: Layout
@@ -91,7 +91,7 @@ class Salvage:
             self._columns.setdefault(table, set()).add(column)
 
     def run(self) -> dict[str, Saved]:
-        """Salvage all tables. Return the result for each, by name."""
+        """Write all readable rows of all tables into the target. Return the saved rows by table name."""
         last = last_ids(self._pages, self._schema.sequence)
         layouts = [
             layout
@@ -211,7 +211,7 @@ class Salvage:
         return not walk.certain or any(self._is_missing(walk, record) for record in records)
 
     def _is_missing(self, walk: _Walk, record: Record) -> bool:
-        """Return whether an index has this row, with the same values, and the table lacks it."""
+        """Return whether the table lacks the row in a record, while an index lists it with the same values."""
         row = walk.layout.row(record)
         if row is None:
             return False
@@ -219,7 +219,7 @@ class Salvage:
         return named is not None and all(row[name] == value for name, value in named.items())
 
     def _complete(self, walk: _Walk) -> None:
-        """Rebuild rows from indexes, if these have enough columns."""
+        """Write rows that only indexes list into the target, if the indexes have enough of their columns."""
         if walk.layout.name not in _MISSING_VALUES:
             return
         for key in walk.missing.keys() - walk.keys:

@@ -1,4 +1,4 @@
-"""Operations on a closed shard in a child process, which may freeze, hang or crash without affecting its parent.
+"""Operations on a closed index shard in a child process, which may freeze, hang or crash without affecting its parent.
 
 ``python -P -m hybrid_core.store.index.edge.child optimize FOLDER``: exit status 0 when the shard was optimised and
 flushed. ``python -P -m hybrid_core.store.index.edge.child load FOLDER DIMENSION LEARNED``: any exit status means that
@@ -28,8 +28,8 @@ _log = logging.getLogger(__name__)
 def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
     """Optimise the closed shard in ``folder`` in a child process, since ``optimize`` freezes its process.
 
-    Wait for the child, and return whether it succeeded. A failure only costs speed: the caller checks the shard's count
-    when it loads it. ``handles`` are as in ``run_child``.
+    Wait for the child, and return whether it succeeded. A shard that was not optimised still works, but more slowly.
+    ``handles`` are the lock descriptors that the child inherits.
     """
     try:
         process = run_child(["optimize", str(folder)], handles, _OPTIMIZE_SECONDS)
@@ -45,8 +45,8 @@ def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
 def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[int]) -> None:
     """Raise ``IndexDamagedError`` if a child process that loads the closed shard in ``folder`` crashes or hangs.
 
-    If the child only reports an error, nothing is raised: the caller will get the same error. ``handles`` are as in
-    ``run_child``.
+    If the child only reports an error, nothing is raised: the caller gets the same error when it loads the shard.
+    ``handles`` are the lock descriptors that the child inherits.
     """
     try:
         process = run_child(["load", str(folder), str(dimension), str(int(learned))], handles, _LOAD_SECONDS)

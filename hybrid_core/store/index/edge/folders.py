@@ -1,4 +1,6 @@
-"""Folders of shards: the library's own for the first process, a private one for any other.
+"""Folders of index shards: the library's own shard for the first process, a private copy for each further one.
+
+A handle is one open index.
 
 ::
 
@@ -63,12 +65,12 @@ class ShardState:
 
     @property
     def checked(self) -> bool:
-        """Return whether a checksum of the shard is recorded."""
+        """Return whether the record is final (not ``writing``) and contains a checksum of the shard's files."""
         return not self.writing and self.files.startswith(CHECKSUM)
 
 
 def read_state(path: Path) -> ShardState | None:
-    """Return the recorded state, None if it is missing or unreadable."""
+    """Return the recorded state of a shard from its file, None if the file is missing or unreadable."""
     try:
         raw = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -85,9 +87,10 @@ def read_state(path: Path) -> ShardState | None:
 
 
 def write_state(path: Path, state: ShardState) -> None:
-    """Replace the recorded state atomically. It is durable when this returns, except while ``writing``.
+    """Replace the recorded state of a shard atomically. Unless ``writing``, it is on disk when the call returns.
 
-    After a power failure an older record may reappear. Its position is older too, so the changes are replayed.
+    After a power failure an older record may reappear. Its position is older too, so the later changes are applied
+    again.
     """
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w", encoding="utf-8") as file:
@@ -102,13 +105,13 @@ def write_state(path: Path, state: ShardState) -> None:
 
 
 def forget_state(path: Path) -> None:
-    """Delete the recorded state durably, so that the shard is not trusted any more."""
+    """Delete the recorded state of a shard from the disk, so that the shard is not trusted any more."""
     path.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
 class FolderLock:
-    """An exclusive lock on a separate lock file, also against other handles in this process.
+    """An exclusive lock on a lock file. It excludes other processes, and other locks of the file in this process.
 
     With ``optional`` the lock file is not created. If it is missing or cannot be locked, the lock counts as acquired.
     """
@@ -119,7 +122,7 @@ class FolderLock:
         self._handle = -1
 
     def acquire(self, timeout: float = 0.0) -> bool:
-        """Acquire the lock within ``timeout`` seconds. Return False if another handle has it."""
+        """Acquire the lock within ``timeout`` seconds. Return False if it stays held elsewhere."""
         try:
             handle = os.open(
                 self.path, CLOSE_ON_EXEC | (os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT), 0o600
@@ -151,7 +154,7 @@ class FolderLock:
     def release(self) -> None:
         """Release the lock; safe to call twice.
 
-        The file is not deleted: otherwise two processes could each lock a file of this name.
+        The lock file is not deleted, since two processes could then lock two different files of this name.
         """
         if self._handle >= 0:
             os.close(self._handle)
@@ -167,13 +170,18 @@ class FolderLock:
 
 
 class ShardPlace:
-    """The folder that one handle may write, with its locks."""
+    """The folder of a shard that one open index may write, with its locks.
+
+    It is the library's own folder or, if another index owns that, a private folder.
+    """
 
     def __init__(
         self, folder: Path, home: Path, life: FolderLock, private: bool, borrowed: ExitStack | None = None
     ) -> None:
-        """Use a folder. ``borrowed`` is the temporary folder that holds the copy if the home cannot be written; it is
-        closed at the end.
+        """Use the shard in ``home``: the library's ``folder`` itself or, if ``private``, a folder with a copy.
+
+        ``life`` is the lock that shows that ``home`` is in use. ``borrowed`` removes the temporary folder with the copy
+        at the end, if the library's folder cannot be written.
         """
         self.shard = home / "shard"
         self.private = private
@@ -186,19 +194,19 @@ class ShardPlace:
 
     @property
     def own_shard(self) -> Path:
-        """Return the folder of the library's own shard, no matter which handle owns it."""
+        """Return the folder of the library's own shard, even if another process owns it."""
         return self._folder / "shard"
 
     @property
     def state(self) -> Path:
-        """Return the file with the state of the library's own shard."""
+        """Return the path of the file with the recorded state of the library's own shard."""
         return self._folder / "state.json"
 
     @property
     def suspect(self) -> bool:
-        """Return whether a process died while it loaded this shard or a copy of it.
+        """Return whether a process died while it loaded the library's shard or a copy of it.
 
-        Call it as the owner or within ``whole``, when no other process loads the shard.
+        Call it as the owner or within ``whole``, so that no other process is loading the shard.
         """
         return (self._folder / _LOADING).exists()
 
@@ -207,7 +215,7 @@ class ShardPlace:
         _mark(self._folder / _LOADING)
 
     def acquit(self) -> None:
-        """Delete the record of ``accuse``, because the shard was loaded or removed since."""
+        """Delete the record that ``accuse`` wrote, because the shard has been loaded or removed since."""
         try:
             (self._folder / _LOADING).unlink(missing_ok=True)
         except OSError:
@@ -216,7 +224,7 @@ class ShardPlace:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Mark this handle's folder while its shard is loaded, since loading may crash the process."""
+        """Keep a marker file in the folder while its shard is loaded. If it remains, loading crashed the process."""
         marker = self._home / _LOADING
         _mark(marker)
         try:
@@ -226,15 +234,15 @@ class ShardPlace:
 
     @property
     def handles(self) -> tuple[int, ...]:
-        """Return the lock descriptors that a child working on the shard inherits, so that they survive this process.
+        """Return the lock descriptors for a child that works on the shard, so that its locks outlive this process.
 
-        Only the write lock is included: the next process then owns the shard and waits until the child has ended.
+        It is only the write lock: if this process dies, the next one owns the shard and waits for the child.
         """
         return (self._write.handle,) if self._write.handle >= 0 else ()
 
     @contextmanager
     def whole(self, timeout: float) -> Iterator[None]:
-        """Keep every other process from writing or copying the library's own shard.
+        """Hold the lock against writing or copying the library's own shard in other processes.
 
         Raise ``BusyError`` if that is not possible within ``timeout`` seconds.
         """
@@ -258,7 +266,7 @@ class ShardPlace:
 
 
 def in_use(folder: Path) -> bool:
-    """Return whether another handle owns the library's own shard."""
+    """Return whether another process, or another index in this process, owns the library's own shard."""
     owner = FolderLock(folder / "owner.lock")
     if not folder.is_dir() or owner.acquire():
         owner.release()
@@ -267,9 +275,9 @@ def in_use(folder: Path) -> bool:
 
 
 def claim(folder: Path) -> ShardPlace:
-    """Take the library's own shard if no other handle owns it, otherwise create a private folder.
+    """Take the library's own shard if nothing else owns it, otherwise create a private folder.
 
-    The folders of dead processes are deleted.
+    Private folders of ended processes are deleted.
     """
     make_folder(folder)
     owner = FolderLock(folder / "owner.lock")
@@ -326,7 +334,7 @@ def _mark(path: Path) -> None:
 
 
 def copy_shard(source: Path, target: Path) -> None:
-    """Copy a shard folder. Holes in its pre-allocated files stay holes."""
+    """Copy the folder of a shard. Its files are sparse, and so are the copies."""
     for path in sorted(source.rglob("*")):
         place = target / path.relative_to(source)
         if path.is_dir():
@@ -347,7 +355,7 @@ def _copy_sparse(source: Path, target: Path) -> None:
 
 
 def allocated_bytes(folder: Path) -> int:
-    """Return the disk usage in bytes, without holes, of all files below a folder."""
+    """Return the disk usage in bytes of all files below a folder, without the holes of sparse files."""
     return sum(_allocated(path.stat()) for path in folder.rglob("*") if path.is_file())
 
 
@@ -370,9 +378,9 @@ def fingerprint(shard: Path) -> str:
 def checksum(shard: Path) -> str:
     """Return the checksum of a shard's segments, which shows whether their content is unchanged.
 
-    A wrong byte can make Edge abort or hang the process that loads the shard. Holes and zeros count alike, so that a
-    copy has the checksum of its original. The log and the journals are excluded, since Edge recreates them when it
-    loads a shard. All files are read, since writes to mapped files need not change their times.
+    A wrong byte can make Edge abort or hang the process that loads the shard. Holes of sparse files count as zeros, so
+    that a copy has the checksum of its original. The log and the journals are excluded, since Edge recreates them when
+    it loads a shard. All files are read, since writes to memory-mapped files need not change their times.
     """
     whole = 0
     for path in sorted((shard / "segments").rglob("*")):
@@ -395,7 +403,7 @@ def _checksum(path: Path) -> int:
 
 
 def _next_data(handle: int, position: int, size: int) -> int:
-    """Return the offset at which the hole at ``position`` ends; ``position`` itself if there is no hole."""
+    """Return the end of the hole in a sparse file at ``position``, or ``position`` itself if there is no hole."""
     if not hasattr(os, "SEEK_DATA"):
         return position
     try:

@@ -62,7 +62,7 @@ def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
 
 
 class Batch(NamedTuple):
-    """Points for one write, with an upper bound of the bytes it needs."""
+    """Points for one write, their ids, and an upper bound of the bytes that the write needs on the disk."""
 
     points: Sequence[edge.Point]
     ids: Sequence[str]
@@ -91,17 +91,17 @@ class Shard:
 
     @classmethod
     def load(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
-        """Open a shard.
+        """Open an existing shard.
 
-        Raise ``IndexDamagedError``, ``BusyError`` if another process has it open, and ``StoreError`` if the disk is
-        full.
+        Raise ``IndexDamagedError`` if it is damaged, ``BusyError`` if another process has it open, and ``StoreError``
+        if the disk is full.
         """
         require_space(folder, _LOAD_BYTES)
         with _translated(folder):
             return cls(folder, edge.EdgeShard.load(str(folder)), dimension, learned)
 
     def prepared(self, points: Iterable[Point]) -> Iterator[Batch]:
-        """Yield whole points in batches in the form that Edge accepts."""
+        """Convert points to the form that Edge accepts, and yield them in batches."""
         for some in parts(points, BATCH):
             ids, vectors = [point_id(point) for point in some], [point.vectors(self.dimension) for point in some]
             numbers = sum(
@@ -159,14 +159,17 @@ class Shard:
                 return ids
 
     def listed(self, start: str | None) -> tuple[list[str], str | None]:
-        """Return the ids of points in ascending order, beginning with ``start``, and the next id, None at the end."""
+        """Return a page of the shard's point ids in ascending order, from ``start`` (None: the first).
+
+        Also return the id with which the next page begins, None at the end.
+        """
         request = edge.ScrollRequest(offset=start, limit=_SCROLL_POINTS, with_payload=False, with_vector=False)
         with self._calling() as shard:
             records, following = shard.scroll(request)
         return [str(record.id) for record in records], None if following is None else str(following)
 
     def nearest(self, query: Query) -> list[Found]:
-        """Return the best points for a checked query."""
+        """Return the best points for a query, as (id, score), best first. The query must be checked before."""
         request = edge.QueryRequest(
             limit=query.limit,
             query=edge.Query.Nearest(_vector(query.vector), using=query.using),
@@ -183,9 +186,9 @@ class Shard:
         return {str(record.id): record.payload or {} for record in records}
 
     def count(self, *kinds: VectorName) -> int:
-        """Return the exact number of vectors of these kinds, by default of all.
+        """Return the exact number of vectors of these kinds, by default of all kinds.
 
-        Points are not counted, since a damaged shard may lose vectors but not their points.
+        Vectors are counted instead of points, since a damaged shard may lose vectors but not their points.
         """
         return sum(map(self._count, kinds or vector_names(self.dimension, self.learned)))
 
@@ -197,12 +200,12 @@ class Shard:
         return self._counts[kind]
 
     def flush(self) -> None:
-        """Make everything written durable."""
+        """Write all changes to the disk."""
         with self._calling() as shard:
             shard.flush()
 
     def close(self) -> None:
-        """Close the files. Safe to call twice."""
+        """Close the files of the shard. Safe to call twice."""
         with self._calling() as shard:
             shard.close()
 

@@ -1,7 +1,8 @@
 """Storage of points in an Edge shard, with a record of its content.
 
-The first handle owns the library's shard; every other handle, even in this process, has a private copy. Changes are
-recorded only after a flush, so a killed process causes at most a harmless replay.
+The first index that is opened owns the library's shard. While it is open, every other one, even in this process, has a
+private copy. Changes are recorded only after a flush. So after a process was killed, some changes may be applied twice,
+which is harmless.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ def open_edge(
     the vectors were computed (tokeniser, average length, …); an index with another manifest is rebuilt. ``dimension``
     is the dimension of the dense vectors, 0 without them; ``learned`` says whether there are learned sparse vectors.
 
-    If the folder cannot be written, the index is a copy outside the home, which is deleted with this handle. With
-    ``follow`` or ``lasting`` there is no such copy, since writes must persist. Raise ``DiskFullError`` if no disk has
-    enough space, ``ReadOnlyError`` if no copy is allowed, and ``BusyError`` if another process copies the shard for
+    If the folder cannot be written, the index is a copy outside the home, which is deleted when the index is closed.
+    With ``follow`` or ``lasting`` there is no such copy, since writes must persist. Raise ``DiskFullError`` if no disk
+    has enough space, ``ReadOnlyError`` if no copy is allowed, and ``BusyError`` if another process copies the shard for
     longer than a minute.
     """
     try:
@@ -111,7 +112,7 @@ def _opened(store: EdgeStore, source: PointSource, follow: bool) -> VectorIndex:
 
 
 class EdgeStore:
-    """A ``PointStore`` in one shard. state.json records the library's own shard; private copies are not recorded."""
+    """A ``PointStore`` in one Edge shard. state.json records the content of the library's shard, not of copies."""
 
     shared = False
     replicated = False
@@ -136,14 +137,15 @@ class EdgeStore:
 
     @property
     def private(self) -> bool:
-        """Return whether another handle owns the library's shard, so that this one has a copy."""
+        """Return whether the shard is a private copy, because another open index owns the library's shard."""
         return self._place.private
 
     def open(self, newest: Callable[[], int], *, hurried: bool = False) -> None:
-        """Load or copy the recorded shard. ``amiss`` is the reason if it cannot be trusted, "new" if there is none.
+        """Load the library's shard, or copy and load it.
 
-        ``newest`` returns the position of the source. It is called after the record was read, since another process may
-        change both.
+        If it cannot be trusted or does not exist, set ``amiss`` to the reason. ``newest`` returns the position of the
+        source. It is called after the record was read, since another process may change both. ``hurried`` loads without
+        optimising, unless very much has changed.
         """
         if self.private:
             self.amiss = self._open_copy(newest)
@@ -235,7 +237,7 @@ class EdgeStore:
     def settle(self, *, hurried: bool = False) -> None:
         """Optimise the shard after many changes, since unoptimised points load slowly, and record its state.
 
-        A private copy is left as it is, since no other handle will load it.
+        A private copy is not optimised, since it is never loaded again.
         """
         if self.private:
             return
@@ -271,16 +273,16 @@ class EdgeStore:
             self._place.release()
 
     def _unseal(self, state: ShardState) -> None:
-        """Store a fingerprint in the record of the shard in place of the checksum, since loading may change files.
+        """Replace the checksum in the shard's record by a fingerprint, since loading the shard may change its files.
 
-        If the process ends before the checksum is stored again, the record is still valid.
+        If the process ends before ``_seal`` stores a checksum again, the record is still valid.
         """
         if state.checked:
             with suppress(OSError, StoreError):  # a full disk prevents such changes too
                 self._record(replace(state, files=fingerprint(self._place.shard)))
 
     def _seal(self) -> None:
-        """Store a checksum of the shard in its record, in place of the fingerprint. Call it within ``writing``."""
+        """Replace the fingerprint in the shard's record by a checksum of its files. Call it within ``writing``."""
         state = self._recorded
         if self.private or state is None or state.writing or state.checked:
             return
@@ -295,7 +297,10 @@ class EdgeStore:
         return self._shard
 
     def _begin(self) -> Shard:
-        """Record, before a write, that the shard may contain newer points than its recorded position says."""
+        """Record, before a write, that the shard may contain newer points than its recorded position says.
+
+        Return the open shard.
+        """
         if self._recorded is None or not self._recorded.writing:
             self._record(self._state(writing=True))
         return self._open_shard()
@@ -305,7 +310,10 @@ class EdgeStore:
         self._unsaved += points
 
     def _save(self, position: int, mark: int, *, more: bool = False) -> None:
-        """Flush all writes, then record ``position`` as the shard's state. With ``more``, further writes follow."""
+        """Flush all writes, then record that all changes up to ``position`` are applied.
+
+        ``mark`` is the mark of that change. With ``more``, further writes follow at once.
+        """
         self._open_shard().flush()
         close_below(self._place.shard)  # Edge creates files with the rights of the umask
         self._position, self._mark, self._unsaved = position, mark, 0
@@ -419,7 +427,7 @@ class EdgeStore:
         return optimized
 
     def _state(self, writing: bool) -> ShardState:
-        """Return the present state of the shard, with a fingerprint of its files."""
+        """Return the current state of the shard for its record, with a fingerprint of its files if not ``writing``."""
         if writing:
             return ShardState(self._manifest, self._position, 0, self._churn, writing, mark=self._mark)
         count, files = self._open_shard().count(), fingerprint(self._place.shard)

@@ -5,8 +5,9 @@ Several processes write a collection at the same time, and any of them may be sl
 write never replaces a point with a higher ``at``, and a deletion names the ``at`` below which points are outdated; the
 server performs each as one step. So a slow process cannot undo the writes of a faster one. Replicas may apply writes in
 different orders, since a leader that orders them would be a single point of failure. A late write of a slow process may
-then remain on one replica only. A live process deletes such points itself. Otherwise the count on another replica does
-not show them, so the process that checks the count deletes again what recent changes outdated (``clear``).
+then remain on one replica only. If that process is still running, it deletes such points itself. If not, the count on
+another replica does not show them. So the process that checks the count deletes all points again that recent changes
+have outdated (``clear``).
 
 Two more points without vectors belong to the collection. The record contains the position up to which all changes are
 applied. The announcement contains the newest change, by number and mark, that may be partly written. Both only
@@ -122,9 +123,10 @@ class CollectionStore:
         )
 
     def _put_announcement(self, head: Head, before: Head | None) -> None:
-        """Write the announcement if there is none, or replace the announcement ``before``.
+        """Write the announcement of a change: as the first one if ``before`` is None, else in place of ``before``.
 
-        Replicas apply it in the order of their leader. If the leader is unavailable, each replica compares for itself.
+        If the stored announcement is not ``before`` any more, nothing is written. A leader orders the writes for all
+        replicas. If the leader is unavailable, each replica makes this comparison for itself.
         """
         if before is None:
             self.create()
@@ -147,7 +149,7 @@ class CollectionStore:
         return put(models.WriteOrdering.WEAK)
 
     def begin(self) -> None:
-        """Create the collection if it is missing. Missing documents are applied like any other change."""
+        """Create an empty collection if it is missing. All documents are then applied as changes of the log."""
         if self.recorded() is None:
             self.create()
             self.advance(0)
@@ -160,7 +162,7 @@ class CollectionStore:
         self._delete_older(at, doc_ids)
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Replace all points one by one, so that other searches continue. With ``anew`` recreate the collection."""
+        """Replace all points one by one, so that searches continue. With ``anew``, recreate the collection instead."""
         if anew:
             with keep_aliases(self.server, self.name):
                 self.drop()
@@ -254,7 +256,7 @@ class CollectionStore:
             self.server.call(lambda client: client.update_collection(self.name, collection_params=slow), writes=True)
 
     def drop(self) -> None:
-        """Delete the collection, or the library's points in a shared one. Do nothing if it is missing."""
+        """Delete the collection, or only the library's points if it is shared. Do nothing if it does not exist."""
         if not self.tenant.library:
             self.server.call(lambda client: client.delete_collection(self.name), writes=True)
             return
@@ -279,12 +281,15 @@ class CollectionStore:
         return _head(announced) or _head(record)
 
     def used(self) -> float | None:
-        """Return the last use of the collection (Unix time), None if unknown."""
+        """Return the time when the collection was last used (Unix time, seconds), None if unknown."""
         used: float | None = self._records()[0].get("used")
         return used
 
     def _records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the payloads of the record and of the announcement, each empty if it is missing."""
+        """Return the payloads of the collection's two special points, each {} if missing.
+
+        They are the record, with the last applied change, and the announcement, with the newest change being written.
+        """
         ids = [self.tenant.record, self.tenant.announced]
 
         def read(client: QdrantClient) -> Mapping[str, Mapping[str, Any]]:
@@ -322,7 +327,7 @@ class CollectionStore:
             self.server.call(lambda client: client.set_payload(self.name, used, points=[self.tenant.record], wait=True))
 
     def _write(self, points: Iterable[Point], at: int) -> None:
-        """Write whole points that were read when the source was at ``at`` or later. Do not replace newer points."""
+        """Write points that were read from the source at position ``at`` or later. Do not replace newer points."""
         for some in parts(points, BATCH):
             batch = [
                 models.PointStruct(
@@ -337,14 +342,14 @@ class CollectionStore:
             self._upsert(batch, models.Filter(must_not=[in_range("at", gt=at)]))
 
     def _upsert(self, points: list[models.PointStruct], only: models.Filter) -> None:
-        """Insert points, and replace existing ones that match the filter ``only``."""
+        """Insert points. Replace an existing point of the same id only if it matches the filter ``only``."""
         self.server.call(
             lambda client: client.upsert(self.name, points, update_filter=only, wait=True),
             writes=True,
         )
 
     def _delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
-        """Delete points, of these documents or of all, that were read before the source was at ``at``."""
+        """Delete points that were read before the source was at position ``at``. ``doc_ids`` selects documents."""
         records = models.HasIdCondition(has_id=[self.tenant.record, self.tenant.announced])
         old = models.Filter(must_not=[in_range("at", gte=at), records])
         if doc_ids is not None:
@@ -356,7 +361,7 @@ class CollectionStore:
         self.server.call(lambda client: client.delete(self.name, selected, wait=True), writes=True)
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Delete outdated points on every replica, whichever writes it has applied."""
+        """Delete points that are older than the latest changes of their documents (``latest``), on every replica."""
         for some in parts(latest, self.documents_at_once):
             old: list[models.Condition] = [
                 models.Filter(must=[of_any([doc_id]), in_range("at", lt=latest[doc_id])]) for doc_id in some
@@ -394,7 +399,10 @@ class CollectionStore:
 def _query_batch(
     client: QdrantClient, name: str, request: models.QueryRequest, announcement: models.QueryRequest
 ) -> tuple[list[Found], Head | None]:
-    """Return the results of two queries in one request, without the client's models, which take 10 µs per point."""
+    """Send two queries in one request. Return the points of the first, and the change in the second's announcement.
+
+    The response is decoded without the client's models, which take 10 µs per point.
+    """
     answer: dict[str, Any] = client.http.client.request(
         type_=dict,
         method="POST",
@@ -420,6 +428,6 @@ def _payloads(client: QdrantClient, name: str, ids: list[str]) -> Mapping[str, M
 
 
 def _head(payload: Mapping[str, Any]) -> Head | None:
-    """Return the change in the payload of a record or an announcement, None if there is none."""
+    """Return the change in the payload of a collection's record or announcement point, None if there is none."""
     position = payload.get("position", -1)
     return Head(position, payload.get("mark", 0)) if position >= 0 else None

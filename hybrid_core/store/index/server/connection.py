@@ -43,9 +43,9 @@ class Node:
         self._clients: dict[int, QdrantClient] = {}
 
     def call(self, work: Callable[[QdrantClient], _T], seconds: int) -> _T:
-        """Run a function with a client.
+        """Return the result of ``work`` with a client that waits at most ``seconds`` for a response.
 
-        Convert its errors to ``StoreError``, and a missing collection to ``IndexMissingError``.
+        Convert errors to ``StoreError``, and a missing collection to ``IndexMissingError``.
         """
         client = self._clients.get(seconds)
         if client is None:
@@ -54,10 +54,7 @@ class Node:
             return work(client)
 
     def alone(self) -> bool:
-        """Return whether this node knows no other node, as on a server that is not a cluster.
-
-        Then this node is the only one in use, even if several addresses are configured.
-        """
+        """Return whether this node is not part of a cluster, so that no other node can have its collections."""
         return len(getattr(self.call(lambda client: client.cluster_status(), _READ_SECONDS), "peers", ())) <= 1
 
     def close(self) -> None:
@@ -75,9 +72,9 @@ class Nodes:
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
         """Return the result of the first reachable node; ``work`` may run more than once.
 
-        A node that has just joined knows no collection yet. So a collection counts as missing only if two nodes report
-        it missing, or a node that knows no other node. Raise ``IndexMissingError`` then, and ``UnreachableError`` if no
-        node can be reached or confirms it.
+        A node that has just joined a cluster knows no collection yet. So raise ``IndexMissingError`` only if two nodes
+        report a missing collection, or the only node of a server. Raise ``UnreachableError`` if no node can be reached,
+        or if only one node of a cluster reports that the collection is missing.
         """
         seconds = _SECONDS if writes or len(self._nodes) == 1 else _READ_SECONDS
         first, failures = self._first, list[StoreError]()
@@ -161,7 +158,7 @@ def _unanswered(url: str, seconds: int, cause: Exception) -> StoreError:
 
 
 def _error_message(content: bytes) -> str:
-    """Return the message in an error's JSON, else the beginning of its text."""
+    """Return the message in the JSON body of an error response, or the beginning of a body in another form."""
     try:
         message = str(json.loads(content)["status"]["error"])
     except (ValueError, KeyError, TypeError):
@@ -173,9 +170,9 @@ def _error_message(content: bytes) -> str:
 class Layout:
     """The layout of new collections: number of ``shards``, and of ``replicas`` of each shard on different nodes.
 
-    A write has to reach ``write_consistency`` replicas; the others catch up before they answer again. ``on_disk``:
-    vectors are read from the disk. ``quantization``: dense vectors are compared in a short form, "scalar" (one byte per
-    number) or "binary" (two bits), and the best candidates again with the full vectors.
+    A write has to reach ``write_consistency`` replicas; the others apply it before they answer again. ``on_disk``:
+    vectors are read from the disk. ``quantization``: dense vectors are first compared in a short form, "scalar" (one
+    byte per number) or "binary" (two bits). The best candidates are then compared with the full vectors.
     """
 
     shards: int = 1
@@ -197,11 +194,11 @@ class Server:
         return self.nodes.urls
 
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
-        """Run ``work`` with the first node that can be reached, as ``Nodes.call`` does."""
+        """Return the result of ``work`` with the first node that can be reached. Raise the errors of ``Nodes.call``."""
         return self.nodes.call(work, writes=writes)
 
     def version(self) -> str:
-        """Return the server's version. Raise ``StoreError`` if it cannot be used."""
+        """Return the server's version. Raise ``StoreError`` if it is not a supported version of Qdrant."""
         try:
             version = self.call(lambda client: client.info().version)
         except IndexMissingError as error:  # 404: another service answers at the address
@@ -236,7 +233,7 @@ class Server:
             return []
 
     def aliases(self) -> dict[str, str]:
-        """Return the collection of each alias, including those of other catalogs."""
+        """Return the name of the collection to which each alias refers, including aliases of other catalogs."""
         return {
             alias.alias_name: alias.collection_name for alias in self.call(lambda client: client.get_aliases()).aliases
         }
@@ -247,7 +244,7 @@ class Server:
 
 
 def connect(urls: str, api_key: str = "", layout: Layout = Layout()) -> Server:
-    """Connect to one or several ``http(s)://HOST[:PORT][/PATH]``, separated by commas; the default port is 6333.
+    """Connect to the nodes at ``urls``: ``http(s)://HOST[:PORT][/PATH]``, separated by commas; default port 6333.
 
     Raise ``StoreError`` if an address or the key is invalid, the key is refused, or the server's version is not
     supported. Raise ``UnreachableError`` if no server can be reached and a retry may help.
@@ -307,10 +304,10 @@ def _redact_url(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CollectionAlias:
-    """The alias of a library's collection.
+    """The alias of a library's collection on the server, which shows administrators the library's name.
 
-    ``name`` is the library's name and ``library`` its id. The names of all collections and aliases of a catalog begin
-    with the prefix ``beginning``.
+    ``name`` is the library's name and ``library`` its id. ``beginning`` is the prefix with which the names of all
+    collections and aliases of the catalog begin.
     """
 
     beginning: str
@@ -318,9 +315,10 @@ class CollectionAlias:
     library: str
 
     def give(self, server: Server, collection: str, own: Callable[[str], bool]) -> None:
-        """Set the alias for a collection, and remove other aliases of the library's collections (``own``).
+        """Set the alias for a collection, and remove other aliases of the library's collections.
 
-        If another library's collection has the name, the library's id is appended to it.
+        ``own`` returns whether a collection is the library's. If another library uses the alias, append the library's
+        id to it. Errors are only logged.
         """
         with _logged(collection):
             targets = server.aliases()
@@ -332,7 +330,7 @@ class CollectionAlias:
                 _change(server, {chosen: collection}, old)
 
     def change(self, server: Server, own: Callable[[str], bool]) -> None:
-        """Replace the present alias of the library's collection by this one."""
+        """Replace the existing alias of the library's collection by this one, after the library was renamed."""
         with _logged(self.library):
             for collection in {of for of in server.aliases().values() if own(of)}:
                 self.give(server, collection, own)
@@ -344,7 +342,7 @@ class CollectionAlias:
 
 @contextmanager
 def keep_aliases(server: Server, collection: str) -> Iterator[None]:
-    """Preserve the aliases of a collection that is deleted and recreated within the context."""
+    """Set the aliases of a collection again at the end of the context, in which it is deleted and recreated."""
     names: dict[str, str] = {}
     with _logged(collection):
         names = {name: of for name, of in server.aliases().items() if of == collection}

@@ -4,8 +4,8 @@ A collection's name ends in a hash of its index settings. Another tokeniser or e
 building it does not affect searches. A collection that was not used for a day is deleted. In a shared collection only
 the library's points are deleted, and the collection itself when it is empty.
 
-The name begins with the catalog's id and epoch. A copy of a catalog has the same id. When the two differ, the one that
-finds the collections used by the other chooses a new epoch, and so has its own collections.
+The name begins with the catalog's id and epoch. A copy of a catalog has the same id. When original and copy have
+different changes, the one that finds its collections used by the other chooses a new epoch, and so new collections.
 """
 
 from __future__ import annotations
@@ -43,18 +43,21 @@ def shared_collection(beginning: str) -> str:
 
 
 def catalog_collections(server: Server, beginning: str) -> list[str]:
-    """Return the sorted names of all collections with points of a catalog."""
+    """Return the sorted names of all collections of a catalog: those that begin with its prefix ``beginning``."""
     return sorted(name for name in server.collections() if name.startswith(beginning))
 
 
 def other_epochs(server: Server, prefix: str, catalog_id: str, beginning: str) -> list[str]:
-    """Return the sorted names of collections that catalogs with the same id created in other epochs."""
+    """Return the sorted names of the collections of a catalog, or of copies of it, that belong to other epochs.
+
+    ``beginning`` is the prefix of the current epoch.
+    """
     same = (of_catalog(prefix, catalog_id), f"{prefix}{catalog_id[:12]}.")
     return sorted(name for name in server.collections() if name.startswith(same) and not name.startswith(beginning))
 
 
 def of_catalog(prefix: str, catalog_id: str, epoch: str = "") -> str:
-    """Return the prefix of all collection names and aliases of a catalog's epoch; "" is the first epoch."""
+    """Return the prefix with which the names of a catalog's collections and aliases begin, in the given epoch."""
     return f"{prefix}{catalog_id[:12]}{f'.{epoch}' if epoch else ''}-"
 
 
@@ -71,11 +74,11 @@ def open_server(
 ) -> VectorIndex:
     """Open a library's index on a server and bring it up to date. Create or repair it as needed.
 
-    Without ``follow`` it stays at its recorded position, or is empty if it is new. ``collection`` is from
-    ``library_collection``, or from ``shared_collection`` with the library as ``tenant``. ``manifest`` describes how the
-    vectors were computed. ``dimension`` is the dimension of the dense vectors, 0 without them; ``learned`` says whether
-    there are learned sparse vectors. Raise ``StoreError`` if the server refuses, ``UnreachableError`` if it does not
-    answer, and ``OtherHistoryError`` if a copy of the source writes the collection.
+    Without ``follow`` the index stays at its recorded position, or is empty if it is new. ``collection`` is a prefix
+    from ``library_collection``, or from ``shared_collection`` with the library as ``tenant``. ``manifest`` describes
+    how the vectors were computed. ``dimension`` is the dimension of the dense vectors, 0 without them; ``learned`` says
+    whether there are learned sparse vectors. Raise ``StoreError`` if the server refuses a request, ``UnreachableError``
+    if it does not answer, and ``OtherHistoryError`` if a copy of the catalog writes the collection.
     """
     how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
     record = json.dumps(how, sort_keys=True, ensure_ascii=False)
@@ -91,7 +94,7 @@ def open_server(
 
 
 def made_of(collection: str) -> Callable[[str], bool]:
-    """Return a predicate for the names of a library's collections with any index settings."""
+    """Return a function that checks whether a name is the prefix ``collection`` with any hash of index settings."""
     named = re.compile(re.escape(collection) + "-[0-9a-f]{10}")
     return lambda name: named.fullmatch(name) is not None
 
@@ -103,9 +106,10 @@ def drop_collections(
     unless: Callable[[CollectionStore], bool] = lambda _: False,
     tenant: str = "",
 ) -> list[str]:
-    """Delete a library's collections of any index settings, or its points in shared ones. Return their names.
+    """Delete a library's collections of any index settings, or with ``tenant`` its points in shared collections.
 
-    A collection that a copy of the source writes is not deleted.
+    Return the names of these collections. Those for which ``unless`` returns True, and those that a copy of the catalog
+    writes, are left unchanged.
     """
     own = made_of(collection)
     dropped = []
@@ -146,10 +150,10 @@ class Places:
         *,
         follow: bool = True,
     ) -> VectorIndex:
-        """Open the index by ``open_server`` in an own or a shared collection.
+        """Open the library's index with ``open_server``, in a collection of its own or in a shared one.
 
-        Delete the points in the other place if they were not used for a day. A library with own collections keeps them,
-        so that it does not alternate.
+        A library that has a collection of its own keeps it, even if ``shared``. Points that the library has in the
+        other kind of collection are deleted if they were not used for a day.
         """
         shared = shared and not any(name.startswith(f"{self._own}-") for name in self.server.collections())
         place, tenant = (self._shared, self.library) if shared else (self._own, "")
@@ -160,7 +164,7 @@ class Places:
         return index
 
     def rename(self) -> None:
-        """Change the alias on the server of the library's own collection to the library's present name."""
+        """Change the alias of the library's own collection to the library's current name."""
         self._named.change(self.server, made_of(self._own))
 
     def drop(self) -> list[str]:
@@ -217,7 +221,7 @@ def _shard_nodes(server: Server, collection: str) -> dict[int, dict[int, bool]]:
 
 
 def _emptiest(server: Server, collection: str, shard: int) -> int | None:
-    """Return the node that has the fewest other shards, among nodes without this shard."""
+    """Return the node with the fewest shards of the collection, among nodes without this shard, None if all have it."""
     shards = _shard_nodes(server, collection)
     status: Any = server.call(lambda client: client.cluster_status())
     free = [int(node) for node in status.peers if int(node) not in shards[shard]]

@@ -27,9 +27,7 @@ _KEY = "library"
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """The library as a tenant of a shared collection. ``library`` is "" if the collection belongs to one library
-    alone.
-    """
+    """A library that shares a collection with others. ``library`` is "" if the collection belongs to one library."""
 
     library: str = ""
 
@@ -44,9 +42,9 @@ class Tenant:
         return self._own(ANNOUNCED)
 
     def id_of(self, point: Point) -> str:
-        """Return the id of a point, unique across the libraries of a shared collection.
+        """Return the id of a point, unique among all libraries of a shared collection.
 
-        An id that contains a document id is unique already.
+        If the usual id contains no document id, the id of the library is added to the hash.
         """
         id = point_id(point)
         return id if named_page(id) else self._own(id)
@@ -55,7 +53,7 @@ class Tenant:
         return {_KEY: self.library, **more} if self.library else more
 
     def only(self, filter: models.Filter | None = None) -> models.Filter | None:
-        """Return a filter for the library's points only, combined with ``filter``."""
+        """Return ``filter`` with the condition that a point belongs to the library, if the collection is shared."""
         if not self.library:
             return filter
         own = models.FieldCondition(key=_KEY, match=models.MatchValue(value=self.library))
@@ -64,7 +62,7 @@ class Tenant:
         return base.model_copy(update={"must": [own, *(must if isinstance(must, list) else [must])]})
 
     def indexes(self) -> dict[str, models.KeywordIndexParams]:
-        """Return the payload indexes by which the server stores a library's points together."""
+        """Return the payload index that lets the server store each library's points together, {} if not shared."""
         keyword = models.KeywordIndexType.KEYWORD
         return {_KEY: models.KeywordIndexParams(type=keyword, is_tenant=True)} if self.library else {}
 
