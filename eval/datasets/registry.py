@@ -178,7 +178,9 @@ def checked(dataset: Dataset) -> Dataset:
     """
     name = dataset.name
     if not dataset.files and not dataset.left_out:
-        raise DocumentError("no documents.", "Put the set's files where its layout expects them.", file=name)
+        raise DocumentError(
+            "the set has no documents.", "Put the set's files where its layout expects them.", file=name
+        )
     twice = [name for name, times in Counter(path.name for path in dataset.files).items() if times > 1]
     if twice:
         raise DocumentError(f"two documents have the file name {twice[0]}.", "Rename one of them.", file=name)

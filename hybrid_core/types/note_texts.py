@@ -49,13 +49,13 @@ _SEARCH: Mapping[str, str] = {
     "outline.improving": "this outline is being improved in the background and may change",
     "evidence.unclear": "the question names no subject to search for: name one, in words that the pages would use "
     "(earlier questions are not remembered)",
-    "ocr.cannot-read": "OCR cannot read them: {error}",
+    "ocr.cannot-read": "OCR cannot read these pages: {error}",
     "ocr.off": "OCR is switched off by the setting ocr",
-    "ocr.lacking": "{lacking}, or {install}, and index again to read them by OCR",
-    "ocr.index-again": "index them again to read them by OCR; a vision model (vlm_model) may read pages where OCR "
-    "fails",
-    "ocr.index-again-vision": "index them again: OCR reads their text, and the vision model reads pages where OCR "
-    "fails",
+    "ocr.lacking": "{lacking}, or {install}, and index again to read these pages by OCR",
+    "ocr.index-again": "index these documents again to read them by OCR; a vision model (vlm_model) may read pages "
+    "where OCR fails",
+    "ocr.index-again-vision": "index these documents again: OCR reads their text, and the vision model reads pages "
+    "where OCR fails",
 }
 _EFFORT: Mapping[str, str] = {
     "requested": "as requested",
@@ -72,7 +72,7 @@ _EFFORT: Mapping[str, str] = {
 }
 _ROUTE: Mapping[str, str] = {
     "route.by-cards": "the documents' metadata and the words of their pages",
-    "route.one-document": "fewer than two documents can be searched",
+    "route.one-document": "no document had to be chosen, because at most one can be searched",
     "route.close-described": "{documents} documents match about equally well; the model chose by their descriptions",
     "route.close-no-field": "{documents} documents match about equally well; the model named no field that "
     "distinguishes them",
@@ -113,10 +113,11 @@ _REASONS: Mapping[str, str] = {
     "verdict.label": "the file labels page {page} as {label}",
     "verdict.printed": "has the printed number {number}",
     "verdict.also-printed": "{verdict}, and the printed number is {number}",
-    "verdict.named": "named by the model, {rank} of {count}",
-    "verdict.named-because": "named by the model, {rank} of {count}: {reason}",
-    "verdict.in-named": "in {section}, which the model named, {rank} of {count}",
-    "verdict.in-named-because": "in {section}, which the model named, {rank} of {count}: {reason}",
+    "verdict.named": "the model named this page (choice {rank} of {count})",
+    "verdict.named-because": "the model named this page (choice {rank} of {count}): {reason}",
+    "verdict.in-named": "the model named {section}, to which this page belongs (choice {rank} of {count})",
+    "verdict.in-named-because": "the model named {section}, to which this page belongs (choice "
+    "{rank} of {count}): {reason}",
 }
 _ANSWERS: Mapping[str, str] = {
     "answer.no-model": "no language model is configured: these are the best passages",
@@ -133,7 +134,7 @@ _ANSWERS: Mapping[str, str] = {
     "Name the document in the question, or limit the question to it",
     "answer.which-of": "Which document is meant? The question names none of the {documents} that were searched; the "
     "likeliest are {names}. Name the document in the question, or limit the question to it",
-    "answer.cut-off": "the answer was cut off at its longest length",
+    "answer.cut-off": "the answer was cut off, because it reached the maximum length",
     "answer.citations-dropped": "citations of sources that do not exist were removed: {citations}",
     "answer.picture-not-seen": "the picture of source {source} ({document}, page {page}) was not looked at, and its "
     "text lacks what a chart or figure shows: open the page to compare",
@@ -175,11 +176,11 @@ _FILES: Mapping[str, str] = {
     "file.same-content": "same content as a file indexed before",
     "file.changed-since": "the file has changed since it was read: index it again",
     "file.changed-while-refined": "the document was changed or removed while the layout model read its pages",
-    "file.not-refined": "its section tree was made by rules, without the layout model: {reason}",
+    "file.not-refined": "the section tree was made by rules, without the layout model: {reason}",
     "file.not-improved": "not improved by models: {reason}",
     "file.improved-before": "models have already improved a document with the same bytes",
     "file.changed-while-improved": "the document was changed or removed while models worked on it",
-    "file.earlier-models-stay": "results of earlier models stay",
+    "file.earlier-models-stay": "the results of earlier models are kept",
     "file.removed-while-read": "the document was removed while OCR read its pages",
     "file.moved": "moved from {path}",
     "file.members-not-read": "the files inside it were not read: {reason}",
@@ -192,11 +193,11 @@ _FILES: Mapping[str, str] = {
 _JOBS: Mapping[str, str] = {
     "job.cancelled": "The job was cancelled.",
     "job.worker-silent": "The worker {worker} stopped responding while it ran this job.",
-    "job.password-gone": "The process that had its password is gone: give the password again.",
+    "job.password-gone": "The process that knew the password of the file has ended. Enter the password again.",
     "job.file-missing": "The file of the document was missing.",
-    "job.document-removed": "Its document was removed.",
-    "job.library-removed": "Its library was removed.",
-    "job.library-cleared": "Its library was cleared.",
+    "job.document-removed": "The document was removed.",
+    "job.library-removed": "The library was removed.",
+    "job.library-cleared": "The library was cleared.",
     "job.failed": "The job failed: {reason}.",
     "job.no-result": "the job of this file ended without a result.",
     "job.file-waits": "The file waits to be indexed.",
@@ -208,7 +209,7 @@ _JOBS: Mapping[str, str] = {
     "job-state.retry": "tried again in {seconds} s, after {attempts} {attempts|failure|failures}: {cause}",
     "job-state.no-worker": "waiting for a worker, but none is running",
     "job-state.no-able-worker": "waiting for a worker that has {lacks}",
-    "job-state.behind": "waiting behind {others} {others|other|others}",
+    "job-state.behind": "waiting behind {others} other {others|job|jobs}",
     "job-state.next": "next",
     "job-state.ending": "ending, because it was cancelled",
     "job-state.stalled": "stalled: its worker has not responded for {seconds} s; another worker takes it over",
@@ -261,7 +262,7 @@ _INDEXING: Mapping[str, str] = {
     "model.refused-pages": "{pages} {pages|page was|pages were} not described ({which}), and the model is not "
     "called again until the pages, the model or its prompt change: {reasons:; }",
     "model.summaries-lost": "section summaries: {count} were made without the language model: {reason}",
-    "model.description-failed": "description: {error} The description made without a model stays",
+    "model.description-failed": "description: {error} The description made without a model is kept",
     "model.price-unknown": "unknown (set model_prices)",
     "model.estimate": "an estimate without calling a model: {pages} {pages|page|pages} to be seen, {calls} "
     "{calls|call|calls}, {tokens_in:,} tokens in and {tokens_out:,} out, cost {cost}; more if headings turn out wrong "
@@ -269,8 +270,8 @@ _INDEXING: Mapping[str, str] = {
     "model.estimate-cached": "an estimate without calling a model: {pages} {pages|page|pages} to be seen, {calls} "
     "{calls|call|calls} besides {cached:,} with cached replies, {tokens_in:,} tokens in and {tokens_out:,} out, cost "
     "{cost}; more if headings turn out wrong or replies are unusable",
-    "tree.failed": "section tree: {error} The headings found before stay",
-    "tree.no-better": "section tree: {reason}, and the model found no better ones",
+    "tree.failed": "section tree: {error} The headings found before are kept",
+    "tree.no-better": "section tree: {reason}, and the model found no better headings",
     "tree.sample": "section tree: {share:.0%} of a sample of the headings found by way of {way} were right",
     "tree.not-trusted": "section tree: the model accepted wrong test headings, so its checks were not used",
     "tree.headings-unknown": "section tree: {lost} of {named} headings that the model named are on none of the pages "
@@ -291,7 +292,7 @@ _WARNINGS: Mapping[str, str] = {
     "warning.hidden-marked": "text that is hidden on {pages} {pages|page|pages} is marked: {which}",
     "warning.hidden-left-out": "text that is hidden on {pages} {pages|page|pages} was left out: {which}",
     "warning.pages-unread": "{pages} other pages of {first}-{last} could not be read",
-    "warning.misnamed": "its ending {ending} stands for {named}, but the content of the file is {format}, so it was "
+    "warning.misnamed": "the ending {ending} stands for {named}, but the content of the file is {format}, so it was "
     "read as {format}",
     "warning.left-open": "gaps in the document: {gaps:; }",
     "warning.left-open-more": "gaps in the document: {gaps:; } and {more} more",
@@ -308,9 +309,9 @@ _READING: Mapping[str, str] = {
     "{encoding} (confidence {confidence:.2f}): save it as UTF-8 if it looks wrong",
     "read.bytes-replaced": "bytes that are not UTF-8 were replaced, first in line {line}",
     "read.replaced": "bytes that are not {encoding} were replaced by U+FFFD: {count:,}",
-    "part.sheets": "its list of sheets",
-    "part.strings": "its list of strings",
-    "part.styles": "its list of styles",
+    "part.sheets": "the list of sheets",
+    "part.strings": "the list of strings",
+    "part.styles": "the list of styles",
     "part.sheet": "sheet '{sheet}'",
     "part.comment": "a comment of sheet '{sheet}'",
     "read.part-partly": "'{name}' in the file is damaged or nested too deeply, and was read only in part",
@@ -318,29 +319,30 @@ _READING: Mapping[str, str] = {
     "read.named-part-partly": "{part} is damaged, and was read only in part",
     "read.record-unread": "a record of {part} is damaged, and was left out",
     "read.repaired": "the file is damaged and was repaired for reading; pages may be missing",
-    "read.bookmarks-deep": "its bookmarks were ignored, because they are nested deeper than {levels} levels",
-    "read.bookmarks-damaged": "its bookmarks are damaged and were ignored ({error})",
+    "read.bookmarks-deep": "the bookmarks of the file were ignored, because they are nested deeper than {levels} "
+    "levels",
+    "read.bookmarks-damaged": "the bookmarks of the file are damaged and were ignored ({error})",
     "read.bookmarks-unread": "the file has bookmarks, but none that can be read",
     "read.front-damaged": "the front matter of the file is damaged, so it was read as text",
     "read.many-pictures": "page {page} shows {pictures:,} pictures; OCR reads the words of the first {limit}",
     "read.beside-main": "{words:,} {words|word|words} beside the main text of the page {words|was|were} left out",
     "read.hidden-elements": "{elements:,} hidden {elements|element|elements} of the page {elements|was|were} left out",
     "read.hidden-words": "{words:,} {words|word|words} of hidden text, which is not printed, {words|was|were} left out",
-    "read.hidden-sheets": "{hidden} of its {sheets} {sheets|sheet|sheets} {hidden|is|are} hidden, but "
+    "read.hidden-sheets": "{hidden} of {sheets} {sheets|sheet|sheets} {hidden|is|are} hidden, but "
     "{hidden|was|were} read",
     "read.hidden-rows": "sheet '{sheet}': {rows} {rows|row is|rows are} hidden, but {rows|was|were} read",
     "read.hidden-columns": "sheet '{sheet}': {columns} {columns|column is|columns are} hidden, but "
     "{columns|was|were} read",
-    "read.hidden-slides": "{hidden} of its {slides} {slides|slide|slides} {hidden|is|are} hidden, but "
+    "read.hidden-slides": "{hidden} of {slides} {slides|slide|slides} {hidden|is|are} hidden, but "
     "{hidden|was|were} read",
-    "read.slides-missing": "{slides} of its slides are missing in the file",
+    "read.slides-missing": "the file lists {slides} {slides|slide that is|slides that are} missing in it",
     "read.slide-unread": "slide {slide} could not be read ({reason})",
     "read.shape-unread": "a shape of slide {slide} could not be read ({reason})",
     "read.sheet-unread": "sheet '{sheet}' could not be read ({reason})",
     "read.sheet-beside": "drawings or comments of sheet '{sheet}' are damaged",
     "read.uncomputed": "sheet '{sheet}': {formulas} formulas have no stored value; the formulas are shown",
-    "read.formats-unread": "its number formats could not be read ({reason})",
-    "read.styles-unread": "its styles are damaged: numbers are shown without their formats",
+    "read.formats-unread": "the number formats of the workbook could not be read ({reason})",
+    "read.styles-unread": "the styles of the workbook are damaged: numbers are shown without their formats",
     "read.without-libreoffice": "read without LibreOffice: the text, headings and tables were read, but not list "
     "numbers and pictures",
     "read.stray-lines": "{lines} {lines|line|lines} in the header of a message {lines|is|are} not header fields; "
@@ -353,11 +355,13 @@ _READING: Mapping[str, str] = {
     "read.partly": "the file is damaged or nested too deeply, and was read only in part",
     "read.entries-left-out": "{words:,} {words|word|words} of index entries, generated lists and technical data "
     "{words|was|were} left out",
-    "read.parts-elsewhere": "{parts} {parts|part of it lies|parts of it lie} in other files; index these, too",
-    "read.lines-no-json": "{lines} {lines|line of it is|lines of it are} not JSON, and {lines|was|were} read as text",
-    "read.encoded-left-out": "{values} {values|encoded value|encoded values} of it (pictures, keys or other data) "
-    "{values|was|were} left out",
-    "read.many-groups": "only its first {groups:,} groups are sections of their own; the others were read, too",
+    "read.parts-elsewhere": "{parts} {parts|part of the document is|parts of the document are} in other files; index "
+    "these, too",
+    "read.lines-no-json": "{lines} {lines|line|lines} of the file {lines|is|are} not JSON, and {lines|was|were} read "
+    "as text",
+    "read.encoded-left-out": "{values} {values|encoded value|encoded values} in the file (pictures, keys or other "
+    "data) {values|was|were} left out",
+    "read.many-groups": "the whole file was read, but only the first {groups:,} groups of values became sections",
     "read.no-toml": "the file is not valid TOML ({reason}), and was read as text",
     "read.no-yaml": "the file is not valid YAML, and was read as text",
     "read.no-yaml-at": "the file is not valid YAML (line {line:,}: {reason}), and was read as text",

@@ -226,7 +226,7 @@ class Refiner:
             self._show(turn, len(regions) + len(failed), len(numbers))
         is_complete = len(regions) + len(failed) == len(numbers)
         if not regions and not is_complete:
-            raise DocumentError("the layout model read no page in the time of a document.")
+            raise DocumentError("the layout model read no page within the time limit for a document.")
         if self._options.outline == "auto":
             return regions, [], is_complete
         if len(failed) > _MAX_FAILED_PAGES:

@@ -133,7 +133,7 @@ class Load:
 def compare(catalog: Catalog, load: Load, cluster: Machines) -> None:
     """Check that the published text is the accepted one or a later one, once each, and that searches find it."""
     with catalog.snapshot() as snapshot:
-        documents = {one.name: one for one in snapshot.documents("bays")}
+        documents = {document.name: document for document in snapshot.documents("bays")}
         assert set(load.accepted) <= set(documents) <= set(load.sent)
         for name, accepted in load.accepted.items():
             content = snapshot.published("bays")[documents[name].doc_id]
@@ -147,7 +147,8 @@ def compare(catalog: Catalog, load: Load, cluster: Machines) -> None:
     assert JobReader(catalog).counts().failed == 0
     with httpx.Client(base_url=cluster.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as client:
         for name in documents:
-            asked = {"question": "heron of the bay", "libraries": ["bays"], "documents": [name], "effort": "fast"}
+            words = load.sent[name][0].split("\n\n")[1].strip()
+            asked = {"question": words, "libraries": ["bays"], "documents": [name], "effort": "fast"}
             found = client.post("/search", json=asked).json()
             assert [one["doc_name"] for one in found["results"]] == [name], found
     asked = [sys.executable, "-m", "hybrid_pageindex", "doctor", "--deep"]

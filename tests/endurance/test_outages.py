@@ -117,6 +117,7 @@ def _try(
     assert load.slowest < LONGEST
     coves = {f"cove-{number}.md" for number in range(_DOCUMENTS)}
     assert coves <= _published(catalog)()
+    load.sent["cape.md"] = ["# Cape\n\nSeen from the cape.\n"]
     load.sent |= {name: [f"# {name}\n\nThe curlew of {name[:-3].replace('-', ' ')} sleeps.\n"] for name in coves}
     compare(catalog, load, cluster)
 
@@ -147,7 +148,7 @@ def _works(cluster: Machines, reader: JobReader) -> bool:
             return False
         done = reader.counts().done
         kind = {"Content-Type": "application/octet-stream"}
-        text = f"# Cape\n\nSeen at {time.monotonic()}.\n".encode()
+        text = f"# Cape\n\nSeen from the cape at {time.monotonic()}.\n".encode()
         sent = client.post("/libraries/bays/documents", params={"name": "cape.md"}, content=text, headers=kind)
         if sent.status_code != 202:
             return False

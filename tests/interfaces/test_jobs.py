@@ -65,7 +65,7 @@ def test_waiting_is_said_with_what_for(engine: Engine, queue: JobQueue) -> None:
     queue.progress([JobProgress(job.fence, 7, 42)])
     queue.enqueue([request("/d.pdf")])
     assert states(engine, "reports") == {
-        "/a.pdf": "parse, page 7 of 42", "/b.pdf": "next", "/d.pdf": "waiting behind 2 others",
+        "/a.pdf": "parse, page 7 of 42", "/b.pdf": "next", "/d.pdf": "waiting behind 2 other jobs",
     }  # fmt: skip
     queue.fail(job.fence, "the disk was full.")
     assert states(engine)["/a.pdf"] in {
@@ -142,7 +142,7 @@ def test_removing_and_clearing_take_the_work_away(engine: Engine, filings: list[
     run(engine.documents.remove([filings[0].name], library="reports"))
     with pytest.raises(LeaseLostError):
         queue.advance(job.fence, JobUpdate("done"))
-    assert run(engine.jobs.get(job.id)).view.state == "cancelled: Its document was removed."
+    assert run(engine.jobs.get(job.id)).view.state == "cancelled: The document was removed."
     queue.enqueue([request(str(filings[1]))])
     job = claimed(engine, queue)
     run(engine.jobs.pause(library="reports"))

@@ -307,7 +307,7 @@ class _AnswerRun:
         by_eyes = bool(chosen) or options.vision == "always" or self._model is None
         model = (options.sees if by_eyes else None) or self._model
         if model is None:
-            raise ChatError("no model is left.", failure="model")
+            raise ChatError("the vision model failed, and no language model is configured.", failure="model")
         self.asked = model
         room = int(options.tokens * (1 - _OUTLINE))
         if options.vision == "auto":

@@ -309,7 +309,7 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
             limits.check("max_cells", cells, f"it has {cells:,} cells or more", file=path)
             grid.add(at, {place: cell for place, cell in enumerate(row) if cell})
     except csv.Error as error:
-        raise DocumentError(f"its rows cannot be read ({error}).", file=path) from error
+        raise DocumentError(f"the rows of the workbook cannot be read ({error}).", file=path) from error
     return Flow(sheet_parts(path.stem, grid), {}, warnings)
 
 

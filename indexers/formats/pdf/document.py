@@ -37,7 +37,9 @@ def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tup
     """Return the bookmarks in order, and warnings about skipped ones."""
     try:
         depth, count = _extent(document, limits.max_bookmarks)
-        limits.check("max_bookmarks", count, f"its bookmarks were ignored, because there are at least {count:,}")
+        limits.check(
+            "max_bookmarks", count, f"the bookmarks of the file were ignored, because there are at least {count:,}"
+        )
         if depth > MAX_BOOKMARK_DEPTH:
             return (), [Note("read.bookmarks-deep", levels=MAX_BOOKMARK_DEPTH)]
         if isinstance(document, PatientDocument):

@@ -80,7 +80,7 @@ LINES = (
     Case("plain.ndjson", "1\n\"two\"\n[3, 4]\nnull\n", ("1", "two", "3, 4", "null")),
     Case(
         "wrong.jsonl", '{"a": 1}\n{"a": oops}\n{"a": 3}\n', ("a: 1", '{"a": oops}', "a: 3"),
-        notes=("1 line of it is not JSON",),
+        notes=("1 line of the file is not JSON",),
     ),
     Case("cut.jsonl", '{"text": "whole"}\n{"text": "ha', ("text: whole", '{"text": "ha'), notes=("1 line",)),
     Case("array.jsonl", '[{"text": "one array", "n": 1},\n {"text": "in a file", "n": 2}]\n',

@@ -32,7 +32,7 @@ def test_content_decides_and_a_wrong_ending_is_said(tmp_path: Path, engine: Engi
         assert registry.format_of(file).name == format
     (told,) = run(engine.index([tmp_path / "a.pdf"])).files
     assert (
-        told.status == "indexed" and "its ending .pdf stands for PDF, but the content of the file is Word" in told.note
+        told.status == "indexed" and "the ending .pdf stands for PDF, but the content of the file is Word" in told.note
     )
 
 

@@ -83,7 +83,7 @@ def test_a_missing_slide_costs_only_itself(tmp_path: Path) -> None:
     path = repacked(path, lambda files: {name: data for name, data in files.items() if "slides/slide2" not in name})
     info, pages = read(path)
     assert [page.text for page in pages] == ["slide 0", "slide 2"]
-    assert "1 of its slides are missing in the file" in info.warnings
+    assert "the file lists 1 slide that is missing in it" in info.warnings
 
 
 def grouped(slide: Any, place: tuple[int, int], size: tuple[int, int], texts: list[tuple[str, int]]) -> None:
@@ -143,7 +143,7 @@ def test_circled_numbers_hidden_slides_and_words_of_the_layout(tmp_path: Path) -
     info, pages = read(repacked(deck(tmp_path / "a.pptx", circled, hidden), add_words))
     assert pages[0].text == "① alpha\n② beta\n\n[layout] Confidential"
     assert pages[1].text == "hidden words"
-    assert "1 of its 2 slides is hidden, but was read" in info.warnings
+    assert "1 of 2 slides is hidden, but was read" in info.warnings
 
 
 _CHARTS = "http://schemas.microsoft.com/office/drawing/2014/chartex"

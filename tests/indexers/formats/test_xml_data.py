@@ -325,10 +325,10 @@ def test_nothing_is_fetched_and_entities_stay_small(tmp_path: Path) -> None:
     text = text_of(written(tmp_path / "a.xml", f"{head}<d><p>kelp &e11; gull</p></d>"))
     assert "lol" not in text and "kelp" in text
     info, (page,) = read(written(tmp_path / "e.xml", f"{head}<d><p>kelp &x; &sea; shore</p></d>"))
-    assert page.text == "kelp the sea shore" and "1 part of it lies in other files" in info.warnings[0]
+    assert page.text == "kelp the sea shore" and "1 part of the document is in other files" in info.warnings[0]
     include = f'<d xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="{secret.as_uri()}"/><p>kelp</p></d>'
     info, (page,) = read(written(tmp_path / "b.xml", include))
-    assert page.text == "kelp" and "1 part of it lies in other files" in info.warnings[0]
+    assert page.text == "kelp" and "1 part of the document is in other files" in info.warnings[0]
     remote = (
         '<!DOCTYPE d SYSTEM "http://127.0.0.1:9/d.dtd" [<!ENTITY % p SYSTEM "http://127.0.0.1:9/p"> %p;]><d>kelp</d>'
     )

@@ -419,7 +419,7 @@ DITA = (
         "tle>Next"
         "</navtitle></topicmeta></topicref></topicref></map>",
         shows=("# Guide", "- Start", "  - Next"),
-        notes=("2 parts of it lie in other files",),
+        notes=("2 parts of the document are in other files",),
     ),
 )
 

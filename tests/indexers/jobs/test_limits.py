@@ -118,7 +118,7 @@ def test_bookmarks_over_a_limit_are_ignored(engine_with: EngineWith, tmp_path: P
     assert {name: file.status for name, file in files.items()} == dict.fromkeys(("deep", "fine", "many"), "indexed")
     assert (
         files["deep"].note
-        == f"its bookmarks were ignored, because they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"
+        == f"the bookmarks of the file were ignored, because they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"
     )
     assert files["fine"].note == ""
     with open_pdf(fine) as document:

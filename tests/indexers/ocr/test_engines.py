@@ -82,7 +82,7 @@ def test_another_engine_or_language_is_another_reading_of_the_same_page(here: Ca
 def test_without_engines_or_their_languages_it_is_said_what_to_install(here: Callable[..., None]) -> None:
     here(None, False)
     assert find_ocr("auto", "eng") == NoOcr(
-        "install Tesseract, or pip install 'hybrid-pageindex[ocr]', and index again to read them by OCR"
+        "install Tesseract, or pip install 'hybrid-pageindex[ocr]', and index again to read these pages by OCR"
     )
     here(("eng",), False)
     with pytest.raises(DocumentError, match=r"'deu'; it has eng.*tesseract-ocr-deu.*or pip install"):

@@ -69,7 +69,7 @@ def test_named_pages_come_first_and_the_rest_by_value(library: Engine) -> None:
     assert scores == sorted(scores, reverse=True)
     for found in deep.results[:2]:
         receipt = found.receipt
-        assert receipt.reasoning is not None and "named by the model" in receipt.verdict
+        assert receipt.reasoning is not None and "the model named this page" in receipt.verdict
         assert "The figure stands there." in receipt.verdict
         total = receipt.page + receipt.document + receipt.structure + receipt.reasoning
         assert total == pytest.approx(found.score, abs=3e-4)
@@ -118,7 +118,7 @@ def test_sections_are_opened_and_pages_read_on_request_and_inventions_dropped(li
 def test_a_section_named_without_a_page_stands_for_its_best_pages(library: Engine) -> None:
     with engine_with(library.home, lambda _: turn(sections=["D1.0005"])) as (engine, _):
         result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
-    assert places(result)[0] == (FILING, 5) and "which the model named" in result.results[0].receipt.verdict
+    assert places(result)[0] == (FILING, 5) and "to which this page belongs" in result.results[0].receipt.verdict
 
 
 FAILURES: dict[str, Callable[[Request], Any]] = {
