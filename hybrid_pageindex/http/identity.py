@@ -50,8 +50,8 @@ COMMANDS = Caller("commands", "command line", {EVERYWHERE: "read"})
 class Start:
     """The token that a server is started with. A caller with this token has all rights.
 
-    ``chosen`` is True if the user set the token. ``commands`` is a secret with which commands on the same home may
-    read.
+    ``chosen`` is True if the user set the token. ``commands`` is a secret. Commands that run on the same
+    home send it, and may then read.
     """
 
     token: str

@@ -84,7 +84,7 @@ _LOOK = 0.2  # seconds between two looks whether the work was stopped
 
 
 class Improver:
-    """Improves published documents with models. The test calls of ``options.models`` may still be running."""
+    """Improves published documents with models. Calls that test ``options.models`` may still be running."""
 
     def __init__(
         self,

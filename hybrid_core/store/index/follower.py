@@ -85,7 +85,10 @@ class PointStore(Protocol):
         ...
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Replace all points of the store. With ``anew``, delete old points even if they are newer than ``at``."""
+        """Replace all points of the store by points made at change number ``at`` of the catalog.
+
+        With ``anew``, old points that were made at later changes are deleted, too.
+        """
         ...
 
     def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:

@@ -48,7 +48,7 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """Facts of a document: dates by time, and by page sentences with amounts, tables and figures.
+    """Facts of a document: dates in chronological order, and sentences with amounts, tables and figures in page order.
 
     ``pages_read`` is smaller than the number of pages for very long documents.
     """
