@@ -123,7 +123,7 @@ class FirstStage:
         return (own if self.expansion.named is not None else expanded), expanded
 
     def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring) -> list[Hit]:
-        """Return at most ``scoring.hits`` pages, best first, for a question with the terms that expert knowledge adds."""
+        """Return at most ``scoring.hits`` pages, best first, for a question and terms of expert knowledge."""
         sparse = self._by_words(expansion, scope, scoring)
         if not self.embedding.over_all:
             return sparse
