@@ -256,8 +256,7 @@ class ProblemResponse(Response):
         if status == 404 and "endpoint" not in scope:
             code = "unknown_url"
             text = f"Invalid URL ({scope['method']} {scope['path']})"[:_MESSAGE_LENGTH]
-        param = _INDEXED_NAME.sub(r"[\1]", self._faults[0].name) or None if self._faults else None
-        body = {"error": {"message": text, "type": _openai_type(status), "param": param, "code": code}}
+        body = _openai_body(status, text, code, self._faults)
         await Response(_encode_body(body), status, self._given, "application/json")(scope, receive, send)
 
     def _problem(self, status: int) -> dict[str, Any]:
@@ -287,6 +286,11 @@ def _openai_code(status: int, code: str, faults: Sequence[Fault]) -> tuple[int, 
     return 400 if status == 422 else status, _OPENAI_CODES.get(code, code)
 
 
+def _openai_body(status: int, text: str, code: str | None, faults: Sequence[Fault]) -> dict[str, Any]:
+    param = _INDEXED_NAME.sub(r"[\1]", faults[0].name) or None if faults else None
+    return {"error": {"message": text, "type": _openai_type(status), "param": param, "code": code}}
+
+
 def _openai_type(status: int) -> str:
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     return kinds.get(status, "server_error" if status >= 500 else "invalid_request_error")
@@ -310,6 +314,13 @@ class Refusal(Exception):
 def refusal_of(error: errors.PageIndexError) -> Refusal:
     status, code = _status_and_code(error)
     return Refusal(status, code, error.message, error.advice)
+
+
+def openai_error(refusal: Refusal) -> dict[str, Any]:
+    """Return a refusal as the body that OpenAI's clients read, also in a stream."""
+    status, code = _openai_code(refusal.status, refusal.code, refusal.faults)
+    text = f"{refusal.message} {refusal.advice}".strip()[:_MESSAGE_LENGTH]
+    return _openai_body(status, text, code, refusal.faults)
 
 
 def error_payload(error: errors.PageIndexError) -> dict[str, Any]:
