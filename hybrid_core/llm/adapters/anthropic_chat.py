@@ -104,8 +104,8 @@ class AnthropicChat:
         if reason is None:
             message = f"{self._name} stopped in the middle of an answer."
             raise ChatError(message, "Try again later.", failure="connection", retryable=True)
-        made = tuple(ToolCall(call, name, arguments or "{}") for call, name, arguments in calls.values())
-        return self._completion(text, reason, input_tokens, output_tokens, made)
+        complete = tuple(ToolCall(call, name, arguments or "{}") for call, name, arguments in calls.values())
+        return self._completion(text, reason, input_tokens, output_tokens, complete)
 
     def _events(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
         """Yield the events of a stream.
@@ -187,12 +187,12 @@ def _turn(message: Message) -> dict[str, Any]:
         result = {"type": "tool_result", "tool_use_id": message.call, "content": message.text}
         return {"role": "user", "content": [result]}
     if message.calls:
-        said = [{"type": "text", "text": message.text}] if message.text.strip() else []
+        text = [{"type": "text", "text": message.text}] if message.text.strip() else []
         calls = [
             {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)}
             for call in message.calls
         ]
-        return {"role": message.role, "content": [*said, *calls]}
+        return {"role": message.role, "content": [*text, *calls]}
     parts: list[dict[str, Any]] = [
         {
             "type": "image",

@@ -130,8 +130,8 @@ class OpenAIChat:
                 message = f"{self._name} ended its answer without any text."
                 advice = "Try again later, or check the base URL (it usually ends in /v1)."
             raise ChatError(message, advice, failure="connection", retryable=True)
-        made = tuple(ToolCall(*calls[at]) for at in sorted(calls))
-        return self._completion(text, reason, counted, made)
+        complete = tuple(ToolCall(*calls[at]) for at in sorted(calls))
+        return self._completion(text, reason, counted, complete)
 
     def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
         """Yield the chunks of a stream.

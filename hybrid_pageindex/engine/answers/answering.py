@@ -348,8 +348,8 @@ class _AnswerRun:
         tools = None
         if options.tools is not None:
             tools, rules = options.tools.tools, prompt("answer-tools").messages({})[0].text
-            first = replace(messages[0], text=f"{messages[0].text}\n\n{rules}")
-            messages = [first, *messages[1:], *options.tools.turns]
+            last = replace(messages[-1], text=f"{messages[-1].text}\n\n{rules}")
+            messages = [*messages[:-1], last, *options.tools.turns]
         heard = None if options.on_text is None else HeldBack(options.on_text)
         reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope, tools=tools)
         trimmed = reply.text.strip()

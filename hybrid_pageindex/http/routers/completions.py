@@ -194,11 +194,11 @@ def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
     Raise Refusal if the last message is neither a text by the user nor the result of a call. ``parameter`` is the name
     of the messages in the request.
     """
-    asked = [at for at, message in enumerate(messages) if message.role == "user" and message.text.strip()]
-    end = asked[-1] + 1 if asked else 0
+    questions = [at for at, message in enumerate(messages) if message.role == "user" and message.text.strip()]
+    end = questions[-1] + 1 if questions else 0
     following = [message for message in messages[end:] if message.role == "tool" or message.calls]
     spoken = [message for message in messages[:end] if message.role in ("user", "assistant") and message.text.strip()]
-    if not asked or any(m.role == "assistant" and m.text.strip() and not m.calls for m in messages[end:]):
+    if not questions or any(m.role == "assistant" and m.text.strip() and not m.calls for m in messages[end:]):
         raise _bad_messages(
             parameter,
             "invalid_value",
