@@ -15,8 +15,8 @@ import numpy as np
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.words import Rows, WordStore
-from hybrid_core.text.exact_words import WordQuery
+from hybrid_core.store.words import Rows, Segment, WordStore
+from hybrid_core.text.exact_words import QueryWord, WordQuery
 from hybrid_core.text.misspellings import alike
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import place_of
@@ -206,12 +206,16 @@ class Grep:
 
     def _with_words(self, scope: SearchedPages, words: WordQuery) -> tuple[Rows, Rows]:
         """Return the rows that contain all words, ascending, and the number of matches of the first word in each."""
+
+        def pages_with(segment: Segment, word: QueryWord) -> tuple[Rows, Rows]:
+            return segment.pages_with(word.text, prefix=word.prefix, addresses=words.address)
+
         found_rows: list[Rows] = []
         counted: list[Rows] = []
         for part in self._words.parts(scope.contents):
-            rows, counts = part.segment.pages_with(words.words[0].text, prefix=words.words[0].prefix)
+            rows, counts = pages_with(part.segment, words.words[0])
             for more in words.words[1:]:
-                other_rows, _ = part.segment.pages_with(more.text, prefix=more.prefix)
+                other_rows, _ = pages_with(part.segment, more)
                 in_both = np.isin(rows, other_rows, assume_unique=True)
                 rows, counts = rows[in_both], counts[in_both]
             for taken, placed in rows_in_scope(scope, part.segment, part.contents, rows):
