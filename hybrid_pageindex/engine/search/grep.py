@@ -35,7 +35,7 @@ from hybrid_pageindex.engine.search.matching import (
 from retrievers.candidates import documents as select
 
 _PLACES = 5  # matches shown of a page
-_CHUNK = 256  # pages searched between two checks of the time limit
+_CHUNK = 1024  # pages searched between two checks of the time limit
 _MAX_SCANS = 16  # interrupted searches that are remembered to be continued
 
 
