@@ -106,6 +106,8 @@ REFUSED: list[tuple[str, Callable[[Any], Any], int, str | None, str | None]] = [
      "max_num_results", "invalid_value"),
     ("filter on nothing", lambda sdk: sdk.vector_stores.search(
         "mills", query="x", filters={"type": "eq", "key": "colour", "value": "red"}), 400, "filters", "invalid_value"),
+    ("filter on a boolean", lambda sdk: sdk.vector_stores.search(
+        "mills", query="x", filters={"type": "eq", "key": "year", "value": True}), 400, "filters", "invalid_value"),
     ("filter by size", lambda sdk: sdk.vector_stores.search(
         "mills", query="x", filters={"type": "gt", "key": "year", "value": 1990}), 400, "filters", "invalid_value"),
     ("unknown file", lambda sdk: sdk.vector_stores.files.retrieve("nothing", vector_store_id="mills"), 404, "file_id",
