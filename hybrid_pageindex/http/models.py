@@ -100,12 +100,11 @@ _HINTS = get_type_hints(SearchRequest, localns={"ScoringConfig": ScoringConfig})
 
 
 def _field(field: Any) -> tuple[Any, Any]:
-    info = Field(
-        ... if field.name == "question" else ([] if field.name in ("libraries", "where") else field.default),
-        description=field.metadata.get("help"),
-        json_schema_extra=dict(zip(("minimum", "maximum"), field.metadata.get("range", ()), strict=False)) or None,
-    )
-    return (_KINDS.get(field.name, _HINTS[field.name]), info)
+    kind = _KINDS.get(field.name, _HINTS[field.name])
+    if limits := field.metadata.get("range"):
+        kind = Annotated[kind, Field(json_schema_extra={"minimum": limits[0], "maximum": limits[1]})]
+    default = ... if field.name == "question" else [] if field.name in ("libraries", "where") else field.default
+    return kind, Field(default, description=field.metadata.get("help"))
 
 
 _SearchBody = create_model(  # a new field of SearchRequest is thereby part of the API

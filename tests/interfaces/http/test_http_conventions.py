@@ -341,16 +341,17 @@ def test_examples_of_the_description_are_answered(mills: Serving) -> None:
             assert operation != "createLibrary" or TypeAdapter(Library).validate_python(answered.json())
 
 
+MILLS: dict[str, Any] = {"libraries": ["mills"]}
 BODIES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     *(
-        (operation, {"question": "mill"}, {"question": "mill"} | wrong)
+        (operation, {"question": "mill"} | MILLS, {"question": "mill"} | MILLS | wrong)
         for operation in ("search", "ask")
         for wrong in (
             {"top_k": 0}, {"top_k": 1001}, {"mmr": 1.5}, {"mmr": -1}, {"question": " \n"}, {"libraries": [""]},
             {"where": ["year"]}, {"where": ["=2020"]}, {"where": ["year= "]}, {"where": [""]},
         )
     ),
-    *(("grep", {"pattern": "mill"}, {"pattern": "mill"} | wrong) for wrong in (
+    *(("grep", {"pattern": "mill"} | MILLS, {"pattern": "mill"} | MILLS | wrong) for wrong in (
         {"pattern": " "}, {"libraries": [""]}, {"where": ["year"]}, {"limit": 0},
     )),
     ("askInConversation", {"question": "Sold?"}, {"question": "\t"}),
