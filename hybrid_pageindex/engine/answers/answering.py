@@ -112,19 +112,8 @@ class _AnswerRun:
 
     def draft(self) -> _Draft:
         usable = self._model is not None or self._options.sees is not None
-        if usable and self._options.tools is not None:
-            return self._answered_with_tools()
-        if which := self._which():
-            self._report_sources()
-            return _Draft("which_document", which)
-        if usable and self._pages and self.found.evidence.level == "weak":
-            self._search_deeper("the evidence is weak")
-        if (refusal := self._refusal()) and not (usable and self._search_otherwise(enough=True)):
-            self._report_sources()
-            return _Draft("not_in_library", refusal)
-        if not usable:
-            self._report_sources()
-            return _Draft("no_model", NO_MODEL)
+        if not (usable and self._options.tools) and (draft := self._without_call(usable)) is not None:
+            return draft
         try:
             draft = self._answered()
             if draft.status == "not_in_library" and self._search_deeper("the pages found do not answer it"):
@@ -137,13 +126,20 @@ class _AnswerRun:
         self.usage += self._scope.usage
         return draft
 
-    def _answered_with_tools(self) -> _Draft:
-        try:
-            draft = self._answered()
-        except ChatError as error:
-            draft = _Draft("model_failed", Note("answer.model-failed", error=error.note))
-        self.usage += self._scope.usage
-        return draft
+    def _without_call(self, usable: bool) -> _Draft | None:
+        """Return the draft if no model is to be called, None if one is. Search deeper if the evidence is weak."""
+        if which := self._which():
+            self._report_sources()
+            return _Draft("which_document", which)
+        if usable and self._pages and self.found.evidence.level == "weak":
+            self._search_deeper("the evidence is weak")
+        if (refusal := self._refusal()) and not (usable and self._search_otherwise(enough=True)):
+            self._report_sources()
+            return _Draft("not_in_library", refusal)
+        if not usable:
+            self._report_sources()
+            return _Draft("no_model", NO_MODEL)
+        return None
 
     def _report_sources(self, passages: Sequence[Source] | None = None) -> None:
         """Build the sources from the current pages, and report them to ``on_sources``."""
