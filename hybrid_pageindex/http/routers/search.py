@@ -171,7 +171,7 @@ class NewFeedback(Body):
     answers.
     """
 
-    question: Question
+    question: Annotated[Question, Field(pattern=r"\S")]
     document: Annotated[Text, Field(max_length=2000)] = ""
     page: Annotated[int, Field(ge=0, le=10**6)] = 0
     right: bool = True

@@ -355,6 +355,7 @@ BODIES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"pattern": " "}, {"libraries": [""]}, {"where": ["year"]}, {"limit": 0},
     )),
     ("askInConversation", {"question": "Sold?"}, {"question": "\t"}),
+    ("giveFeedback", {"question": "Sold?"}, {"question": "\f"}),
     *(("correctDocument", {"set": {"year": "1987, 1990", "quarter": "q1", "date": "1987-05-01"}}, wrong) for wrong in (
         {"set": {"year": "87"}}, {"set": {"quarter": "5"}}, {"set": {"title": " "}}, {"set": {"colour": "red"}},
         {"set": {"title": "x" * 501}}, {"set": {"date": "May"}}, {"unset": ["colour"]}, {"unset": [""]},
