@@ -19,7 +19,7 @@ first one counts most.
 
 _YEARS = re.compile(r"[12]\d{3}(?:\s*,\s*[12]\d{3})*")
 _QUARTER = re.compile(r"[Qq]?([1-4])")
-_LONGEST = 500
+LONGEST = 500  # characters
 
 
 def correction(field: str, value: str) -> str:
@@ -30,12 +30,12 @@ def correction(field: str, value: str) -> str:
     value = " ".join(value.split())
     if field not in FIELDS:
         raise UsageError(f"The field '{field}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
-    if not value or len(value) > _LONGEST:
+    if not value or len(value) > LONGEST:
         raise UsageError(
             f"{field}: the new value {f'has {len(value)} characters' if value else 'is empty'}.",
             Advice(
-                f"Give 1 to {_LONGEST} characters, or unset {field} to take a correction back.",
-                f"Give 1 to {_LONGEST} characters; --unset {field} takes a correction back.",
+                f"Give 1 to {LONGEST} characters, or unset {field} to take a correction back.",
+                f"Give 1 to {LONGEST} characters; --unset {field} takes a correction back.",
             ),
         )
     if field == "year" and not _YEARS.fullmatch(value):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -11,17 +11,51 @@ from pydantic import BaseModel
 from hybrid_core.errors import UsageError
 from hybrid_core.types.usage import Usage
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 T = TypeVar("T", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's call of a function. ``arguments`` is JSON, as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Functions that a model may call.
+
+    ``functions`` are OpenAI's definitions: a name, and optionally a description, JSON schema parameters and strict.
+    The choice "required" demands a call, "none" forbids one; ``named`` demands a call of this function. ``parallel``
+    allows several calls in one reply, None if the model decides.
+    """
+
+    functions: tuple[Mapping[str, Any], ...]
+    choice: Literal["auto", "none", "required"] = "auto"
+    named: str = ""
+    parallel: bool | None = None
+
+    @property
+    def demanded(self) -> bool:
+        return self.choice == "required" or bool(self.named)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    """A message in a chat. ``images`` are whole PNG or JPEG files, shown before the text."""
+    """A message in a chat. ``images`` are whole PNG or JPEG files, shown before the text.
+
+    ``calls`` are the calls of an assistant's message. A message of the role tool is the result of the call with the id
+    ``call``.
+    """
 
     role: Role
     text: str
     images: tuple[bytes, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    call: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +66,7 @@ class Reply(Generic[T]):
     value: T | None
     usage: Usage
     finished: bool = True  # False if ``max_tokens`` cut the text off
+    calls: tuple[ToolCall, ...] = ()
 
 
 _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
@@ -48,6 +83,7 @@ class Request:
     max_tokens: int
     schema: dict[str, Any] | None = None
     title: str = ""
+    tools: Tools | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +97,7 @@ class Completion:
     finished: bool = True
     input_tokens: int = 0
     output_tokens: int = 0
+    calls: tuple[ToolCall, ...] = ()
 
 
 class Endpoint(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.budget import TURN, estimate
-from hybrid_core.llm.chat import Completion, Endpoint, Request
+from hybrid_core.llm.chat import Completion, Endpoint, Request, ToolCall
 from hybrid_core.llm.replies import ReplyCache
 
 PICTURE = 1600
@@ -78,7 +78,8 @@ class Player:
         try:
             for line in path.read_text(encoding="utf-8").splitlines():
                 entry: dict[str, Any] = json.loads(line)
-                self._replies[entry["key"]].append(Completion(**entry["reply"]))
+                calls = tuple(ToolCall(**call) for call in entry["reply"].get("calls", ()))
+                self._replies[entry["key"]].append(Completion(**entry["reply"] | {"calls": calls}))
                 self._name = f"recorded:{entry['model']}"
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UsageError(
@@ -109,12 +110,17 @@ class Player:
 
 
 def request_hash(request: Request) -> str:
-    """Return a hash of a request's roles, words, images and schema. Spacing and the token limit do not change it."""
+    """Return a hash of a request's roles, words, images, schema and tools.
+
+    Spacing and the token limit do not change it.
+    """
     messages = [
         [m.role, " ".join(m.text.split()), *(hashlib.sha256(image).hexdigest() for image in m.images)]
         for m in request.messages
     ]
-    content = json.dumps([messages, request.schema], sort_keys=True)
+    calls = [[asdict(call) for call in m.calls] or m.call for m in request.messages]
+    tools = [asdict(request.tools), calls] if request.tools else []  # recordings without tools have no such part
+    content = json.dumps([messages, request.schema, *tools], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 

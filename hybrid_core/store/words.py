@@ -27,7 +27,7 @@ from hybrid_core.store.home import make_file, make_folder, unwritable
 from hybrid_core.system import replace_file
 from hybrid_core.text.exact_words import count_words
 
-_MAGIC = b"words 1\n"
+_MAGIC = b"words 2\n"
 _MAX_COUNT = 65_535  # maximum count of one word on a page
 _TYPES = {"offsets": "<u4", "starts": "<u4", "pages": "<u4", "counts": "<u2"}
 
@@ -40,6 +40,8 @@ _MAX_DEAD_SHARE = 0.5  # share of pages with deleted contents from which a file 
 
 class Segment:
     """An inverted index of the words of some documents. Each page is a row; all rows are numbered from 0.
+
+    A count of 0 marks a word that a page holds only in addresses of links.
 
     contents: (content_id, number of pages) of each document. firsts: int64 (contents + 1,), the first row of each
     document, and the number of all rows at the end. ``path`` is None if the segment is only in memory.
@@ -127,18 +129,20 @@ class Segment:
     def rows(self) -> int:
         return int(self.firsts[-1])
 
-    def pages_with(self, word: str, *, prefix: bool = False) -> tuple[Rows, Rows]:
+    def pages_with(self, word: str, *, prefix: bool = False, addresses: bool = False) -> tuple[Rows, Rows]:
         """Return the numbers of the rows that contain a word, ascending, and how often each row contains it.
 
-        With ``prefix``, words that begin with it count too.
+        With ``prefix``, words that begin with it count too. With ``addresses``, rows that contain the word only in
+        addresses are included, with a count of 0.
         """
         written = word.encode("utf-8", "replace")
         first = bisect_left(self, written)
         end = bisect_left(self, written + b"\xff", first) if prefix else first + (self._at(first) == written)
-        return self._union(range(first, end)) if prefix else self._postings(first, end)
+        rows, counts = self._union(range(first, end)) if prefix else self._postings(first, end)
+        return (rows, counts) if addresses or counts.all() else (rows[counts > 0], counts[counts > 0])
 
     def words(self, begin: str) -> list[tuple[str, int]]:
-        """Return the words that begin with ``begin``, each with its number of pages."""
+        """Return the words that begin with ``begin``, each with its number of pages. Addresses do not count."""
         written = begin.encode("utf-8", "replace")
         first = bisect_left(self, written)
         end = bisect_left(self, written + b"\xff", first)
@@ -146,10 +150,13 @@ class Segment:
             return []
         stretch = slice(self._base + int(self._offsets[first]), self._base + int(self._offsets[end]) - 1)
         names = bytes(self._words[stretch]).decode("utf-8", "replace").split("\n")
-        return list(zip(names, np.diff(self._starts[first : end + 1].astype(np.int64)).tolist(), strict=True))
+        starts = self._starts[first : end + 1].astype(np.int64)
+        counted = np.not_equal(self._counts[starts[0] : starts[-1]], 0)
+        pages = np.add.reduceat(counted, starts[:-1] - starts[0], dtype=np.int64)
+        return [(name, count) for name, count in zip(names, pages.tolist(), strict=True) if count]
 
     def pages_with_part(self, part: str) -> Rows:
-        """Return the numbers of the rows that have a word with these letters anywhere in it, ascending."""
+        """Return the numbers of the rows with a word that contains these letters, ascending. Addresses count, too."""
         end, pattern = self._base + self._size, re.compile(re.escape(part.encode()))
         at = np.fromiter((match.start() for match in pattern.finditer(self._words, self._base, end)), np.int64)
         words = np.unique(np.searchsorted(self._offsets, at - self._base, "right") - 1)
@@ -160,11 +167,11 @@ class Segment:
         return self._pages[stretch].astype(np.int64), self._counts[stretch].astype(np.int64)
 
     def _union(self, words: Iterable[int]) -> tuple[Rows, Rows]:
-        total = np.zeros(self.rows, np.int64)
+        total = np.full(self.rows, -1, np.int64)  # -1: not on the page
         for word in words:
             pages, counts = self._postings(word, word + 1)
-            total[pages] += counts
-        rows = np.flatnonzero(total)
+            total[pages] = np.maximum(total[pages], 0) + counts
+        rows = np.flatnonzero(total >= 0)
         return rows, total[rows]
 
     def __len__(self) -> int:

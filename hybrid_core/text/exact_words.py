@@ -1,7 +1,8 @@
 """Exact words of pages, for the exhaustive search and its index.
 
 A word is a run of letters, marks and decimal digits, ignoring case, accents and width. In scripts without spaces each
-character is a word. A word that is hyphenated at the end of a line is one word.
+character is a word. A word that is hyphenated at the end of a line is one word. Addresses of links and pictures hold
+no words (``markup.py``), except for queries that are addresses themselves.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hybrid_core.errors import UsageError
+from hybrid_core.text.markup import Offsets, has_links, hidden, visible
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.exhaustive import MAX_PATTERN
 
@@ -32,12 +34,24 @@ _SIGNS = {
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014", "-"),
     **dict.fromkeys("\u2026\u2022\u00b7\u25cf\u00ae\u00a9\u2122\u00b0\u20ac\u00a3\u00a7\u00b2\u00b3\u00b9\u00d7", "\0"),
 }  # fmt: skip
+_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://|mailto:|www\.|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)\S+", re.IGNORECASE)
 _MOST_PIECES = 8  # maximum pieces of one word that is hyphenated over several lines
 _LONGEST_RUN = 8  # maximum run of letters in which overlapping ligatures are matched
 
 
 def count_words(text: str) -> Counter[str]:
-    """Return the words of a page, without case and accents, with their numbers of occurrences."""
+    """Return the words of a page, without case and accents, with their numbers of occurrences.
+
+    Words that are only in addresses of links have 0.
+    """
+    if not has_links(text):
+        return _count_words(text)
+    counts = _count_words(visible(text))
+    counts.update(dict.fromkeys(_count_words(text), 0))
+    return counts
+
+
+def _count_words(text: str) -> Counter[str]:
     folded = _fold_ascii(text)
     if folded is not None:
         words = folded.encode().translate(_ASCII_LETTERS).decode().split()
@@ -92,7 +106,8 @@ class WordQuery:
     """A query for a word, or for consecutive words; spaces and hyphens between them are equivalent.
 
     ``words`` are words that every matching page contains. ``exact`` is True if every page with these words matches, so
-    that no text has to be read. Raises UsageError for an empty query, or one that is too long.
+    that no text has to be read. ``address`` is True if the query is an address; then addresses of links are searched,
+    too. Raises UsageError for an empty query, or one that is too long.
     """
 
     def __init__(self, written: str) -> None:
@@ -105,6 +120,7 @@ class WordQuery:
         if len(written) > MAX_PATTERN:
             raise UsageError(f"The pattern has {len(written)} characters.", f"Use at most {MAX_PATTERN}.")
         self._written = written
+        self.address = _ADDRESS.fullmatch(written) is not None
         self.words, self.exact, _ = _parse_query(written)
         signs = {_SIGNS.get(sign, sign) for sign in written if not sign.isalnum()}
         self._simple = all(word.text.isascii() for word in self.words) and all(
@@ -114,6 +130,13 @@ class WordQuery:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield each match in a text as the offsets of its first character and of the character after its last."""
+        gaps = hidden(text) if not self.address and has_links(text) else []
+        if not gaps:
+            return self._spans(text)
+        source = Offsets(gaps).source
+        return ((source(start + 1) - 1, source(end)) for start, end in self._spans(visible(text, gaps)))
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         plain = _fold_ascii(text) if self._simple else None
         if plain is None:
             return (match.span() for match in _compiled(self._written, "").finditer(text))

@@ -22,6 +22,7 @@ from hybrid_pageindex.conversations.exports import Format, exported
 from hybrid_pageindex.conversations.memory import Exchange, remember, request_in, scope_of
 from hybrid_pageindex.conversations.runner import News, TurnRunner
 from hybrid_pageindex.conversations.turns import TextListener, Turn, TurnMaker
+from hybrid_pageindex.engine.answers.prompt import ToolUse
 from hybrid_pageindex.engine.concurrency import in_the_background
 from hybrid_pageindex.engine.documents.page_views import Layouts
 from hybrid_pageindex.engine.parts import Parts
@@ -65,6 +66,11 @@ class Conversations:
     def use(self, settings: Settings) -> None:
         """Use these settings for all answers that begin after this call."""
         self._settings = self._maker.settings = self._runner.settings = settings
+
+    @property
+    def has_model(self) -> bool:
+        """Return whether a chat model is configured, which can call functions."""
+        return any(self._parts.chat.named(kind) for kind in ("llm", "vlm"))
 
     async def create(
         self,
@@ -147,10 +153,12 @@ class Conversations:
         libraries: Sequence[str] | str = (),
         on_text: Callable[[str], None] | None = None,
         stopped: threading.Event | None = None,
+        tools: ToolUse | None = None,
     ) -> Turn:
         """Answer a question in a conversation that another program stores. ``exchanges`` are its earlier messages.
 
-        Store no message. ``on_text`` is called from a worker thread. If ``stopped`` is set, raise Cancelled.
+        Store no message. With ``tools`` the model may call functions of that program instead of answering. ``on_text``
+        is called from a worker thread. If ``stopped`` is set, raise Cancelled.
         """
         named = several(libraries) or (self._settings.library,)
 
@@ -160,7 +168,7 @@ class Conversations:
             memory = remember(exchanges, self._settings.conversation_tokens)
             complete = request.completed(usual_fields(self._settings))
             heard = TextListener(on_text or (lambda _: None))
-            return self._maker.make(complete, memory, heard, stopped or threading.Event(), note)
+            return self._maker.make(complete, memory, heard, stopped or threading.Event(), note, tools)
 
         return await in_the_background(answer)
 

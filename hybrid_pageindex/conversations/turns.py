@@ -23,6 +23,7 @@ from hybrid_core.types.usage import Usage
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.conversations.memory import Exchange, Memory, remember
 from hybrid_pageindex.engine.answers.asking import Answerer
+from hybrid_pageindex.engine.answers.prompt import ToolUse
 from hybrid_pageindex.engine.parts import Parts
 from hybrid_pageindex.engine.search.searcher import charged_to, libraries_of
 from retrievers.answer.sources import near
@@ -173,11 +174,13 @@ class TurnMaker:
         self._catalog, self._searcher, self._chat = parts.catalog, parts.searcher, parts.chat
 
     def make(
-        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: Note = NONE
-    ) -> Turn:
+        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: Note = NONE,
+        tools: ToolUse | None = None,
+    ) -> Turn:  # fmt: skip
         """Write and return the answer to a request, whose ``question`` is the user's original question.
 
-        Report progress to ``listener``. Raise the errors of a search, and Cancelled once ``stopped`` is set.
+        Report progress to ``listener``. With ``tools`` the model may call functions instead. Raise the errors of a
+        search, and Cancelled once ``stopped`` is set.
         """
         model, why = self._model()
         with charged_to(libraries_of(self._catalog, request)):
@@ -196,13 +199,15 @@ class TurnMaker:
         earlier = memory.last.pages if memory.last else ()
         search = replace(request, question=searched)
         answerer = Answerer(self._parts, self.settings)
-        answer, tried = answerer.count(search, on_text=listener.text, on_step=step, on_sources=sources)
+        answer, tried = None, NONE
+        if tools is None or not (tools.turns or tools.tools.demanded):
+            answer, tried = answerer.count(search, on_text=listener.text, on_step=step, on_sources=sources)
         if answer is None:
             result = self._searcher.search(search, step, earlier)
             _check(stopped)
             answer = answerer.answer(
                 result, model, request=search, on_text=listener.text, on_step=step, on_sources=sources,
-                question=request.question, conversation=memory.text, stopped=stopped,
+                question=request.question, conversation=memory.text, stopped=stopped, tools=tools,
             )  # fmt: skip
         cited = self._citations(answer.sources)
         _check(stopped)

@@ -9,7 +9,7 @@ import difflib
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -26,7 +26,7 @@ from starlette.types import Receive, Scope, Send
 from hybrid_core import errors
 from hybrid_core.logs import current_request
 
-_BRANCH = re.compile(r"str|int|float|bool|constrained-\w+|(list|dict|tuple|function)[\[-].*")
+_BRANCH = re.compile(r"str|int|float|bool|constrained-\w+|(list|dict|tuple|function|literal)[\[-].*")
 _NAME_LENGTH = 100  # maximum characters of a name in a message
 _SIMILARITY = 0.6  # minimum similarity of a name to be suggested
 _LISTED_NAMES = 12  # maximum names to list if none is similar
@@ -125,7 +125,7 @@ def fits_path(route: APIRoute, path_params: Mapping[str, str]) -> bool:
 def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
     """Return pydantic's validation errors of a request as faults, in the wording of this API."""
     faults = list[Fault]()
-    for item in _keep_best_branch(reported):
+    for item in _keep_best_branch(_keep_matching_kind(reported, _model_names(route))):
         place, *path = item["loc"]
         if item["type"] == "json_invalid":
             faults.append(Fault("", "body", f"The body is not valid JSON: {item.get('ctx', {}).get('error', '')}"))
@@ -137,6 +137,38 @@ def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
             name = ".".join(map(str, path))[:_NAME_LENGTH] or str(place)
             faults.append(Fault(name, str(place), str(item["msg"]).removesuffix("."), _fault_kind(item["type"])))
     return faults
+
+
+def _keep_matching_kind(reported: Sequence[Any], models: Collection[str]) -> list[Any]:
+    """Remove the names of models from error locations, and the errors of models that have another ``type`` than the
+    value.
+
+    If no model has this type, only the errors of the type remain.
+    """
+    split = [next((at for at, part in enumerate(item["loc"]) if part in models), None) for item in reported]
+    branches = [None if at is None else item["loc"][: at + 1] for item, at in zip(reported, split, strict=True)]
+    kinds = [
+        branch is not None and item["loc"][len(branch) :] == ("type",) and item["type"] in ("literal_error", "missing")
+        for item, branch in zip(reported, branches, strict=True)
+    ]
+    others = {branch for branch, kind in zip(branches, kinds, strict=True) if kind}
+    matching = {branch[:-1] for branch in branches if branch is not None and branch not in others}
+    errors_left, seen = list[Any](), set[Any]()
+    for item, branch, kind in zip(reported, branches, kinds, strict=True):
+        if branch is None or branch not in others:
+            errors_left.append(item)
+        elif branch[:-1] not in matching and kind and branch[:-1] not in seen:
+            seen.add(branch[:-1])
+            errors_left.append(item)
+    if not any(split):
+        return errors_left
+    nested = [{**item, "loc": _without_first(item["loc"], models)} for item in errors_left]
+    return _keep_matching_kind(nested, models)
+
+
+def _without_first(location: Sequence[Any], names: Collection[str]) -> tuple[Any, ...]:
+    at = next((at for at, part in enumerate(location) if part in names), len(location))
+    return (*location[:at], *location[at + 1 :])
 
 
 def _keep_best_branch(reported: Sequence[Any]) -> list[Any]:
@@ -172,6 +204,18 @@ def _fields_at(route: Any, path: Sequence[Any]) -> list[str]:
         inner = [model.model_fields[step].annotation for model in models if step in model.model_fields]
         models = [model for item in inner for model in _models_of(item)] if isinstance(step, str) and inner else models
     return [name for model in models for name in model.model_fields]
+
+
+def _model_names(route: Any) -> frozenset[str]:
+    """Return the names of all models in the body of a route."""
+    field = getattr(route, "body_field", None)
+    models, reached = _models_of(field.field_info.annotation) if field is not None else [], set[type[BaseModel]]()
+    while models:
+        model = models.pop()
+        if model not in reached:
+            reached.add(model)
+            models += [inner for item in model.model_fields.values() for inner in _models_of(item.annotation)]
+    return frozenset(model.__name__ for model in reached)
 
 
 def _models_of(annotation: Any) -> list[type[BaseModel]]:
@@ -257,8 +301,7 @@ class ProblemResponse(Response):
         if status == 404 and "endpoint" not in scope:
             code = "unknown_url"
             text = f"Invalid URL ({scope['method']} {scope['path']})"[:_MESSAGE_LENGTH]
-        param = _INDEXED_NAME.sub(r"[\1]", self._faults[0].name) or None if self._faults else None
-        body = {"error": {"message": text, "type": _openai_type(status), "param": param, "code": code}}
+        body = _openai_body(status, text, code, self._faults)
         await Response(_encode_body(body), status, self._given, "application/json")(scope, receive, send)
 
     def _problem(self, status: int) -> dict[str, Any]:
@@ -288,6 +331,11 @@ def _openai_code(status: int, code: str, faults: Sequence[Fault]) -> tuple[int, 
     return 400 if status == 422 else status, _OPENAI_CODES.get(code, code)
 
 
+def _openai_body(status: int, text: str, code: str | None, faults: Sequence[Fault]) -> dict[str, Any]:
+    param = _INDEXED_NAME.sub(r"[\1]", faults[0].name) or None if faults else None
+    return {"error": {"message": text, "type": _openai_type(status), "param": param, "code": code}}
+
+
 def _openai_type(status: int) -> str:
     kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
     return kinds.get(status, "server_error" if status >= 500 else "invalid_request_error")
@@ -311,6 +359,13 @@ class Refusal(Exception):
 def refusal_of(error: errors.PageIndexError) -> Refusal:
     status, code = _status_and_code(error)
     return Refusal(status, code, error.message, error.advice)
+
+
+def openai_error(refusal: Refusal) -> dict[str, Any]:
+    """Return a refusal as the body that OpenAI's clients read, also in a stream."""
+    status, code = _openai_code(refusal.status, refusal.code, refusal.faults)
+    text = f"{refusal.message} {refusal.advice}".strip()[:_MESSAGE_LENGTH]
+    return _openai_body(status, text, code, refusal.faults)
 
 
 def error_payload(error: errors.PageIndexError) -> dict[str, Any]:

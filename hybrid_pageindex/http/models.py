@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
+from hybrid_core.cards.corrections import FIELDS, LONGEST
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort, Fusion, Group, Route, Strategy
 from hybrid_core.types.exhaustive import (
@@ -78,10 +79,17 @@ def checked_expert(expert: str | None) -> str | None:
     return expert
 
 
+# The engine checks these patterns, and its messages say more than those of a pattern.
+NOT_BLANK: dict[str, Any] = {"pattern": r"\S"}
+_CONDITION: dict[str, Any] = {"pattern": r"^\s*[^=\s][^=]*=\s*\S"}
+Question = Annotated[Text, Field(min_length=1, max_length=QUESTION, json_schema_extra=NOT_BLANK)]
 _KINDS: dict[str, Any] = {
-    "question": Annotated[Text, Field(min_length=1, max_length=QUESTION)],
-    "libraries": Names, "documents": Annotated[list[Name], Field(min_length=1, max_length=_MANY)] | None,
-    "where": Names,
+    "question": Question,
+    "libraries": Annotated[
+        list[Annotated[Name, Field(json_schema_extra={"minLength": 1})]], Field(max_length=_MANY)
+    ],
+    "documents": Annotated[list[Name], Field(min_length=1, max_length=_MANY)] | None,
+    "where": Annotated[list[Annotated[Name, Field(json_schema_extra=_CONDITION)]], Field(max_length=_MANY)],
     "top_k": int | None, "effort": Effort | None, "strategy": Strategy | None, "route": Route | None,
     "expert": Annotated[
         Text, Field(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN}), AfterValidator(checked_expert)
@@ -92,11 +100,11 @@ _HINTS = get_type_hints(SearchRequest, localns={"ScoringConfig": ScoringConfig})
 
 
 def _field(field: Any) -> tuple[Any, Any]:
-    info = Field(
-        ... if field.name == "question" else ([] if field.name in ("libraries", "where") else field.default),
-        description=field.metadata.get("help"),
-    )
-    return (_KINDS.get(field.name, _HINTS[field.name]), info)
+    kind = _KINDS.get(field.name, _HINTS[field.name])
+    if limits := field.metadata.get("range"):
+        kind = Annotated[kind, Field(json_schema_extra={"minimum": limits[0], "maximum": limits[1]})]
+    default = ... if field.name == "question" else [] if field.name in ("libraries", "where") else field.default
+    return kind, Field(default, description=field.metadata.get("help"))
 
 
 _SearchBody = create_model(  # a new field of SearchRequest is thereby part of the API
@@ -122,8 +130,8 @@ else:
 
 
 _GREP_KINDS: dict[str, Any] = {
-    "pattern": Annotated[Text, Field(min_length=1, max_length=MAX_PATTERN)],
-    "libraries": Names, "documents": _KINDS["documents"], "where": Names,
+    "pattern": Annotated[Text, Field(min_length=1, max_length=MAX_PATTERN, json_schema_extra=NOT_BLANK)],
+    "libraries": _KINDS["libraries"], "documents": _KINDS["documents"], "where": _KINDS["where"],
     "node": Annotated[Text, Field(max_length=20, description="a section of the one document that is named")],
     "limit": Annotated[int, Field(ge=1, le=MAX_LIMIT)],
     "context": Annotated[int, Field(ge=0, le=MAX_CONTEXT, description="lines to show before and after a match")],
@@ -205,11 +213,24 @@ class LibraryNames(Body):
     alias: Annotated[Text, Field(max_length=200)] | None = None
 
 
+_CORRECTED: dict[str, Any] = {
+    "propertyNames": {"enum": [*FIELDS]},
+    "properties": {
+        "year": {"type": "string", "pattern": r"^[12]\d{3}( *, *[12]\d{3})*$"},
+        "quarter": {"type": "string", "pattern": "^[Qq]?[1-4]$"},
+        "date": {"type": "string", "format": "date"},
+    },
+    "additionalProperties": {"type": "string", "pattern": r"\S", "maxLength": LONGEST},
+}
+
+
 class Corrections(Body):
     """Corrections of a document's metadata: ``set`` maps fields to values, ``unset`` names the corrections to undo."""
 
-    set: Annotated[dict[str, Text], Field(max_length=20)] = Field(default_factory=dict)
-    unset: Annotated[list[Text], Field(max_length=20)] = Field(default_factory=list)
+    set: Annotated[dict[str, Text], Field(max_length=20, json_schema_extra=_CORRECTED)] = Field(default_factory=dict)
+    unset: Annotated[list[Annotated[Text, Field(json_schema_extra={"enum": [*FIELDS]})]], Field(max_length=20)] = Field(
+        default_factory=list
+    )
 
 
 class PasswordGiven(Body):

@@ -167,7 +167,8 @@ def _same(scores: Sequence[DocumentScores], a: PageVisit, b: PageVisit, scoring:
 
 
 def _varied(chosen: Sequence[ResultSlot], scores: Sequence[DocumentScores], top_k: int, lam: float) -> list[ResultSlot]:
-    best = max((_slot_score(scores, slot) for slot in chosen), default=1.0)
+    best = max((_slot_score(scores, slot) for slot in chosen), default=0.0)
+    best = best if best > 0 else 1.0  # no page of a document that only its name matches has a score
     items = [(slot, _slot_score(scores, slot) / best) for slot in chosen]
     return mmr(items, top_k, lam, lambda a, b: cosine(_vector(scores, a.visit), _vector(scores, b.visit)))
 

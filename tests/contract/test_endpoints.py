@@ -13,7 +13,7 @@ from eval.runs.scripted import ScriptedEndpoint
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.chat import Completion, Endpoint, Message, Request
+from hybrid_core.llm.chat import Completion, Endpoint, Message, Request, ToolCall, Tools
 from hybrid_core.llm.offline import Player, Recorder
 from tests.doubles.replies import FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server
@@ -30,13 +30,40 @@ def asked(text: str, schema: dict[str, object] | None = None) -> Request:
     return Request((Message("system", "Be brief."), Message("user", text)), 50, schema, "Found" if schema else "")
 
 
-REQUESTS = [asked("Sales?"), asked("Page?", SCHEMA), asked("Long?"), *(asked(f"Number {n}?") for n in range(8))]
+CALLS = (ToolCall("c1", "weather", '{"city": "Oslo", "days": 2}'), ToolCall("c2", "weather", '{"city": "Rome"}'))
+WEATHER = {"name": "weather", "description": "The weather.", "parameters": {"type": "object", "properties": {}}}
+CALLING = Request((Message("user", "Weather?"),), 50, tools=Tools((WEATHER,), "required"))
+CALLED = Request(
+    (
+        Message("user", "Weather?"),
+        Message("assistant", "", calls=CALLS),
+        Message("tool", "Snow", call="c1"),
+        Message("tool", "Sun", call="c2"),
+    ),
+    50,
+    tools=Tools((WEATHER,)),
+)
+REQUESTS = [
+    asked("Sales?"),
+    asked("Page?", SCHEMA),
+    asked("Long?"),
+    *(asked(f"Number {n}?") for n in range(8)),
+    CALLING,
+    CALLED,
+]
 
 
 def rule(request: Request) -> FakeReply:
     text = request.messages[-1].text
     if text == "Long?":
         return FakeReply("Net sal", finish="length")
+    if request.tools is not None:
+        results = [(m.call, m.text) for m in request.messages if m.role == "tool"]
+        if not results:
+            assert request.tools.choice == "required" and request.tools.functions[0]["name"] == "weather"
+            return FakeReply(calls=CALLS)
+        assert [m.calls for m in request.messages if m.calls] == [CALLS]
+        return FakeReply(f"{results}")
     if text == "Never?":
         return FakeReply(refusal="no")
     return FakeReply('{"page": 3}') if request.schema else FakeReply(f"{WORDS} {text}")
@@ -46,7 +73,7 @@ def completed(request: Request) -> Completion:
     made = rule(request)
     if made.refusal:
         raise ChatError("declined", failure="refusal")
-    return Completion(made.text, made.finish != "length", 7, 3)
+    return Completion(made.text, made.finish != "length", 7, 3, made.calls)
 
 
 @contextmanager
@@ -93,10 +120,17 @@ def test_what_is_heard_is_what_is_answered(endpoint: Endpoint) -> None:
     assert endpoint.complete(REQUESTS[0], 10, heard.append).text == "".join(heard) == f"{WORDS} Sales?"
 
 
+def test_a_model_calls_functions_and_reads_what_they_returned(endpoint: Endpoint) -> None:
+    heard: list[str] = []
+    assert endpoint.complete(CALLING, 10).calls == endpoint.complete(CALLING, 10, heard.append).calls == CALLS
+    assert not "".join(heard)
+    assert endpoint.complete(CALLED, 10).text == "[('c1', 'Snow'), ('c2', 'Sun')]"
+
+
 def test_several_threads_each_get_their_own_answer(endpoint: Endpoint) -> None:
     ask: Callable[[Request], Completion] = lambda request: endpoint.complete(request, 10)  # noqa: E731
     with ThreadPoolExecutor(4) as pool:
-        texts = [made.text for made in pool.map(ask, REQUESTS[3:])]
+        texts = [made.text for made in pool.map(ask, REQUESTS[3:11])]
     assert texts == [f"{WORDS} Number {n}?" for n in range(8)]
 
 

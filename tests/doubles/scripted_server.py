@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from eval.runs.scripted import pieces, tokens
-from hybrid_core.llm.chat import Request
+from hybrid_core.llm.chat import Request, ToolCall
 from tests.doubles.replies import Answer, FakeReply, fake_reply, read_request
 
 
@@ -162,7 +162,9 @@ def _stream(
 
 
 def _openai(made: FakeReply, body: dict[str, Any]) -> dict[str, Any]:
-    message = {"role": "assistant", "content": made.text, "refusal": made.refusal or None}
+    message: dict[str, Any] = {"role": "assistant", "content": made.text or None, "refusal": made.refusal or None}
+    if made.calls:
+        message["tool_calls"] = [_called(call) for call in made.calls]
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -171,6 +173,11 @@ def _openai(made: FakeReply, body: dict[str, Any]) -> dict[str, Any]:
         "choices": [{"index": 0, "message": message, "finish_reason": made.finish}],
         "usage": _openai_usage(made, body),
     }
+
+
+def _called(call: ToolCall, arguments: str | None = None) -> dict[str, Any]:
+    written = call.arguments if arguments is None else arguments
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": written}}
 
 
 def _openai_usage(made: FakeReply, body: dict[str, Any]) -> dict[str, int]:
@@ -191,6 +198,10 @@ def _openai_events(made: FakeReply, body: dict[str, Any]) -> Iterator[tuple[str,
         yield "", chunk({"refusal": made.refusal}), ""
     for piece in pieces(made.text):
         yield "", chunk({"content": piece}), piece
+    for at, call in enumerate(made.calls):
+        yield "", chunk({"tool_calls": [{"index": at, **_called(call, "")}]}), ""
+        for piece in pieces(call.arguments):
+            yield "", chunk({"tool_calls": [{"index": at, "function": {"arguments": piece}}]}), ""
     yield "", chunk({}, made.finish), ""
     if "stream_options" in body:
         yield "", chunk({}, usage=_openai_usage(made, body)), ""
@@ -209,7 +220,10 @@ def _anthropic(made: FakeReply, body: dict[str, Any]) -> dict[str, Any]:
         "type": "message",
         "role": "assistant",
         "model": body["model"],
-        "content": [{"type": "text", "text": made.text}],
+        "content": [
+            {"type": "text", "text": made.text},
+            *({"type": "tool_use", "id": c.id, "name": c.name, "input": json.loads(c.arguments)} for c in made.calls),
+        ],
         "stop_reason": _stop_reason(made),
         "stop_sequence": None,
         "usage": {"input_tokens": tokens(read_request(body)), "output_tokens": len(made.text) // 4},
@@ -226,6 +240,13 @@ def _anthropic_events(made: FakeReply, body: dict[str, Any]) -> Iterator[tuple[s
     for piece in pieces(made.text):
         yield *event("content_block_delta", index=0, delta={"type": "text_delta", "text": piece}), piece
     yield *event("content_block_stop", index=0), ""
+    for at, call in enumerate(made.calls, 1):
+        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        yield *event("content_block_start", index=at, content_block=block), ""
+        for piece in pieces(call.arguments):
+            delta_of_call = {"type": "input_json_delta", "partial_json": piece}
+            yield *event("content_block_delta", index=at, delta=delta_of_call), ""
+        yield *event("content_block_stop", index=at), ""
     delta = {"stop_reason": _stop_reason(made), "stop_sequence": None}
     yield *event("message_delta", delta=delta, usage={"output_tokens": len(made.text) // 4}), ""
     yield *event("message_stop"), ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.adapters.sdk import network_errors, public_url, refusal, translated, unusable
-from hybrid_core.llm.chat import Completion, Message, Request, image_type
+from hybrid_core.llm.chat import Completion, Message, Request, ToolCall, Tools, image_type
 from hybrid_core.llm.replies import instruction
 from hybrid_core.system import require
 
@@ -70,12 +71,19 @@ class AnthropicChat:
             if not isinstance(getattr(answer, "content", None), list):
                 raise unusable(self._name, "it is empty")
             text = "".join(block.text for block in answer.content if block.type == "text")
-            return self._completion(text, answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens)
+            calls = tuple(
+                ToolCall(block.id, block.name, json.dumps(block.input, ensure_ascii=False))
+                for block in answer.content
+                if block.type == "tool_use"
+            )
+            usage = answer.usage
+            return self._completion(text, answer.stop_reason, usage.input_tokens, usage.output_tokens, calls)
 
     def _stream(self, options: dict[str, Any], timeout: float, on_text: Callable[[str], None]) -> Completion:
         ends = time.monotonic() + timeout
         text = ""
         reason = None
+        calls: dict[int, list[str]] = {}  # id, name and arguments by position
         input_tokens = output_tokens = 0
         with closing(self._events(options, timeout)) as events:
             for event in events:
@@ -84,6 +92,10 @@ class AnthropicChat:
                 elif event.type == "content_block_delta" and event.delta.type == "text_delta":
                     text += event.delta.text
                     on_text(event.delta.text)
+                elif event.type == "content_block_start" and event.content_block.type == "tool_use":
+                    calls[event.index] = [event.content_block.id, event.content_block.name, ""]
+                elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+                    calls[event.index][2] += event.delta.partial_json
                 elif event.type == "message_delta":
                     reason, output_tokens = event.delta.stop_reason, event.usage.output_tokens
                 if time.monotonic() > ends:
@@ -92,7 +104,8 @@ class AnthropicChat:
         if reason is None:
             message = f"{self._name} stopped in the middle of an answer."
             raise ChatError(message, "Try again later.", failure="connection", retryable=True)
-        return self._completion(text, reason, input_tokens, output_tokens)
+        complete = tuple(ToolCall(call, name, arguments or "{}") for call, name, arguments in calls.values())
+        return self._completion(text, reason, input_tokens, output_tokens, complete)
 
     def _events(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
         """Yield the events of a streamed response. Translate errors of the SDK.
@@ -105,12 +118,13 @@ class AnthropicChat:
         ):
             yield from stream
 
-    def _completion(self, text: str, reason: str | None, input_tokens: int, output_tokens: int) -> Completion:
+    def _completion(
+        self, text: str, reason: str | None, input_tokens: int, output_tokens: int, calls: tuple[ToolCall, ...]
+    ) -> Completion:
         if reason == "refusal":
             raise refusal(self._name, text or "no reason given")
-        return Completion(
-            text, reason not in ("max_tokens", "model_context_window_exceeded"), input_tokens, output_tokens
-        )
+        finished = reason not in ("max_tokens", "model_context_window_exceeded")
+        return Completion(text, finished, input_tokens, output_tokens, calls)
 
     @contextmanager
     def _translated_errors(self, timeout: float) -> Iterator[None]:
@@ -132,10 +146,53 @@ def _options(model: str, request: Request, forced: bool) -> dict[str, Any]:
         messages[-1] = replace(messages[-1], text=f"{messages[-1].text}\n\n{instruction(request.schema)}")
     if system := "\n\n".join(message.text for message in messages if message.role == "system"):
         options["system"] = system
-    return options | {"messages": [_turn(message) for message in messages if message.role != "system"]}
+    if request.tools is not None and request.tools.functions:
+        options |= _tools(request.tools)
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        turn = _turn(message)
+        if message.role == "tool" and turns and turns[-1]["role"] == "user":
+            turns[-1]["content"] += turn["content"]  # results of several calls are one message
+        elif message.role != "system":
+            turns.append(turn)
+    return options | {"messages": turns}
+
+
+def _tools(tools: Tools) -> dict[str, Any]:
+    definitions = [
+        {
+            "name": function["name"], "description": function.get("description") or "",
+            "input_schema": function.get("parameters") or {"type": "object", "properties": {}},
+        }
+        for function in tools.functions
+    ]  # fmt: skip
+    kind = "tool" if tools.named else {"required": "any"}.get(tools.choice, tools.choice)
+    choice: dict[str, Any] = {"type": kind} | ({"name": tools.named} if tools.named else {})
+    if tools.parallel is False and kind != "none":
+        choice["disable_parallel_tool_use"] = True
+    return {"tools": definitions, "tool_choice": choice}
+
+
+def _input(arguments: str) -> Any:
+    """Return the arguments of a call as an object, which this API requires."""
+    try:
+        value = json.loads(arguments or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _turn(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        result = {"type": "tool_result", "tool_use_id": message.call, "content": message.text}
+        return {"role": "user", "content": [result]}
+    if message.calls:
+        text = [{"type": "text", "text": message.text}] if message.text.strip() else []
+        calls = [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": _input(call.arguments)}
+            for call in message.calls
+        ]
+        return {"role": message.role, "content": [*text, *calls]}
     parts: list[dict[str, Any]] = [
         {
             "type": "image",

@@ -11,7 +11,7 @@ from typing import Any
 
 from hybrid_core.errors import ChatError, EndpointError, UsageError
 from hybrid_core.llm.adapters.sdk import network_errors, public_url, refusal, translated, unusable
-from hybrid_core.llm.chat import Completion, Message, Request, image_type
+from hybrid_core.llm.chat import Completion, Message, Request, ToolCall, Tools, image_type
 from hybrid_core.llm.replies import instruction
 from hybrid_core.system import require
 
@@ -23,6 +23,7 @@ _OPTIONS = {  # options that may be left out, with words in the errors of server
     "stream_options": ("stream_options",),
     "max_completion_tokens": ("max_completion_tokens",),
     "max_tokens": ("max_tokens",),
+    "parallel_tool_calls": ("parallel_tool_calls",),
 }
 _LIMITS = {"max_tokens", "max_completion_tokens"}  # two names of one option, of which one is always sent
 
@@ -91,7 +92,8 @@ class OpenAIChat:
             text = _part(message, "content") or ""
             if not isinstance(text, str):
                 raise unusable(self._name, "its answer is not text")
-            return self._completion(text, _part(choices[0], "finish_reason"), answer)
+            calls = tuple(_call(call) for call in _part(message, "tool_calls") or [])
+            return self._completion(text, _part(choices[0], "finish_reason"), answer, calls)
 
     def _stream(
         self, options: dict[str, Any], timeout: float, max_tokens: int, on_text: Callable[[str], None]
@@ -99,6 +101,7 @@ class OpenAIChat:
         ends = time.monotonic() + timeout
         text = refused = ""
         reason = counted = None
+        calls: dict[int, list[str]] = {}  # id, name and arguments by position
         heard = False
         with closing(self._chunks(options, timeout)) as chunks:
             for chunk in chunks:
@@ -110,7 +113,9 @@ class OpenAIChat:
                     if piece := getattr(choice.delta, "content", None):
                         text += piece
                         on_text(piece)
-                if len(text) > max_tokens * _LONGEST_TOKEN:
+                    for call in getattr(choice.delta, "tool_calls", None) or []:
+                        _add_piece(calls.setdefault(call.index, ["", "", ""]), call)
+                if len(text) + sum(len(call[2]) for call in calls.values()) > max_tokens * _LONGEST_TOKEN:
                     reason = "length"
                     break
                 if time.monotonic() > ends:
@@ -125,7 +130,8 @@ class OpenAIChat:
                 message = f"{self._name} ended its answer without any text."
                 advice = "Try again later, or check the base URL (it usually ends in /v1)."
             raise ChatError(message, advice, failure="connection", retryable=True)
-        return self._completion(text, reason, counted)
+        complete = tuple(ToolCall(*calls[at]) for at in sorted(calls))
+        return self._completion(text, reason, counted, complete)
 
     def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
         """Yield the chunks of a streamed response. Translate errors of the SDK.
@@ -138,12 +144,14 @@ class OpenAIChat:
         ):
             yield from sent
 
-    def _completion(self, text: str, reason: Any, answer: Any) -> Completion:
+    def _completion(self, text: str, reason: Any, answer: Any, calls: tuple[ToolCall, ...]) -> Completion:
         if reason == "content_filter":
             raise refusal(self._name, "the content filter stopped it")
         usage = _part(answer, "usage")
         tokens = [_part(usage, name) or 0 for name in ("prompt_tokens", "completion_tokens")]
-        return Completion(text, reason != "length", *tokens)
+        if calls and not all(call.id and call.name for call in calls):
+            raise unusable(self._name, "it calls a function without an id or a name")
+        return Completion(text, reason != "length", tokens[0], tokens[1], calls)
 
     @contextmanager
     def _translated_errors(self, options: dict[str, Any], timeout: float) -> Iterator[None]:
@@ -172,6 +180,20 @@ def _part(answer: Any, name: str) -> Any:
     return answer.get(name) if isinstance(answer, dict) else getattr(answer, name, None)
 
 
+def _call(call: Any) -> ToolCall:
+    function = _part(call, "function")
+    return ToolCall(
+        *(str(_part(at, name) or "") for at, name in ((call, "id"), (function, "name"), (function, "arguments")))
+    )
+
+
+def _add_piece(call: list[str], piece: Any) -> None:
+    """Add a piece of a streamed call. Some servers repeat its id and name in each piece."""
+    function = piece.function
+    call[0], call[1] = piece.id or call[0], getattr(function, "name", None) or call[1]
+    call[2] += getattr(function, "arguments", None) or ""
+
+
 def _refused_option(message: str, options: dict[str, Any]) -> str | None:
     """Return the name of the option that a server refuses in its error message, None if it is unknown.
 
@@ -191,6 +213,8 @@ def _options(model: str, request: Request, refused: set[str], *, streamed: bool)
     if request.schema is not None:
         named = {"name": request.title or "reply", "schema": request.schema, "strict": True}
         options["response_format"] = {"type": "json_schema", "json_schema": named}
+    if request.tools is not None and request.tools.functions:
+        options |= _tools(request.tools)
     options = {name: value for name, value in options.items() if name not in refused}
     messages = list(request.messages)
     if request.schema is not None and "response_format" not in options:
@@ -199,7 +223,24 @@ def _options(model: str, request: Request, refused: set[str], *, streamed: bool)
     return options | {"model": model, "messages": [_turn(message) for message in messages]}
 
 
+def _tools(tools: Tools) -> dict[str, Any]:
+    named = {"type": "function", "function": {"name": tools.named}}
+    options: dict[str, Any] = {
+        "tools": [{"type": "function", "function": dict(function)} for function in tools.functions],
+        "tool_choice": named if tools.named else tools.choice,
+    }
+    return options if tools.parallel is None else options | {"parallel_tool_calls": tools.parallel}
+
+
 def _turn(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call, "content": message.text}
+    if message.calls:
+        calls = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.calls
+        ]
+        return {"role": message.role, "content": message.text or None, "tool_calls": calls}
     if not message.images:
         return {"role": message.role, "content": message.text}
     parts: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.budget import InputBudget, Meter, Price
-from hybrid_core.llm.chat import Completion, Endpoint, Message, Reply, Request, image_type
+from hybrid_core.llm.chat import Completion, Endpoint, Message, Reply, Request, Tools, image_type
 from hybrid_core.llm.client.client import Client, Deadline, Retries
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.scope import CallScope
@@ -116,20 +116,22 @@ class ChatModel:
         prompt: str = "",
         max_tokens: int = 2000,
         scope: CallScope | None = None,
+        tools: Tools | None = None,
     ) -> Reply[Any]:
         """Return a reply in plain text. ``on_text`` streams it: it is called with each piece.
 
         A stream that breaks off after its first piece is not retried. It raises ChatError, although pieces were
-        delivered. Raise ReplyError for an empty answer.
+        delivered. Raise ReplyError for an empty answer. With ``tools`` the reply may contain calls instead of a text;
+        it is not cached.
         """
         scope = scope or CallScope()
-        request = _validate_request(Request(tuple(messages), max_tokens))
+        request = _validate_request(Request(tuple(messages), max_tokens, tools=tools))
         return scope.call(lambda seconds: self._say(request, prompt, on_text, seconds, scope))
 
     def _say(
         self, request: Request, prompt: str, on_text: OnText | None, seconds: float, scope: CallScope
     ) -> Reply[Any]:
-        cache = self._cache or scope.replies
+        cache = None if request.tools else self._cache or scope.replies
         key = request_key(self.name, prompt, request) if cache else ""
         if (cached := self._cached(cache, key)) is not None:
             if on_text is not None:
@@ -137,10 +139,10 @@ class ChatModel:
             return Reply(cached, None, Usage(cached=1))
         call = partial(self._complete, scope=scope, ends=Deadline(time.monotonic() + seconds), on_text=on_text)
         reply = call(request)
-        if not reply.text.strip():
+        if not reply.text.strip() and not reply.calls:
             again = _after(reply.usage, lambda: call(request))
             reply = replace(again, usage=reply.usage + again.usage)
-        if not reply.text.strip():
+        if not reply.text.strip() and not reply.calls:
             raise _spent(ReplyError(f"{self.name} returned an empty answer twice.", _OTHER), reply.usage)
         if cache and reply.finished:
             cache.put(key, reply.text)
@@ -204,7 +206,7 @@ class ChatModel:
         usage = Usage(1, 0, *tokens, cost=self._price.cost(*tokens) if self._price else 0.0, seconds=seconds)
         if self._meter is not None:
             self._meter.add(self.name, usage, scope.charge, priced=priced)
-        return Reply(completion.text, None, usage, completion.finished)
+        return Reply(completion.text, None, usage, completion.finished, completion.calls)
 
     def _cached(self, cache: ReplyCache | None, key: str) -> str | None:
         self._client.check_open()
@@ -213,8 +215,8 @@ class ChatModel:
 
 def _validate_request(request: Request) -> Request:
     """Check a request and replace characters that cannot be sent. Raise UsageError if the request is invalid."""
-    if not request.messages or request.messages[-1].role != "user":
-        raise UsageError("The last message to a model must be the user's.", "Add the user's message.")
+    if not request.messages or request.messages[-1].role not in ("user", "tool"):
+        raise UsageError("The last message to a model must be the user's or a tool's.", "Add the user's message.")
     if request.max_tokens < 1:
         raise UsageError(f"max_tokens is {request.max_tokens}.", "It must be at least 1.")
     for message in request.messages:

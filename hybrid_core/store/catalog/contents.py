@@ -35,6 +35,16 @@ _TREE = select(schema.trees.c.sections, schema.trees.c.titles).where(
 _TERMS = select(schema.terms.c.body, schema.terms.c.headings).where(
     schema.terms.c.content_id == bindparam("content_id")
 )
+_MAX_NUMBER = 2**31 - 1
+_TEXTS = (
+    select(schema.pages.c.number, schema.pages.c.text)
+    .where(
+        schema.pages.c.content_id == bindparam("content_id"),
+        schema.pages.c.number >= bindparam("first"),
+        schema.pages.c.number <= bindparam("last"),
+    )
+    .order_by(schema.pages.c.number)
+)
 _LOOKED_INTO = (
     select(schema.terms, schema.trees.c.sections, schema.trees.c.titles)
     .join(schema.trees, schema.trees.c.content_id == schema.terms.c.content_id)
@@ -125,10 +135,8 @@ class ContentSnapshot:
 
     def texts(self, content_id: str, first: int = 1, last: int | None = None) -> list[tuple[int, str]]:
         """Return (number, text) of a document's pages from ``first`` to ``last``, by default of all pages."""
-        pages = schema.pages.c
-        query = select(pages.number, pages.text).where(pages.content_id == content_id, pages.number >= first)
-        query = query if last is None else query.where(pages.number <= last)
-        return [(row.number, row.text) for row in self._connection.execute(query.order_by(pages.number))]
+        values = {"content_id": content_id, "first": first, "last": _MAX_NUMBER if last is None else last}
+        return [(number, text) for number, text in self._connection.execute(_TEXTS, values).all()]
 
     def some_texts(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
         """Return the texts of single pages, by (content_id, number). Pages that do not exist are left out."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hybrid_core.errors import ChatError, PageIndexError
 from hybrid_core.llm.budget import charged
-from hybrid_core.llm.chat import Message
+from hybrid_core.llm.chat import Message, Reply
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
@@ -110,18 +111,9 @@ class _AnswerRun:
             self._scope = CallScope(stopped=options.stopped)
 
     def draft(self) -> _Draft:
-        if which := self._which():
-            self._report_sources()
-            return _Draft("which_document", which)
         usable = self._model is not None or self._options.sees is not None
-        if usable and self._pages and self.found.evidence.level == "weak":
-            self._search_deeper("the evidence is weak")
-        if (refusal := self._refusal()) and not (usable and self._search_otherwise(enough=True)):
-            self._report_sources()
-            return _Draft("not_in_library", refusal)
-        if not usable:
-            self._report_sources()
-            return _Draft("no_model", NO_MODEL)
+        if not (usable and self._options.tools) and (draft := self._without_call(usable)) is not None:
+            return draft
         try:
             draft = self._answered()
             if draft.status == "not_in_library" and self._search_deeper("the pages found do not answer it"):
@@ -133,6 +125,21 @@ class _AnswerRun:
             return _Draft("model_failed", Note("answer.model-failed", error=error.note))
         self.usage += self._scope.usage
         return draft
+
+    def _without_call(self, usable: bool) -> _Draft | None:
+        """Return the draft if no model is to be called, None if one is. Search deeper if the evidence is weak."""
+        if which := self._which():
+            self._report_sources()
+            return _Draft("which_document", which)
+        if usable and self._pages and self.found.evidence.level == "weak":
+            self._search_deeper("the evidence is weak")
+        if (refusal := self._refusal()) and not (usable and self._search_otherwise(enough=True)):
+            self._report_sources()
+            return _Draft("not_in_library", refusal)
+        if not usable:
+            self._report_sources()
+            return _Draft("no_model", NO_MODEL)
+        return None
 
     def _report_sources(self, passages: Sequence[Source] | None = None) -> None:
         """Build the sources from the current pages, and report them to ``on_sources``."""
@@ -233,7 +240,11 @@ class _AnswerRun:
         """
         self._bring_next_pages()
         for left in range(reads, -1, -1):
-            text, finished, texts = self._ask_model(left)
+            reply, texts = self._ask_model(left)
+            text, finished = reply.text, reply.finished
+            if self._options.tools is not None and reply.calls:
+                self._options.tools.calls.extend(reply.calls)
+                return _Draft("answered", text=text.strip())
             if not left or not (wishes(text) or searches(text)) or not self._read(text):
                 break
         if text.strip().upper().startswith(NOT_THERE):
@@ -294,8 +305,8 @@ class _AnswerRun:
                 taken.append(words)
         return bool(taken)
 
-    def _ask_model(self, left: int) -> tuple[str, bool, dict[int, str]]:
-        """Call the model. Return its reply, whether the reply is final, and the source texts by number.
+    def _ask_model(self, left: int) -> tuple[Reply[Any], dict[int, str]]:
+        """Call the model. Return its reply, and the source texts by number.
 
         Citations are checked against these texts. ``left`` is the number of rounds in which the model may still request
         more.
@@ -335,8 +346,13 @@ class _AnswerRun:
         messages = self._prompt = written.messages(values, self._prompt)
         if images:
             messages = [*messages[:-1], replace(messages[-1], images=tuple(images))]
+        tools = None
+        if options.tools is not None:
+            tools, rules = options.tools.tools, prompt("answer-tools").messages({})[0].text
+            last = replace(messages[-1], text=f"{messages[-1].text}\n\n{rules}")
+            messages = [*messages[:-1], last, *options.tools.turns]
         heard = None if options.on_text is None else HeldBack(options.on_text)
-        reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
+        reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope, tools=tools)
         trimmed = reply.text.strip()
         if (
             heard is not None
@@ -344,7 +360,7 @@ class _AnswerRun:
             and not (wishes(trimmed) or searches(trimmed))
         ):
             heard.release()
-        return reply.text, reply.finished, source_texts
+        return reply, source_texts
 
     def _chosen(self, pages: Sequence[PageFound]) -> list[tuple[int, ...]]:
         """Choose the page pictures to send. Return for each picture the numbers of the sources on it."""

@@ -19,7 +19,7 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.answers.answering import answer
 from hybrid_pageindex.engine.answers.counting import Counting
 from hybrid_pageindex.engine.answers.pages import PagePictures
-from hybrid_pageindex.engine.answers.prompt import AskOptions, Vision
+from hybrid_pageindex.engine.answers.prompt import AskOptions, ToolUse, Vision
 from hybrid_pageindex.engine.parts import Parts
 from hybrid_pageindex.engine.search.searcher import libraries_of
 from retrievers.answer.searches import Spellings
@@ -46,6 +46,7 @@ class Answerer:
         question: str = "",
         conversation: str = "",
         stopped: threading.Event | None = None,
+        tools: ToolUse | None = None,
     ) -> Answer:
         """Answer a question from the pages that a search found.
 
@@ -73,7 +74,8 @@ class Answerer:
             min_evidence=settings.answer_evidence, tokens=settings.answer_tokens, force=force, on_text=on_text,
             on_step=on_step, on_sources=on_sources, sees=sees, pictures=pictures, vision=wished, question=question,
             conversation=conversation, deeper=deeper, documents=documents, stopped=stopped,
-            search=search, spellings=spellings, now=None if settings.replay_replies else datetime.now().astimezone(),
+            search=search, spellings=spellings, tools=tools,
+            now=None if settings.replay_replies else datetime.now().astimezone(),
         )  # fmt: skip
         answered = answer(result, parts.catalog, model, options)
         return replace(answered, notes=(*answered.notes, *notes)) if notes else answered

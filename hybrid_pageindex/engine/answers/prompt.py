@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from hybrid_core.llm.chat import Message, ToolCall, Tools
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.prompts import guarded
 from hybrid_core.types.answers import Source
@@ -50,6 +51,18 @@ Vision = Literal["auto", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """Functions of the program that asks. ``turns`` are earlier calls for the same question, with their results.
+
+    ``calls`` receives the model's calls. The answer is then not complete: the program asks again with the results.
+    """
+
+    tools: Tools
+    turns: tuple[Message, ...] = ()
+    calls: list[ToolCall] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class AskOptions:
     """Options of one answer.
 
@@ -62,7 +75,8 @@ class AskOptions:
     runs a further search without a model. ``spellings`` returns words of the library with similar spelling. ``now`` is
     the user's local time, None to keep it from the model. ``deeper`` repeats the search with a model that reads the
     section trees, None if this would change nothing. ``documents`` counts the searched documents, None if the request
-    names documents. ``stopped`` cancels the model call with Cancelled.
+    names documents. ``stopped`` cancels the model call with Cancelled. With ``tools`` a model is called whatever the
+    evidence is.
     """
 
     min_evidence: str = "weak"
@@ -82,6 +96,7 @@ class AskOptions:
     now: datetime | None = None
     documents: Callable[[], int] | None = None
     stopped: threading.Event | None = None
+    tools: ToolUse | None = None
 
 
 def model_remark(result: SearchResult) -> str:

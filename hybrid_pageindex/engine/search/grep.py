@@ -15,8 +15,8 @@ import numpy as np
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.words import Rows, WordStore
-from hybrid_core.text.exact_words import WordQuery
+from hybrid_core.store.words import Rows, Segment, WordStore
+from hybrid_core.text.exact_words import QueryWord, WordQuery
 from hybrid_core.text.misspellings import alike
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import place_of
@@ -35,7 +35,7 @@ from hybrid_pageindex.engine.search.matching import (
 from retrievers.candidates import documents as select
 
 _PLACES = 5  # matches shown of a page
-_CHUNK = 256  # pages searched between two checks of the time limit
+_CHUNK = 1024  # pages searched between two checks of the time limit
 _MAX_SCANS = 16  # interrupted searches that are remembered to be continued
 
 
@@ -210,12 +210,16 @@ class Grep:
 
         Only matches of the first word are counted.
         """
+
+        def pages_with(segment: Segment, word: QueryWord) -> tuple[Rows, Rows]:
+            return segment.pages_with(word.text, prefix=word.prefix, addresses=words.address)
+
         found_rows: list[Rows] = []
         counted: list[Rows] = []
         for part in self._words.parts(scope.contents):
-            rows, counts = part.segment.pages_with(words.words[0].text, prefix=words.words[0].prefix)
+            rows, counts = pages_with(part.segment, words.words[0])
             for more in words.words[1:]:
-                other_rows, _ = part.segment.pages_with(more.text, prefix=more.prefix)
+                other_rows, _ = pages_with(part.segment, more)
                 in_both = np.isin(rows, other_rows, assume_unique=True)
                 rows, counts = rows[in_both], counts[in_both]
             for taken, placed in rows_in_scope(scope, part.segment, part.contents, rows):

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -16,13 +16,16 @@ from fastapi import APIRouter, Request
 from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
 from starlette.responses import Response
 
+from hybrid_core.errors import PageIndexError
+from hybrid_core.llm.chat import Message, ToolCall, Tools
 from hybrid_core.types.conversations import Citation
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.conversations.memory import Exchange
 from hybrid_pageindex.conversations.turns import Turn
+from hybrid_pageindex.engine.answers.prompt import ToolUse
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
-from hybrid_pageindex.http.errors import Fault, Refusal
+from hybrid_pageindex.http.errors import Fault, Refusal, openai_error, refusal_of
 from hybrid_pageindex.http.models import QUESTION, Strict
 from hybrid_pageindex.http.prompts import errand_reply, find_question
 from hybrid_pageindex.http.replies import (
@@ -52,11 +55,58 @@ class Part(BaseModel):
     text: str = ""
 
 
+FunctionName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+CallId = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Function(Strict):
+    """A function of the program that asks. ``parameters`` is a JSON schema."""
+
+    name: FunctionName
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: StrictBool | None = None
+
+
+class FunctionTool(Strict):
+    type: Literal["function"]
+    function: Function
+
+
+class CalledFunction(Strict):
+    name: FunctionName
+    arguments: str
+
+
+class MessageCall(Strict):
+    """A call that the model made."""
+
+    id: CallId
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+
+class NamedFunction(Strict):
+    name: FunctionName
+
+
+class NamedTool(Strict):
+    """The choice of one function, which the model must call."""
+
+    type: Literal["function"]
+    function: NamedFunction
+
+
 class Said(Strict):
-    """A message of the chat. Other fields that a program sends are ignored."""
+    """A message of the chat. Other fields that a program sends are ignored.
+
+    A message of the role tool is the result of the call ``tool_call_id``.
+    """
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
+    tool_calls: Annotated[list[MessageCall], Field(max_length=1000)] | None = None
+    tool_call_id: CallId | None = None
 
     @property
     def text(self) -> str:
@@ -88,7 +138,8 @@ class CompletionBody(Strict):
     """A chat request. ``model`` is the name or alias of a library.
 
     ``temperature``, ``max_tokens`` and similar options are checked but have no effect, because the server's settings
-    decide how its model is called. Options that would change the form of the answer are refused.
+    decide how its model is called. Options that would change the form of the answer are refused. A configured chat
+    model may call ``tools``; ``functions`` are never called.
     """
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
@@ -98,8 +149,9 @@ class CompletionBody(Strict):
     metadata: dict[str, Any] | None = None
     n: Annotated[StrictInt, Field(ge=1, le=1)] | None = None
     response_format: ResponseFormat | None = None
-    tools: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
-    tool_choice: Literal["none", "auto"] | None = None
+    tools: Annotated[list[FunctionTool], Field(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    parallel_tool_calls: StrictBool | None = None
     functions: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
     function_call: Literal["none", "auto"] | None = None
     stop: Annotated[list[str], Field(max_length=0)] | None = None
@@ -121,45 +173,102 @@ class CompletionBody(Strict):
 
 @dataclass(frozen=True, slots=True)
 class ChatQuestion:
-    """The last question of a chat, and the exchanges before it."""
+    """The last question of a chat, and the exchanges before it. ``turns`` are calls and their results after it."""
 
     question: str
     exchanges: tuple[Exchange, ...]
+    turns: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
     role: str
     text: str
+    calls: tuple[ToolCall, ...] = ()
+    call: str | None = None
 
 
 def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
     """Return the question of a chat with the exchanges before it.
 
-    Raise Refusal if the last message is not a text by the user. ``parameter`` is the name of the messages in the
-    request.
+    Raise Refusal if the last message is neither a text by the user nor the result of a call. ``parameter`` is the name
+    of the messages in the request.
     """
-    turns = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
-    if not turns or turns[-1].role != "user":
+    questions = [at for at, message in enumerate(messages) if message.role == "user" and message.text.strip()]
+    end = questions[-1] + 1 if questions else 0
+    following = [message for message in messages[end:] if message.role == "tool" or message.calls]
+    spoken = [message for message in messages[:end] if message.role in ("user", "assistant") and message.text.strip()]
+    if not questions or any(m.role == "assistant" and m.text.strip() and not m.calls for m in messages[end:]):
         raise _bad_messages(
             parameter,
             "invalid_value",
             "The last message is not a question from the user.",
             "Send a message with the role user last.",
         )
-    text = find_question(turns[-1].text)
+    text = find_question(spoken[-1].text)
     if len(text) > QUESTION:
         advice = "Upload documents to the library instead of sending them along."
         why = f"The question has {len(text):,} characters; at most {QUESTION:,} are allowed."
         raise _bad_messages(parameter, "string_above_max_length", why, advice)
     exchanges, question = list[Exchange](), ""
-    for turn in turns[:-1]:
+    for turn in spoken[:-1]:
         if turn.role == "user":
             question = find_question(turn.text)
         elif question:
             exchanges.append(_read_exchange(question, turn.text))
             question = ""
-    return ChatQuestion(text, tuple(exchanges))
+    return ChatQuestion(text, tuple(exchanges), _read_calls(following, parameter))
+
+
+def _read_calls(messages: Sequence[ChatMessage], parameter: str) -> tuple[Message, ...]:
+    """Return the calls of functions after a question, with their results.
+
+    Raise Refusal if a call has no result, or a result no call.
+    """
+    turns, waiting = list[Message](), set[str]()
+    for message in messages:
+        if message.calls:
+            if waiting:
+                break
+            waiting = {call.id for call in message.calls}
+            turns.append(Message("assistant", message.text, calls=message.calls))
+        elif message.call in waiting:
+            waiting.discard(message.call)
+            turns.append(Message("tool", message.text, call=message.call))
+        else:
+            why = f"A message of the role tool has no call: {message.call or 'its tool_call_id is missing'}."
+            raise _bad_messages(
+                parameter, "invalid_value", why, "Send the assistant's message with the call before it."
+            )
+    if waiting:
+        why = f"These calls have no result: {', '.join(sorted(waiting))}."
+        raise _bad_messages(parameter, "invalid_value", why, "Send a message of the role tool for each call.")
+    return tuple(turns)
+
+
+def read_tools(tools: Tools, turns: tuple[Message, ...], parameter: str, *, has_model: bool) -> ToolUse | None:
+    """Return the functions for the model, None if it needs none.
+
+    Raise Refusal if a call is demanded that nothing can make. ``parameter`` is the name of the messages.
+    """
+    names = {function["name"] for function in tools.functions}
+    if tools.demanded and (not names or tools.named not in {"", *names}):
+        why = (
+            f"The function '{tools.named}' is not in 'tools'." if tools.named else "There are no functions in 'tools'."
+        )
+        raise _bad_messages("tool_choice", "invalid_value", why, "Describe the function in 'tools'.")
+    if not has_model and (tools.demanded or turns):
+        what, name = ("call a function", "tool_choice") if tools.demanded else ("read results of functions", parameter)
+        why = f"The server has no chat model that could {what}."
+        raise _bad_messages(name, "invalid_value", why, "Set llm_model on the server, or ask without functions.")
+    return ToolUse(tools, turns) if has_model and (turns or (names and tools.choice != "none")) else None
+
+
+def check_demanded(use: ToolUse | None, turn: Turn) -> None:
+    """Raise Refusal if the model did not make a demanded call."""
+    if use is not None and use.tools.demanded and not use.calls:
+        why = turn.answer.why or "It answered instead."
+        raise Refusal(502, "model_failed", f"The model did not call a function. {why}", "Choose another model.")
 
 
 def _bad_messages(parameter: str, code: str, message: str, advice: str) -> Refusal:
@@ -272,8 +381,9 @@ class Completion:
 
     def whole(self, text: str, usage: Usage, **more: Any) -> dict[str, Any]:
         sources = more.pop("sources", None)
-        message = {"role": "assistant", "content": text, "refusal": None, **more}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        calls = more.get("tool_calls")
+        message = {"role": "assistant", "content": text or None if calls else text, "refusal": None, **more}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls" if calls else "stop"}
         shape = self._frame("chat.completion") | {"choices": [choice], "usage": _usage_payload(usage)}
         return shape if sources is None else shape | {"sources": sources}
 
@@ -331,21 +441,24 @@ async def complete_chat(request: Request, server: ServerState, body: CompletionB
             else json_response(reply.whole(done, Usage()))
         )
     question, base = _read_messages(body), str(request.base_url).rstrip("/")
+    use = read_tools(_tools(body), question.turns, "messages", has_model=server.engine.conversations.has_model)
     stopped = threading.Event()
 
     async def turn(tell: Callable[[str], None]) -> tuple[Turn, CitedSources]:
         work = server.engine.conversations.reply(
-            question.question, question.exchanges, libraries=[library.name], on_text=tell, stopped=stopped
+            question.question, question.exchanges, libraries=[library.name], on_text=tell, stopped=stopped, tools=use
         )
         answered = await server.turn(server.answers, work)
+        check_demanded(use, answered)
         cited = [citation for citation in answered.citations if citation.cited]
         return answered, CitedSources(cited, {library.id: library.name}, base)
 
     if not body.stream:
         complete, sources = await turn(lambda _: None)
         text = rewrite_marks(complete.text) + sources.listed
+        calls = {"tool_calls": list(map(_call_payload, use.calls))} if use and use.calls else {}
         whole = reply.whole(
-            text, complete.answer.usage, annotations=sources.annotations(text), sources=sources.shapes()
+            text, complete.answer.usage, annotations=sources.annotations(text), sources=sources.shapes(), **calls
         )
         return json_response(whole)
 
@@ -357,19 +470,59 @@ async def complete_chat(request: Request, server: ServerState, body: CompletionB
         if sources.listed:
             tell(reply.piece(content=sources.listed))
         annotations = sources.annotations(rewrite_marks(answered.text))
-        tell(reply.piece("stop", sources.shapes(), **({"annotations": annotations} if annotations else {})))
+        calls = use.calls if use else []
+        for at, call in enumerate(calls):
+            tell(reply.piece(tool_calls=[{"index": at, **_call_payload(call)}]))
+        tell(
+            reply.piece(
+                "tool_calls" if calls else "stop",
+                sources.shapes(),
+                **({"annotations": annotations} if annotations else {}),
+            )
+        )
         if body.stream_options and body.stream_options.include_usage:
             tell(reply.spent(answered.answer.usage))
         return DONE_CHUNK
 
-    return stream_events(server, stop_when_left(events_of_work(work), stopped), resumed=False)
+    events = stop_when_left(_with_errors(events_of_work(work)), stopped)
+    return stream_events(server, events, resumed=False)
+
+
+async def _with_errors(source: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    """Yield the events of a completion. Report an error in the form that OpenAI's clients expect in a stream."""
+    try:
+        async for event in source:
+            yield event
+    except (PageIndexError, Refusal) as error:
+        yield Chunk("", openai_error(error if isinstance(error, Refusal) else refusal_of(error)))
 
 
 def _read_messages(body: CompletionBody) -> ChatQuestion:
-    return read_chat([ChatMessage(message.role, message.text) for message in body.messages], "messages")
+    messages = [
+        ChatMessage(
+            message.role, message.text,
+            tuple(ToolCall(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or ()),
+            message.tool_call_id,
+        )
+        for message in body.messages
+    ]  # fmt: skip
+    return read_chat(messages, "messages")
+
+
+def _tools(body: CompletionBody) -> Tools:
+    functions = tuple(tool.function.model_dump(exclude_none=True) for tool in body.tools or ())
+    if isinstance(body.tool_choice, NamedTool):
+        return Tools(functions, named=body.tool_choice.function.name, parallel=body.parallel_tool_calls)
+    return Tools(functions, body.tool_choice or "auto", parallel=body.parallel_tool_calls)
+
+
+def _call_payload(call: ToolCall) -> Mapping[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def _find_errand(body: CompletionBody) -> str | None:
+    if _tools(body).demanded:
+        return None
     users, systems = (
         [message.text for message in body.messages if message.role in roles]
         for roles in (("user",), ("system", "developer"))

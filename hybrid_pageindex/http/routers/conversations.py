@@ -19,7 +19,7 @@ from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex.conversations.conversations import CitedPlace
 from hybrid_pageindex.conversations.exports import Format
 from hybrid_pageindex.http.errors import Refusal
-from hybrid_pageindex.http.models import QUESTION, Body, Names, Text
+from hybrid_pageindex.http.models import Body, Names, Question, Text
 from hybrid_pageindex.http.replies import (
     EVENT_RESPONSES,
     Event,
@@ -95,7 +95,7 @@ class Asking(Body):
 
 
 class NewQuestion(Asking):
-    question: Annotated[Text, Field(min_length=1, max_length=QUESTION)]
+    question: Question
 
 
 class NewMessage(NewQuestion):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, StrictBool
 from starlette.responses import Response
 
 from hybrid_core.errors import NotFoundError, PageIndexError
+from hybrid_core.llm.chat import ToolCall, Tools
 from hybrid_core.types.conversations import Citation, ConversationMessage
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.conversations.memory import Exchange
@@ -24,11 +25,16 @@ from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.models import Strict
 from hybrid_pageindex.http.replies import EVENT_RESPONSES, Event, json_response, stream_events
 from hybrid_pageindex.http.routers.completions import (
+    CallId,
     ChatMessage,
+    Function,
+    FunctionName,
     MarkRewriter,
     Off,
+    check_demanded,
     find_model_library,
     read_chat,
+    read_tools,
     rewrite_marks,
     stop_when_left,
 )
@@ -56,6 +62,23 @@ class InputMessage(BaseModel):
     content: str | list[InputPart]
 
 
+class CallItem(BaseModel):
+    """A call that the model made in an earlier response."""
+
+    type: Literal["function_call"]
+    call_id: CallId
+    name: FunctionName
+    arguments: str
+
+
+class CallResult(BaseModel):
+    """The result of a call."""
+
+    type: Literal["function_call_output"]
+    call_id: CallId
+    output: str | list[InputPart]
+
+
 class OwnItem(BaseModel):
     """An output item of an earlier response that the client sends back. It is ignored."""
 
@@ -72,6 +95,25 @@ class FileSearchTool(BaseModel):
     ranking_options: dict[str, Any] | None = None
 
 
+class FunctionTool(Function):
+    """A function of the program that asks. A configured chat model may call it."""
+
+    type: Literal["function"]
+
+
+class NamedTool(BaseModel):
+    """The choice of one function, which the model must call."""
+
+    type: Literal["function"]
+    name: FunctionName
+
+
+class SearchChoice(BaseModel):
+    """The choice of the search, which every response makes."""
+
+    type: Literal["file_search"]
+
+
 class TextFormat(BaseModel):
     type: Literal["text"] = "text"
 
@@ -83,19 +125,19 @@ class TextOptions(BaseModel):
 
 class ResponseBody(Strict):
     """A request for a response. ``model`` is the name or alias of a library. Options that would change the form of the
-    answer are refused.
+    answer are refused. Responses to requests with functions are not stored.
     """
 
     model: Annotated[str, Field(min_length=1, max_length=200)]
-    input: str | Annotated[list[InputMessage | OwnItem], Field(min_length=1, max_length=2000)]
+    input: str | Annotated[list[InputMessage | CallItem | CallResult | OwnItem], Field(min_length=1, max_length=2000)]
     previous_response_id: Annotated[str, Field(max_length=100)] | None = None
     stream: StrictBool | None = False
     store: StrictBool | None = True
     include: list[
         Literal["file_search_call.results", "message.output_text.logprobs", "reasoning.encrypted_content"]
     ] | (None) = None
-    tools: Annotated[list[FileSearchTool], Field(max_length=1)] | None = None
-    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
+    tools: Annotated[list[FileSearchTool | FunctionTool], Field(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | SearchChoice | None = None
     text: TextOptions | None = None
     instructions: str | None = None
     metadata: dict[str, str] | None = None
@@ -112,7 +154,10 @@ class ResponseBody(Strict):
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """An answer with citations as marks like ``[1]``. If there is no answer, ``error`` is the reason, else ""."""
+    """An answer with citations as marks like ``[1]``, or ``calls`` of functions with a text that may be empty.
+
+    ``error`` is the reason if there is no answer, else "".
+    """
 
     text: str
     citations: Sequence[Citation]
@@ -120,6 +165,7 @@ class _Answered:
     queries: Sequence[str] = ()
     status: str = "completed"
     error: str = ""
+    calls: Sequence[ToolCall] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +184,10 @@ class _Frame:
         """Return the response as JSON. Without an ``answer`` it is in progress and has no output."""
         status = answer.status if answer else "in_progress"
         error = {"code": "server_error", "message": answer.error} if answer and answer.error else None
-        output = [] if answer is None or error else [self.search_item(answer), self.message(answer)]
+        output = [] if answer is None or error else [self.search_item(answer)]
+        if answer is not None and output:
+            output += [self.message(answer)] if answer.text or not answer.calls else []
+            output += [self.call_item(number, call) for number, call in enumerate(answer.calls)]
         return {
             "id": self.id, "object": "response", "created_at": self.created, "status": status, "error": error,
             "incomplete_details": None, "instructions": None, "metadata": {}, "model": self.model, "output": output,
@@ -160,6 +209,12 @@ class _Frame:
         status = "in_progress" if answer is None else "completed"
         return {
             "id": f"msg_{self.id[5:]}", "type": "message", "role": "assistant", "status": status, "content": content,
+        }  # fmt: skip
+
+    def call_item(self, number: int, call: ToolCall, *, done: bool = True) -> dict[str, Any]:
+        return {
+            "id": f"fc_{self.id[5:]}_{number}", "type": "function_call", "call_id": call.id, "name": call.name,
+            "arguments": call.arguments if done else "", "status": "completed" if done else "in_progress",
         }  # fmt: skip
 
 
@@ -199,8 +254,8 @@ def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
 
 @router.post("", responses=EVENT_RESPONSES, response_model=dict[str, Any])
 async def create_response(request: Request, server: ServerState, body: ResponseBody) -> Response:
-    """Answer a question. The response is stored, unless ``store`` is false or the request contains earlier messages. A
-    stored response can be continued with ``previous_response_id``.
+    """Answer a question. The response is stored, unless ``store`` is false or the request contains functions or earlier
+    messages. A stored response can be continued with ``previous_response_id``.
     """
     library = await find_model_library(request, body.model)
     libraries = await _searched_libraries(request, body, library)
@@ -208,20 +263,29 @@ async def create_response(request: Request, server: ServerState, body: ResponseB
     chat = read_chat(messages, "input")
     results = "file_search_call.results" in (body.include or ())
     tools = [tool.model_dump() for tool in body.tools or ()]
-    fields = {"metadata": body.metadata or {}, "instructions": body.instructions, "tools": tools}
+    functions = _tools(body)
+    use = read_tools(functions, chat.turns, "input", has_model=server.engine.conversations.has_model)
+    fields: dict[str, Any] = {"metadata": body.metadata or {}, "instructions": body.instructions, "tools": tools}
+    if body.tool_choice is not None:
+        fields["tool_choice"] = body.tool_choice if isinstance(body.tool_choice, str) else body.tool_choice.model_dump()
+    if use is not None and body.previous_response_id is not None:
+        detail = "Send the earlier messages in input, because responses with functions are not stored"
+        raise bad_parameter("previous_response_id", detail)
     frame = _Frame("", library.name, time.time(), body.previous_response_id, True, results, fields)
-    if body.previous_response_id is None and (chat.exchanges or body.store is False):
+    if body.previous_response_id is None and (chat.exchanges or body.store is False or use is not None):
         frame = replace(frame, id=f"resp_{uuid.uuid4().hex}", stored=False)
         stopped = threading.Event()
 
         async def answer(tell: Callable[[str], None]) -> _Answered:
             names = [item.name for item in libraries]
             work = server.engine.conversations.reply(
-                chat.question, chat.exchanges, libraries=names, on_text=tell, stopped=stopped
+                chat.question, chat.exchanges, libraries=names, on_text=tell, stopped=stopped, tools=use
             )
             turn = await server.turn(server.answers, work)
+            check_demanded(use, turn)
+            calls = tuple(use.calls) if use else ()
             usage = asdict(turn.answer.usage)
-            return _Answered(rewrite_marks(turn.text), turn.citations, usage, (turn.searched,))
+            return _Answered(rewrite_marks(turn.text), turn.citations, usage, (turn.searched,), calls=calls)
 
         if body.stream:
             return stream_events(server, stop_when_left(_events(frame, answer), stopped), resumed=False)
@@ -322,7 +386,8 @@ def _stored_answer(message: ConversationMessage) -> _Answered:
 
 async def _searched_libraries(request: Request, body: ResponseBody, library: Library) -> list[Library]:
     """Return the libraries named by the file search tool, else the library that the model names."""
-    names = [name for tool in body.tools or () for name in tool.vector_store_ids]
+    searches = [tool for tool in body.tools or () if isinstance(tool, FileSearchTool)]
+    names = [name for tool in searches for name in tool.vector_store_ids]
     libraries = [await find_store_library(request, name) for name in dict.fromkeys(names)]
     return libraries or [library]
 
@@ -330,13 +395,39 @@ async def _searched_libraries(request: Request, body: ResponseBody, library: Lib
 def _chat_messages(body: ResponseBody) -> list[ChatMessage]:
     if isinstance(body.input, str):
         return [ChatMessage("user", body.input)]
-    return [
-        ChatMessage(item.role, item.content if isinstance(item.content, str) else "\n".join(
-            part.text for part in item.content if part.type != "refusal"
-        ))
-        for item in body.input
-        if isinstance(item, InputMessage)
-    ]  # fmt: skip
+    messages = list[ChatMessage]()
+    for item in body.input:
+        if isinstance(item, InputMessage):
+            messages.append(ChatMessage(item.role, _text(item.content)))
+        elif isinstance(item, CallResult):
+            messages.append(ChatMessage("tool", _text(item.output), call=item.call_id))
+        elif isinstance(item, CallItem):
+            call, last = ToolCall(item.call_id, item.name, item.arguments), messages[-1] if messages else None
+            if last is not None and last.role == "assistant":  # calls of one reply are items of their own
+                messages[-1] = replace(last, calls=(*last.calls, call))
+            else:
+                messages.append(ChatMessage("assistant", "", (call,)))
+    return messages
+
+
+def _text(content: str | list[InputPart]) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if part.type != "refusal")
+
+
+def _tools(body: ResponseBody) -> Tools:
+    functions = tuple(
+        tool.model_dump(exclude={"type"}, exclude_none=True)
+        for tool in body.tools or ()
+        if isinstance(tool, FunctionTool)
+    )
+    choice, parallel = body.tool_choice, body.parallel_tool_calls
+    if isinstance(choice, NamedTool):
+        return Tools(functions, named=choice.name, parallel=parallel)
+    if isinstance(choice, SearchChoice) or len(functions) < len(body.tools or ()):  # the search is the required call
+        return Tools(functions, "none" if choice == "none" else "auto", parallel=parallel)
+    return Tools(functions, choice or "auto", parallel=parallel)
 
 
 class _Sequence:
@@ -379,12 +470,18 @@ async def _events(
             begun += piece
             yield event("response.output_text.delta", **part, delta=piece, logprobs=[])
         complete = await work
-    except PageIndexError as error:
+    except (PageIndexError, Refusal) as error:
         complete = _Answered("", (), status="failed", error=str(error))
     finally:
         work.cancel()
     if complete.error:
         yield event("response.failed", response=frame.payload(complete))
+        return
+    if complete.calls and not begun:
+        yield event("response.file_search_call.completed", **search)
+        yield event("response.output_item.done", output_index=0, item=frame.search_item(complete))
+        for closing in _call_events(event, frame, complete, 1):
+            yield closing
         return
     if not begun:
         for opening in _open_message(event, frame, search, part):
@@ -414,5 +511,20 @@ def _close_message(event: _Sequence, frame: _Frame, answer: _Answered, part: Any
         event("response.content_part.done", **part, part=output_part(answer.text, notes)),
         event("response.output_item.done", output_index=0, item=frame.search_item(answer)),
         event("response.output_item.done", output_index=1, item=frame.message(answer)),
-        event("response.completed", response=frame.payload(answer)),
+        *_call_events(event, frame, answer, 2),
     ]
+
+
+def _call_events(event: _Sequence, frame: _Frame, answer: _Answered, first: int) -> list[Event]:
+    """Return the events of an answer's calls, whose first has the output index ``first``, and of the response's end."""
+    events = list[Event]()
+    for number, call in enumerate(answer.calls):
+        item, at = frame.call_item(number, call), first + number
+        place = {"item_id": item["id"], "output_index": at}
+        events += [
+            event("response.output_item.added", output_index=at, item=frame.call_item(number, call, done=False)),
+            event("response.function_call_arguments.delta", **place, delta=call.arguments),
+            event("response.function_call_arguments.done", **place, name=call.name, arguments=call.arguments),
+            event("response.output_item.done", output_index=at, item=item),
+        ]
+    return [*events, event("response.completed", response=frame.payload(answer))]

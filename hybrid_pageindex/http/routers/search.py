@@ -26,11 +26,11 @@ from hybrid_pageindex.engine.documents.comparison import Comparison
 from hybrid_pageindex.engine.search.grep import GrepResult
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.models import (
-    QUESTION,
     AskBody,
     Body,
     CompareBody,
     GrepBody,
+    Question,
     SearchBody,
     Text,
     compare_body_request,
@@ -171,7 +171,7 @@ class NewFeedback(Body):
     answers it.
     """
 
-    question: Annotated[Text, Field(min_length=1, max_length=QUESTION)]
+    question: Annotated[Question, Field(pattern=r"\S")]
     document: Annotated[Text, Field(max_length=2000)] = ""
     page: Annotated[int, Field(ge=0, le=10**6)] = 0
     right: bool = True

@@ -14,7 +14,7 @@ from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
-from hybrid_pageindex.http.models import QUESTION, LibraryName, Strict
+from hybrid_pageindex.http.models import NOT_BLANK, QUESTION, LibraryName, Strict
 from hybrid_pageindex.http.replies import json_response, unix_seconds
 from hybrid_pageindex.http.server import (
     Server,
@@ -45,15 +45,37 @@ class RankingOptions(Strict):
     score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
+_Query = Annotated[str, Field(json_schema_extra={**NOT_BLANK, "maxLength": QUESTION})]
+_COMPARISON: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "key", "value"],
+    "properties": {
+        "type": {"const": "eq"},
+        "key": {"enum": [*_FILTER_FIELDS]},
+        "value": {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "integer"}]},
+    },
+}
+_FILTERS: dict[str, Any] = {
+    "anyOf": [
+        _COMPARISON,
+        {
+            "type": "object",
+            "required": ["type", "filters"],
+            "properties": {"type": {"const": "and"}, "filters": {"type": "array", "items": _COMPARISON}},
+        },
+    ]
+}
+
+
 class StoreSearch(Strict):
     """A search in a vector store.
 
     ``filters`` compare the year, type, organisation, quarter or tags: one comparison, or several joined by "and".
     """
 
-    query: str | list[str]
+    query: _Query | Annotated[list[_Query], Field(min_length=1)]
     max_num_results: Annotated[int, Field(ge=1, le=50)] = 10
-    filters: dict[str, Any] | None = None
+    filters: Annotated[dict[str, Any], Field(json_schema_extra=_FILTERS)] | None = None
     ranking_options: RankingOptions | None = None
     rewrite_query: StrictBool | None = None
 
@@ -248,7 +270,12 @@ def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
     if filters.get("type") == "and" and isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
         return tuple(each for item in inner for each in _search_conditions(item))
     key, value = filters.get("key"), filters.get("value")
-    if filters.get("type") != "eq" or key not in _FILTER_FIELDS or not isinstance(value, str | int):
+    if (
+        filters.get("type") != "eq"
+        or key not in _FILTER_FIELDS
+        or isinstance(value, bool)
+        or not isinstance(value, str | int)
+    ):
         raise bad_parameter(
             "filters", f"Filters support only eq on {', '.join(_FILTER_FIELDS)}, and several comparisons joined by and"
         )

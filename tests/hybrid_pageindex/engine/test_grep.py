@@ -72,6 +72,29 @@ def test_every_page_is_found(texts: Engine, pattern: str, regex: bool, documents
     assert all(page.places and page.matches >= len(page.places) for page in listed.pages)
 
 
+LINKED = {
+    "web.md": '# Web\n\nThe [mill](https://ferry.example/sluice) of ![weir](ferry.png "A ferry").\n\n'
+    "See [the quay][1].\n\n[1]: https://ferry.example/lock\n",
+    "web.html": "<h1>Page</h1><p>The <a href='https://ferry.example/sluice'>mill</a> of "
+    "<img src='ferry.png' alt='weir'> and the <a href='quay.html'>quay</a>.</p>",
+}
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_words_of_addresses_do_not_count_and_addresses_are_found(engine: Engine, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(LINKED[name], encoding="utf-8")
+    run(engine.index(tmp_path / name))
+    for word in ("ferry", "sluice", "png", "https", "ferry*", "ferry example"):
+        assert run(engine.grep(word)).total_pages == 0, word
+    for word in ("mill", "weir", "quay", "mill of"):
+        assert run(engine.grep(word)).total_matches == 1, word
+    if name == "web.md":
+        [page] = run(engine.grep("https://ferry.example/lock")).pages
+        assert page.matches == 1 and page.places[0].text == "[1]: https://ferry.example/lock"
+        assert run(engine.grep(r"ferry\.example/\w+", regex=True)).total_matches == 2
+        assert run(engine.grep("ferry.example/sluice")).total_matches == 1
+
+
 def test_a_scope_narrows_what_is_counted(texts: Engine) -> None:
     assert run(texts.grep("control", library="a")).total_documents == 2
     assert run(texts.grep("control", library="b")).total_documents == 0

@@ -341,6 +341,57 @@ def test_examples_of_the_description_are_answered(mills: Serving) -> None:
             assert operation != "createLibrary" or TypeAdapter(Library).validate_python(answered.json())
 
 
+MILLS: dict[str, Any] = {"libraries": ["mills"]}
+BODIES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    *(
+        (operation, {"question": "mill"} | MILLS, {"question": "mill"} | MILLS | wrong)
+        for operation in ("search", "ask")
+        for wrong in (
+            {"top_k": 0}, {"top_k": 1001}, {"mmr": 1.5}, {"mmr": -1}, {"question": " \n"}, {"libraries": [""]},
+            {"where": ["year"]}, {"where": ["=2020"]}, {"where": ["year= "]}, {"where": [""]},
+        )
+    ),
+    *(("grep", {"pattern": "mill"} | MILLS, {"pattern": "mill"} | MILLS | wrong) for wrong in (
+        {"pattern": " "}, {"libraries": [""]}, {"where": ["year"]}, {"limit": 0},
+    )),
+    ("askInConversation", {"question": "Sold?"}, {"question": "\t"}),
+    ("giveFeedback", {"question": "Sold?"}, {"question": "\f"}),
+    *(("correctDocument", {"set": {"year": "1987, 1990", "quarter": "q1", "date": "1987-05-01"}}, wrong) for wrong in (
+        {"set": {"year": "87"}}, {"set": {"quarter": "5"}}, {"set": {"title": " "}}, {"set": {"colour": "red"}},
+        {"set": {"title": "x" * 501}}, {"set": {"date": "May"}}, {"unset": ["colour"]}, {"unset": [""]},
+    )),
+    *(("searchVectorStore", {"query": ["mill", "sold"]}, {"query": "mill"} | wrong) for wrong in (
+        {"query": ""}, {"query": " "}, {"query": []}, {"query": [""]}, {"filters": {}},
+        {"filters": {"type": "eq", "key": "colour", "value": "red"}},
+        {"filters": {"type": "eq", "key": "year", "value": True}},
+        {"filters": {"type": "gt", "key": "year", "value": 1990}},
+        {"filters": {"type": "and", "filters": [{"type": "ne", "key": "year", "value": 1990}]}},
+    )),
+]  # fmt: skip
+
+
+def test_what_a_body_may_not_be_is_in_the_description(mills: Serving) -> None:
+    """Programs that check a body against the description need not learn the rest from refusals."""
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    formats = jsonschema.FormatChecker()
+    ids = {
+        one["operationId"]: (method, path) for path, all in DESCRIBED["paths"].items() for method, one in all.items()
+    }
+    with mills.client() as client:
+        conversation = client.post("/conversations", json={"libraries": ["mills"]}).json()["id"]
+        names = {"library": "mills", "document": "mill.md", "conversation": conversation, "vector_store": "mills"}
+        for operation, right, wrong in BODIES:
+            method, path = ids[operation]
+            body = DESCRIBED["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
+            schema = jsonschema.Draft202012Validator(
+                body | {"components": DESCRIBED["components"]}, format_checker=formats
+            )
+            assert schema.is_valid(right), (operation, right)
+            assert not schema.is_valid(wrong), (operation, wrong)
+            answered = client.request(method.upper(), f"{mills.url}{filled(path, names)}", json=wrong)
+            assert answered.status_code in (400, 422), (operation, wrong, answered.text)
+
+
 def test_every_code_has_its_place_in_the_documentation() -> None:
     """Where ``type`` of a problem leads."""
     root = Path(__file__).parents[3]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from hybrid_core.llm.chat import Request, ToolCall
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.interfaces.http.conftest import MILL, SOLD, START, Serving, serving_with, upload
 
@@ -118,3 +120,91 @@ def test_a_prompt_with_context_is_a_question(sdk: Any) -> None:
     prompt = f"### Task:\nRespond to the user query using the provided context.\n<context>none</context>\n{SOLD}"
     made = sdk.chat.completions.create(model="mills", messages=[{"role": "user", "content": prompt}])
     assert "[1] [mill.md" in made.choices[0].message.content
+
+
+WEATHER = {
+    "type": "function",
+    "function": {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+}
+CALLS = (ToolCall("call_1", "weather", '{"city": "Oslo"}'), ToolCall("call_2", "weather", '{"city": "Rome"}'))
+QUESTION = {"role": "user", "content": "Is it colder in Oslo than in Rome?"}
+
+
+@pytest.fixture
+def calling(model: ScriptedServer) -> Iterator[ScriptedServer]:
+    """The model calls a function for a question about the weather, and repeats what the function has returned."""
+    usual = model.answer
+
+    def answer(request: Request) -> Any:
+        results = [message.text for message in request.messages if message.role == "tool"]
+        if results:
+            return f"It is {' and '.join(results)}."
+        if request.tools and "Oslo" in request.messages[-1].text:
+            return FakeReply("A moment.", calls=CALLS)
+        return usual(request)
+
+    model.answer = answer
+    yield model
+    model.answer = usual
+
+
+def test_the_model_calls_a_tool_of_the_program_and_answers_with_its_results(sdk: Any, calling: ScriptedServer) -> None:
+    for stream in (False, True):
+        asked = {"model": "mills", "messages": [QUESTION], "tools": [WEATHER]}
+        if stream:
+            with sdk.chat.completions.stream(**asked) as events:  # the client's own gathering of pieces
+                for _ in events:
+                    pass
+                [choice] = events.get_final_completion().choices
+        else:
+            [choice] = sdk.chat.completions.create(**asked).choices
+        assert choice.finish_reason == "tool_calls" and choice.message.content.strip() == "A moment."
+        called = [(one.id, one.function.name, json.loads(one.function.arguments)) for one in choice.message.tool_calls]
+        assert called == [("call_1", "weather", {"city": "Oslo"}), ("call_2", "weather", {"city": "Rome"})]
+        assert calling.bodies[-1]["tools"] == [WEATHER] and calling.bodies[-1]["tool_choice"] == "auto"
+        results = [{"role": "tool", "tool_call_id": f"call_{n}", "content": f"{n} degrees"} for n in (1, 2)]
+        messages = [QUESTION, choice.message.model_dump(exclude_none=True), *results]
+        made = sdk.chat.completions.create(model="mills", messages=messages, tools=[WEATHER], stream=stream)
+        texts = [one.choices[0].delta.content for one in made] if stream else [made.choices[0].message.content]
+        assert "".join(filter(None, texts)) == "It is 1 degrees and 2 degrees."
+        sent = calling.bodies[-1]["messages"]
+        assert [one["role"] for one in sent] == ["system", "user", "assistant", "tool", "tool"]
+        assert "The mill was sold" in sent[1]["content"] or "Sources" in sent[1]["content"]
+
+
+def test_tools_leave_a_question_about_the_library_as_it_was(sdk: Any, calling: ScriptedServer) -> None:
+    made = sdk.chat.completions.create(model="mills", messages=[{"role": "user", "content": SOLD}], tools=[WEATHER])
+    [choice] = made.choices
+    assert choice.finish_reason == "stop" and choice.message.content.startswith("The mill was sold in 1987 [1].")
+    assert choice.message.tool_calls is None and choice.message.annotations
+    before = len(calling.bodies)
+    sdk.chat.completions.create(
+        model="mills", messages=[{"role": "user", "content": SOLD}], tools=[WEATHER], tool_choice="none"
+    )
+    assert all("tools" not in body for body in calling.bodies[before:])
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_a_demanded_call_is_made_or_the_request_fails(sdk: Any, calling: ScriptedServer, choice: Any) -> None:
+    asked = {"model": "mills", "tools": [WEATHER], "tool_choice": choice, "parallel_tool_calls": False}
+    made = sdk.chat.completions.create(messages=[QUESTION], **asked)
+    assert made.choices[0].message.tool_calls[0].function.name == "weather"
+    assert calling.bodies[-1]["tool_choice"] == choice and calling.bodies[-1]["parallel_tool_calls"] is False
+    sold = [{"role": "user", "content": SOLD}]
+    with pytest.raises(openai.InternalServerError, match="did not call a function") as error:
+        sdk.chat.completions.create(messages=sold, **asked)
+    assert (error.value.status_code, error.value.type, error.value.code) == (502, "server_error", "model_failed")
+    with pytest.raises(openai.APIError, match="did not call a function") as streamed:
+        list(sdk.chat.completions.create(messages=sold, stream=True, **asked))
+    assert (streamed.value.type, streamed.value.code) == ("server_error", "model_failed")
+
+
+def test_a_model_that_refuses_tools_answers_without_a_call_or_says_why(sdk: Any, calling: ScriptedServer) -> None:
+    calling.unknown = {"tools"}
+    try:
+        asked = {"model": "mills", "messages": [QUESTION], "tools": [WEATHER]}
+        assert "tools" in sdk.chat.completions.create(**asked).choices[0].message.content
+        with pytest.raises(openai.InternalServerError, match="Unsupported parameter: 'tools'"):
+            sdk.chat.completions.create(**asked, tool_choice="required")
+    finally:
+        calling.unknown = set()

@@ -38,6 +38,11 @@ def chat(**more: Any) -> Callable[[Any], Any]:
     return lambda sdk: sdk.chat.completions.create(**{"model": "mills", "messages": USER, **more})
 
 
+FUNCTION = {"type": "function", "function": {"name": "f"}}
+CALLING = {
+    "role": "assistant",
+    "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+}
 PICTURE = [
     {"type": "text", "text": "What is this?"},
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}},
@@ -62,6 +67,20 @@ REFUSED: list[tuple[str, Callable[[Any], Any], int, str | None, str | None]] = [
      "tool_choice", "invalid_value"),
     ("tool named", chat(tool_choice={"type": "function", "function": {"name": "f"}}), 400, "tool_choice",
      "invalid_value"),
+    ("tool required of none", chat(tool_choice="required"), 400, "tool_choice", "invalid_value"),
+    ("tool that is not there", chat(tools=[FUNCTION], tool_choice={"type": "function", "function": {"name": "g"}}), 400,
+     "tool_choice", "invalid_value"),
+    ("tool named, without a model", chat(tools=[FUNCTION], tool_choice={"type": "function", "function": {"name": "f"}}),
+     400, "tool_choice", "invalid_value"),
+    ("results without a model", chat(messages=[*USER, CALLING, {"role": "tool", "tool_call_id": "c", "content": "x"}]),
+     400, "messages", "invalid_value"),
+    ("result of no call", chat(messages=[*USER, {"role": "tool", "tool_call_id": "c", "content": "x"}]), 400,
+     "messages", "invalid_value"),
+    ("call without a result", chat(messages=[*USER, CALLING]), 400, "messages", "invalid_value"),
+    ("tool of another kind", chat(tools=[{"type": "custom", "custom": {"name": "f"}}]), 400, "tools[0].type",
+     "invalid_value"),
+    ("tool without a name", chat(tools=[{"type": "function", "function": {}}]), 400, "tools[0].function.name",
+     "missing_required_parameter"),
     ("stop", chat(stop=["\n"]), 400, "stop", "invalid_value"),
     ("logprobs", chat(logprobs=True), 400, "logprobs", "invalid_value"),
     ("sound", chat(modalities=["text", "audio"]), 400, "modalities[1]", "invalid_value"),
@@ -87,6 +106,8 @@ REFUSED: list[tuple[str, Callable[[Any], Any], int, str | None, str | None]] = [
      "max_num_results", "invalid_value"),
     ("filter on nothing", lambda sdk: sdk.vector_stores.search(
         "mills", query="x", filters={"type": "eq", "key": "colour", "value": "red"}), 400, "filters", "invalid_value"),
+    ("filter on a boolean", lambda sdk: sdk.vector_stores.search(
+        "mills", query="x", filters={"type": "eq", "key": "year", "value": True}), 400, "filters", "invalid_value"),
     ("filter by size", lambda sdk: sdk.vector_stores.search(
         "mills", query="x", filters={"type": "gt", "key": "year", "value": 1990}), 400, "filters", "invalid_value"),
     ("unknown file", lambda sdk: sdk.vector_stores.files.retrieve("nothing", vector_store_id="mills"), 404, "file_id",

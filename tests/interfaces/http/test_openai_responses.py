@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import NotFoundError
+from hybrid_core.llm.chat import Request, ToolCall
 from hybrid_core.types.access import EVERYWHERE, Caller
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.http.identity import Slots
 from hybrid_pageindex.http.routers.vector_stores import find_document
 from hybrid_pageindex.http.server import Server, find_size, read_each
 from indexers.files.identity import usual_id
+from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
 from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, until, upload
 
@@ -140,6 +142,80 @@ def test_the_tool_names_the_libraries(sdk: Any) -> None:
     assert reply.tools[0].vector_store_ids == ["mills"]
 
 
+FUNCTION = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}, "strict": False}
+COLDER = "Is it colder in Oslo than in Rome?"
+ASKED = [{"role": "user", "content": COLDER}]
+CALLS = (ToolCall("call_1", "weather", '{"city": "Oslo"}'), ToolCall("call_2", "weather", '{"city": "Rome"}'))
+
+
+@pytest.fixture(params=["", "A moment."])
+def calling(request: pytest.FixtureRequest, model: ScriptedServer) -> Iterator[ScriptedServer]:
+    """The model calls a function for a question about the weather, and repeats what the function has returned."""
+    usual = model.answer
+
+    def answer(asked: Request) -> Any:
+        results = [message.text for message in asked.messages if message.role == "tool"]
+        if results:
+            return f"It is {' and '.join(results)}."
+        if asked.tools and "Oslo" in asked.messages[-1].text:
+            return FakeReply(request.param, calls=CALLS)
+        return usual(asked)
+
+    model.answer = answer
+    yield model
+    model.answer = usual
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_model_calls_a_function_and_answers_with_its_results(
+    sdk: Any, calling: ScriptedServer, streamed: bool
+) -> None:
+    asked = {"model": "mills", "input": ASKED, "tools": [FUNCTION]}
+    if streamed:
+        with sdk.responses.stream(**asked) as stream:
+            events = list(stream)
+            reply = stream.get_final_response()
+        for event in events:
+            if "parsed" not in str(event):
+                check_types(event)
+        written = [event.arguments for event in events if event.type == "response.function_call_arguments.done"]
+        assert written == [call.arguments for call in CALLS]
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        added = [event.output_index for event in events if event.type == "response.output_item.added"]
+        assert added == list(range(len(reply.output)))
+    else:
+        reply = sdk.responses.create(**asked)
+        check_types(reply)
+    called = [item for item in reply.output if item.type == "function_call"]
+    assert [(item.call_id, item.name, item.arguments) for item in called] == [
+        (call.id, call.name, call.arguments) for call in CALLS
+    ]
+    assert reply.model_extra["store"] is False and reply.tools[0].name == "weather"
+    results = [
+        {"type": "function_call_output", "call_id": item.call_id, "output": f"{n} degrees"}
+        for n, item in enumerate(called, 1)
+    ]
+    items = [item.model_dump(exclude_none=True) for item in reply.output]
+    final = sdk.responses.create(model="mills", input=[*ASKED, *items, *results], tools=[FUNCTION])
+    check_types(final)
+    assert final.output_text == "It is 1 degrees and 2 degrees."
+
+
+def test_a_function_that_must_be_called_is_called_or_the_request_fails(sdk: Any, calling: ScriptedServer) -> None:
+    choice = {"type": "function", "name": "weather"}
+    reply = sdk.responses.create(model="mills", input=COLDER, tools=[FUNCTION], tool_choice=choice)
+    assert reply.output[-1].name == "weather" and reply.tool_choice.name == "weather"
+    assert calling.bodies[-1]["tool_choice"] == {"type": "function", "function": {"name": "weather"}}
+    with pytest.raises(openai.InternalServerError, match="did not call a function"):
+        sdk.responses.create(model="mills", input=SOLD, tools=[FUNCTION], tool_choice="required")
+    *_, last = sdk.responses.create(model="mills", input=SOLD, tools=[FUNCTION], tool_choice="required", stream=True)
+    assert last.type == "response.failed" and "did not call a function" in last.response.error.message
+    search = {"type": "file_search", "vector_store_ids": ["mills"]}
+    for chosen in ("required", {"type": "file_search"}):  # the search is the call
+        reply = sdk.responses.create(model="mills", input=SOLD, tools=[search, FUNCTION], tool_choice=chosen)
+        assert reply.output_text == PLAIN
+
+
 def respond(**more: Any) -> Callable[[Any], Any]:
     return lambda sdk: sdk.responses.create(**{"model": "mills", "input": SOLD} | more)
 
@@ -157,7 +233,16 @@ def respond(**more: Any) -> Callable[[Any], Any]:
         (respond(input=[{"role": "user", "content": [{"type": "input_file", "file_id": "x"}]}]), 400, None, None),
         (respond(previous_response_id="resp_none"), 400, "previous_response_id", "previous_response_not_found"),
         (respond(previous_response_id="resp_00000000_1"), 400, "previous_response_id", "previous_response_not_found"),
-        (respond(tools=[{"type": "function", "name": "f", "parameters": {}}]), 400, "tools[0].type", "invalid_value"),
+        (respond(tools=[{"type": "function", "parameters": {}}]), 400, "tools[0].name", "missing_required_parameter"),
+        (respond(tools=[{"type": "file_search"}]), 400, "tools[0].vector_store_ids", "missing_required_parameter"),
+        (respond(tool_choice="required"), 400, "tool_choice", "invalid_value"),
+        (respond(tool_choice={"type": "function", "name": "f"}), 400, "tool_choice", "invalid_value"),
+        (respond(tools=[FUNCTION], previous_response_id="resp_00000000_1"), 400, "previous_response_id",
+         "invalid_value"),
+        (respond(input=[*ASKED, {"type": "function_call_output", "call_id": "c", "output": "x"}]), 400, "input",
+         "invalid_value"),
+        (respond(input=[*ASKED, {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]), 400,
+         "input", "invalid_value"),
         (respond(tools=[{"type": "web_search"}]), 400, "tools[0].type", "invalid_value"),
         (respond(tools=[{"type": "file_search", "vector_store_ids": ["none"]}]), 404, "vector_store_id",
          "vector_store_not_found"),

@@ -51,6 +51,15 @@ def test_mmr_by_hand() -> None:
         mmr([("a", 1.0)], 1, 1.5, lambda x, y: 0.0)
 
 
+@pytest.mark.parametrize("name", ["revenue.md", "2025.txt", "revenue-2025.md"])
+@pytest.mark.parametrize("mmr_lambda", [0.0, 0.5])
+def test_documents_that_only_their_names_match_can_be_varied(engine: Engine, name: str, mmr_lambda: float) -> None:
+    """Their pages have the score 0."""
+    run(engine.index(b"a b", name=name))
+    run(engine.index(b"- -", name=f"copy-{name}"))
+    assert run(engine.search("revenue 2025", mmr=mmr_lambda)).results
+
+
 def test_page_vectors_have_unit_length_and_compare_words() -> None:
     pages = [
         tokens.counts(tokens.tokenise(t))
