@@ -326,6 +326,7 @@ _READING: Mapping[str, str] = {
     "read.beside-main": "{words:,} {words|word|words} beside the main text of the page {words|was|were} left out",
     "read.hidden-elements": "{elements:,} hidden {elements|element|elements} of the page {elements|was|were} left out",
     "read.hidden-words": "{words:,} {words|word|words} of hidden text, which is not printed, {words|was|were} left out",
+    "read.deleted-words": "{words:,} {words|word|words} that a tracked change deletes {words|was|were} left out",
     "read.hidden-sheets": "{hidden} of its {sheets} {sheets|sheet|sheets} {hidden|is|are} hidden, but "
     "{hidden|was|were} read",
     "read.hidden-rows": "sheet '{sheet}': {rows} {rows|row is|rows are} hidden, but {rows|was|were} read",

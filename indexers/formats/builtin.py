@@ -121,11 +121,11 @@ _XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff tmx"
 _JSON = "json jsonl ndjson geojson jsonld"
 
 FLOWS = (
-    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=6),
+    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=7),
     _flow(
         "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=6
     ),
-    _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=5),
+    _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=6),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=4),
     _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=5),
     _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=4),

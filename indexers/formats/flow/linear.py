@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -33,6 +33,11 @@ def linear(pieces: Iterable[Piece]) -> str:
             line += shifted(words, shift, text + line) if shift else words
         text += _struck(line) if struck else line
     return text
+
+
+def with_readings(text: str, readings: Sequence[str]) -> str:
+    """Return a text followed by the readings of its words (ruby), which would tear the words apart in their places."""
+    return f"{text} ({'; '.join(readings)})" if readings else text
 
 
 def shifted(words: str, shift: int, before: str) -> str:

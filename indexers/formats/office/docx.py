@@ -27,7 +27,7 @@ from indexers.formats.flow.blocks import (
     Table,
     comment,
 )
-from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
+from indexers.formats.flow.linear import EQUATION, Piece, equation, linear, with_readings
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.charts import chart_blocks, is_chart
@@ -44,7 +44,14 @@ from indexers.formats.office.ooxml import (
 )
 from indexers.formats.office.word_files import chunk_blocks, flat_package
 from indexers.formats.office.word_signs import decode_signs, form_field, symbol
-from indexers.formats.office.word_styles import NoteMarks, Numbering, WordStyles, attribute, whole_number
+from indexers.formats.office.word_styles import (
+    NoteMarks,
+    Numbering,
+    WordStyles,
+    attribute,
+    is_on,
+    whole_number,
+)
 from indexers.formats.pictures import packed_pictures, picture_in
 
 _DROPPED = frozenset(f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "rt"))
@@ -81,6 +88,7 @@ class _Words:
     charts: list[Block] = field(default_factory=list)
     fields: list[int] = field(default_factory=list)  # for each open field: the number of pieces before its instruction
     images: list[str] = field(default_factory=list)
+    readings: list[str] = field(default_factory=list)  # words with the readings that stand above them (ruby)
     turned: int = 0  # number of page ends inside the paragraph
 
     def add(self, text: str, how: tuple[int, bool] = (0, False)) -> None:
@@ -107,7 +115,7 @@ class _Reader:
         self._related = relations(package, name)
         inner = [] if root.find(f"{W}styles") is None else [root]  # Word 2003 stores the styles there
         self._styles = WordStyles([*self._parts("styles"), *inner])
-        self._numbering = Numbering.of(self._parts("numbering"))
+        self._numbering = Numbering.of(self._parts("numbering"), self._styles.language)
         self._notes = {
             kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
             for kind in ("footnote", "endnote", "comment")
@@ -119,8 +127,9 @@ class _Reader:
         self._count, self._page = 0, 1
         typed = [self._styles.is_code(paragraph) for paragraph in root.iter(f"{W}p") if words_of(paragraph).strip()]
         self._typed = sum(typed) > _TYPED * len(typed)  # a typewriter document, whose fonts and styles have no meaning
-        if left_out := sum(len(words_of(run).split()) for run in root.iter(f"{W}r") if _is_hidden(run)):
-            self.warnings.append(Note("read.hidden-words", words=left_out))
+        self._hidden_words = 0
+        if deleted := sum(len((text.text or "").split()) for text in root.iter(f"{W}delText")):
+            self.warnings.append(Note("read.deleted-words", words=deleted))
         # page breaks from Word's own layout are stored
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
@@ -152,6 +161,8 @@ class _Reader:
         heads = [block for kind in ("header", "footer") for block in self._running(kind)]
         if heads:
             yield Part(heads, "headers and footers")
+        if self._hidden_words:
+            self.warnings.append(Note("read.hidden-words", words=self._hidden_words))
 
     def _running(self, kind: str) -> Iterator[Block]:
         """Yield each running head once, since it often contains the only date or number of a letter."""
@@ -180,7 +191,7 @@ class _Reader:
         place = f"paragraph {self._count}"
         words = _Words()
         self._read(paragraph, words)
-        text = linear(words.pieces).strip()
+        text = with_readings(linear(words.pieces).strip(), words.readings)
         if text and _is_initial(paragraph):
             self._initial += text
             text = ""
@@ -215,6 +226,7 @@ class _Reader:
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""
+        styled = self._styles.paragraph_look(element)
         waiting: list[tuple[etree._Element, tuple[int, bool]]] = [(node, (0, False)) for node in reversed(element)]
         while waiting:
             child, how = waiting.pop()
@@ -225,8 +237,8 @@ class _Reader:
                 waiting.extend((node, how) for node in reversed(choose_alternative(child)))
             elif tag == f"{W}t":
                 parent = child.getparent()
-                look = None if parent is None else parent.find(f"{W}rPr")
-                words.add(decode_signs(child.text or "", look), how)
+                properties_of = None if parent is None else parent.find(f"{W}rPr")
+                words.add(decode_signs(child.text or "", properties_of), how)
             elif tag == EQUATION:
                 words.add(equation(child))
             elif tag in (f"{W}tab", f"{W}ptab"):
@@ -244,6 +256,9 @@ class _Reader:
                 if (data := child.find(f"{W}ffData")) is not None:
                     words.add(form_field(data))
                 words.turn_field(child.get(f"{W}fldCharType", ""))
+            elif tag == f"{W}ruby":
+                words.readings.append(_reading(child))
+                waiting.extend((node, how) for node in reversed(child))
             elif tag == f"{W}txbxContent":
                 words.boxes.append(child)
             elif tag in (f"{W}footnoteReference", f"{W}endnoteReference", f"{W}commentReference"):
@@ -270,13 +285,14 @@ class _Reader:
             elif tag.endswith("}relIds") and (root := self._part(child.get(f"{R}dm", ""))) is not None:
                 words.pictures.append(" · ".join(line for _, line in diagram_lines(root)))
             else:
-                if _is_hidden(child):
-                    continue
                 if tag.startswith(_VML) and (alt := child.get("alt")):
                     words.pictures.append(alt)
-                if tag == f"{W}r" and (look := child.find(f"{W}rPr")) is not None:
-                    struck = _is_on(look.find(f"{W}strike")) or _is_on(look.find(f"{W}dstrike"))
-                    how = (self._styles.shift(look), struck)
+                if tag == f"{W}r":
+                    look = self._styles.run_look(child, styled)
+                    if look.hidden:
+                        self._hidden_words += len(words_of(child).split())
+                        continue
+                    how = (look.shift or 0, bool(look.struck))
                 waiting.extend((node, how) for node in reversed(child))
 
     def _part(self, id: str) -> etree._Element | None:
@@ -307,7 +323,7 @@ class _Reader:
         heads = 0
         for row in _descendants(table, f"{W}tr", f"{W}tbl"):
             cells: list[str] = []
-            heads += heads == len(rows) and _is_on(row.find(f"{W}trPr/{W}tblHeader"))
+            heads += heads == len(rows) and is_on(row.find(f"{W}trPr/{W}tblHeader"))
             before = row.find(f"{W}trPr/{W}gridBefore")
             cells += [""] * min(50, whole_number(None if before is None else before.get(f"{W}val")) or 0)
             for cell in _descendants(row, f"{W}tc", f"{W}tr"):
@@ -352,8 +368,11 @@ def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
     return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
 
 
-def _is_hidden(run: etree._Element) -> bool:
-    return run.tag == f"{W}r" and _is_on(run.find(f"{W}rPr/{W}vanish"))
+def _reading(ruby: etree._Element) -> str:
+    """Return words with the reading that stands above them."""
+    return " ".join(
+        "".join(text.text or "" for text in ruby.iterfind(f"{W}{part}//{W}t")) for part in ("rubyBase", "rt")
+    )
 
 
 def _is_initial(paragraph: etree._Element) -> bool:
@@ -368,10 +387,6 @@ def _is_gone(paragraph: etree._Element) -> bool:
     """Return whether a paragraph is invisible and has no words. Such paragraphs are not counted."""
     mark = paragraph.find(f"{W}pPr/{W}rPr")
     return mark is not None and any(mark.find(f"{W}{name}") is not None for name in ("del", "moveFrom", "vanish"))
-
-
-def _is_on(switch: etree._Element | None) -> bool:
-    return switch is not None and switch.get(f"{W}val", "1") not in ("0", "false", "off")
 
 
 def _is_apart(block: Block) -> bool:

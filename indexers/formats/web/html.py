@@ -17,7 +17,7 @@ from hybrid_core.errors import EmptyFileError
 from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
-from indexers.formats.flow.linear import shifted
+from indexers.formats.flow.linear import shifted, with_readings
 from indexers.formats.flow.safety import put_in_text
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pictures import NearbyPictures, picture_in_link
@@ -286,9 +286,7 @@ class _Writer:
 
     def end(self) -> None:
         """Make a block of the words gathered so far."""
-        text = "".join(self._words)
-        if self._readings:
-            text = f"{text} ({'; '.join(self._readings)})"
+        text = with_readings("".join(self._words), self._readings)
         self._words.clear()
         self._readings.clear()
         self._say(text)
