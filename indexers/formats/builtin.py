@@ -115,6 +115,7 @@ def _flow_opener(read: str) -> Open:
 
 
 _EMBEDDED = "office.ooxml:office_members"
+_OBJECTS = "office.flat_odf:odf_members"
 _MAILS = "eml emlx mht mhtml"  # including web pages that a browser saved as one file
 _TARS = "tar tgz gz tbz2 bz2 txz xz lzma tlz"
 _XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff tmx"
@@ -130,15 +131,24 @@ FLOWS = (
     _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=5),
     _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=4),
     _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=4),
-    _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", version=5),
-    _flow("odt", "OpenDocument text", "odt ott fodt", "office.opendocument:read_opendocument", "paragraphs", version=6),
+    _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", _OBJECTS, version=6),
+    _flow(
+        "odt",
+        "OpenDocument text",
+        "odt ott fodt",
+        "office.opendocument:read_opendocument",
+        "paragraphs",
+        _OBJECTS,
+        version=7,
+    ),
     _flow(
         "odp",
         "OpenDocument slides",
         "odp otp fodp odg otg fodg",
         "office.opendocument:read_opendocument",
         "slide",
-        version=6,
+        _OBJECTS,
+        version=7,
     ),
     _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=6),
     _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=6),

@@ -23,6 +23,22 @@ class Piece(NamedTuple):
     struck: bool = False
 
 
+class Look(NamedTuple):
+    """How a run is shown: as superscript (1) or subscript (-1), struck out, hidden. None is inherited."""
+
+    shift: int | None = None
+    struck: bool | None = None
+    hidden: bool | None = None
+
+    def over(self, other: Look) -> Look:
+        """Return this look, completed by a look that it inherits."""
+        return Look(
+            other.shift if self.shift is None else self.shift,
+            other.struck if self.struck is None else self.struck,
+            other.hidden if self.hidden is None else self.hidden,
+        )
+
+
 def linear(pieces: Iterable[Piece]) -> str:
     """Return the pieces of a line as plain text in which superscripts, subscripts and struck-out words are marked."""
     text = ""

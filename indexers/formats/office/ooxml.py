@@ -208,21 +208,21 @@ def _label_entry(package: Package, name: str) -> tuple[str, str]:
     if path.suffix.lower() not in (".bin", ".ole"):
         return name, path.name
     try:
-        label, data = _unwrapped(package.read(name))
+        label, data = unwrapped(package.read(name))
     except DocumentError:
         return name, path.name  # its reader reports the damage
-    return name, label or f"{path.stem}{_ending(data)}"
+    return name, label or f"{path.stem}{file_ending(data)}"
 
 
 def _content(path: Path, limits: ParseLimits, name: str) -> list[bytes]:
     package = Package(path, limits)
     try:
-        return [_unwrapped(package.read(name))[1]]
+        return [unwrapped(package.read(name))[1]]
     finally:
         package.close()
 
 
-def _unwrapped(data: bytes) -> tuple[str, bytes]:
+def unwrapped(data: bytes) -> tuple[str, bytes]:
     """Return the name ("": none) and the bytes of the file inside an OLE object. Other files are returned unchanged."""
     import olefile
 
@@ -254,7 +254,7 @@ def _native(data: bytes) -> tuple[str, bytes]:
     return PurePosixPath(label.decode("cp1252", "replace").replace("\\", "/")).name, rest[4 : 4 + size]
 
 
-def _ending(data: bytes) -> str:
+def file_ending(data: bytes) -> str:
     """Return the suffix for a file without a name, from its content."""
     import olefile
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from lxml import etree
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Paragraph, comment
-from indexers.formats.flow.linear import Piece, equation, linear
+from indexers.formats.flow.linear import Look, Piece, equation, linear
 from indexers.formats.flow.safety import Package, line_of, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span, hidden_notes
@@ -21,7 +21,7 @@ from indexers.formats.office.number_formats import general
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NS % name for name in ("office", "text", "table", "drawing", "style"))
-_CHART = _NS % "chart"
+_CHART, _FORM = _NS % "chart", _NS % "form"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _SVG = _NS % "svg-compatible"
 _CREATOR = "{http://purl.org/dc/elements/1.1/}creator"
@@ -37,28 +37,74 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
         raise PasswordError("the file is encrypted.", "Save it without a password.", file=path)
     root = package.xml("content.xml")
     warnings += package.warnings
-    raised = text_shifts(root)
+    looks_of = text_looks([root, *([package.xml("styles.xml")] if "styles.xml" in package else [])])
     styles = list(root.iter(f"{_STYLE}style"))
     looks = ((style.get(f"{_STYLE}name"), style.find(f"{_STYLE}table-properties")) for style in styles)
     unshown = {name for name, look in looks if look is not None and look.get(f"{_TABLE}display") == "false"}
     tables = list(root.iter(f"{_TABLE}table"))
     if hidden := sum(table.get(f"{_TABLE}style-name") in unshown for table in tables):
         warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(tables)))
-    return _ods_sheets(package, root, path, limits, raised, warnings)
+    return _ods_sheets(package, root, path, limits, looks_of, warnings)
 
 
-def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
-    """Return by name the character styles that are superscript (1) or subscript (-1), or struck out."""
-    shifts: dict[str, tuple[int, bool]] = {}
-    for style in root.iter(f"{_STYLE}style"):
-        for how in style.iter(f"{_STYLE}text-properties"):
-            place = (how.get(f"{_STYLE}text-position") or "").split(" ")[0]
-            low = place == "sub" or place.startswith("-")
-            shift = 0 if place in ("", "0%") else -1 if low else 1
-            line = how.get(f"{_STYLE}text-line-through-style") or how.get(f"{_STYLE}text-line-through-type") or "none"
-            if shift or line != "none":
-                shifts[style.get(f"{_STYLE}name", "")] = shift, line != "none"
-    return shifts
+Looks = dict[tuple[str, str], Look]
+"""The looks of styles, by family ("text", "paragraph", "table-cell") and name."""
+
+
+def text_looks(roots: Sequence[etree._Element]) -> Looks:
+    """Return the looks of the styles of a document, with those of their parent styles."""
+    styles = {(style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")): style
+              for root in reversed(roots) for style in root.iter(f"{_STYLE}style")}  # fmt: skip
+    looks: Looks = {}
+    for key in styles:
+        look, (family, above), seen = Look(), key, set[str]()
+        while (family, above) in styles and above not in seen:
+            seen.add(above)
+            look = look.over(_own_look(styles[family, above].find(f"{_STYLE}text-properties")))
+            above = styles[family, above].get(f"{_STYLE}parent-style-name") or ""
+        if look != Look():
+            looks[key] = look
+    return looks
+
+
+def _own_look(properties: etree._Element | None) -> Look:
+    """Return the look that text properties set themselves."""
+    if properties is None:
+        return Look()
+    position, display = properties.get(f"{_STYLE}text-position"), properties.get(f"{_TEXT}display")
+    shift = None
+    if position is not None:
+        place = position.split(" ")[0]
+        shift = 0 if place in ("", "0%") else -1 if place == "sub" or place.startswith("-") else 1
+    line = properties.get(f"{_STYLE}text-line-through-style") or properties.get(f"{_STYLE}text-line-through-type")
+    return Look(
+        shift, None if line is None else line != "none", None if display is None else display in ("none", "condition")
+    )
+
+
+def form_controls(root: etree._Element) -> dict[str, str]:
+    """Return the fields of the forms of a document as they are shown, by id."""
+    shown: dict[str, str] = {}
+    for control in (control for forms in root.iter(f"{_OFFICE}forms") for control in forms.iter()):
+        if name := control.get(f"{_FORM}id") or control.get("{http://www.w3.org/XML/1998/namespace}id"):
+            shown[name] = _control_text(control)
+    return shown
+
+
+def _control_text(control: etree._Element) -> str:
+    kind, label = etree.QName(control).localname, control.get(f"{_FORM}label") or ""
+    if kind in ("checkbox", "radio"):
+        states = [control.get(f"{_FORM}{name}") for name in ("current-state", "current-selected", "state", "selected")]
+        state = next((state for state in states if state is not None), "false")
+        return f"{'☒' if state in ('checked', 'true') else '☐'} {label}".strip()
+    if kind == "listbox":
+        for name in ("current-selected", "selected"):
+            if chosen := [item.get(f"{_FORM}label") or "" for item in control if item.get(f"{_FORM}{name}") == "true"]:
+                return ", ".join(chosen)
+        return ""
+    if kind in ("hidden", "password"):
+        return ""
+    return " ".join((control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value") or label).split())
 
 
 def _ods_sheets(
@@ -66,18 +112,19 @@ def _ods_sheets(
     root: etree._Element,
     path: Path,
     limits: ParseLimits,
-    raised: dict[str, tuple[int, bool]],
+    looks: Looks,
     warnings: list[str],
 ) -> Iterator[tuple[str, Grid]]:
     for table in root.iter(f"{_TABLE}table"):
         if any(str(node.tag) == f"{_TABLE}table" for node in table.iterancestors()):
             continue
+        controls = form_controls(table)
         grid = Grid(limits, "a sheet", file=path)
         number = hidden = 0
         name = table.get(f"{_TABLE}name") or "Sheet"
         for row in _row_elements(table, 0):
             times = _int(row.get(f"{_TABLE}number-rows-repeated"), 1)
-            cells, spans, notes = _read_row(row, number + 1, raised)
+            cells, spans, notes = _read_row(row, number + 1, looks)
             for again in range(min(times, _MOST_REPEATED) if cells else 0):
                 grid.add(number + 1 + again, cells)
             hidden += bool(cells) and row.get(f"{_TABLE}visibility", "visible") != "visible"
@@ -88,8 +135,10 @@ def _ods_sheets(
         warnings += hidden_notes(name, hidden, len(columns))
         for shape in table.findall(f"{_TABLE}shapes"):
             grid.apart += [(0, Paragraph(text)) for text in _descriptions(shape)]
+            names = [control.get(f"{_DRAW}control") or "" for control in shape.iter(f"{_DRAW}control")][:_MOST_REPEATED]
+            grid.apart += [(0, Paragraph(text)) for name in names if (text := controls.get(name))]
             for paragraph in list(shape.iter(f"{_TEXT}p"))[:_MOST_REPEATED]:
-                if text := _paragraph(paragraph, raised).strip():
+                if text := _paragraph(paragraph, looks).strip():
                     grid.apart.append((0, Paragraph(text)))
         for element in list(table.iter(f"{_DRAW}object"))[:_MOST_REPEATED]:
             grid.apart += [(0, Paragraph(text)) for text in _object_texts(package, element.get(_LINK) or "")]
@@ -137,7 +186,7 @@ def _row_elements(parent: etree._Element, deep: int) -> Iterator[etree._Element]
 
 
 def _read_row(
-    row: etree._Element, number: int, raised: dict[str, tuple[int, bool]]
+    row: etree._Element, number: int, looks: Looks
 ) -> tuple[dict[int, str], list[Span], list[tuple[int, Block]]]:
     cells: dict[int, str] = {}
     spans: list[Span] = []
@@ -150,14 +199,16 @@ def _read_row(
         lines: list[str] = []
         for node in cell:
             if node.tag == f"{_OFFICE}annotation":
-                text = " ".join(filter(None, (_paragraph(p, raised) for p in node.iter(f"{_TEXT}p"))))
+                text = " ".join(filter(None, (_paragraph(p, looks) for p in node.iter(f"{_TEXT}p"))))
                 apart.append((number, comment(text, node.findtext(_CREATOR))))
             elif str(node.tag).startswith(_DRAW):
                 apart += [(number, Paragraph(text)) for text in _descriptions(node)]
-                apart += [(number, Paragraph(text)) for p in node.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
+                apart += [(number, Paragraph(text)) for p in node.iter(f"{_TEXT}p") if (text := _paragraph(p, looks))]
             else:
-                lines += [_paragraph(p, raised) for p in node.iter(f"{_TEXT}p", f"{_TEXT}h")]
+                lines += [_paragraph(p, looks) for p in node.iter(f"{_TEXT}p", f"{_TEXT}h")]
         if text := "\n".join(filter(None, lines)).strip() or _stored_value(cell):
+            if looks.get(("table-cell", cell.get(f"{_TABLE}style-name") or ""), Look()).struck and "~~" not in text:
+                text = f"~~{text}~~"
             cells |= {at + again: text for again in range(min(times, _MOST_REPEATED))}
         wide = _int(cell.get(f"{_TABLE}number-columns-spanned"), 1)
         tall = _int(cell.get(f"{_TABLE}number-rows-spanned"), 1)
@@ -180,6 +231,8 @@ def _stored_value(cell: etree._Element) -> str:
             if name == "time-value" and (spent := _SPENT.fullmatch(stored)):
                 hours, minutes, seconds = (int(float(part or 0)) for part in spent.groups())
                 return f"{hours}:{minutes:02}:{seconds:02}" if seconds else f"{hours}:{minutes:02}"
+            if name == "boolean-value":
+                return stored.upper()
             return stored.removesuffix("T00:00:00").replace("T", " ") if name == "date-value" else stored
     stored = cell.get(f"{_OFFICE}value") or ""
     kind = cell.get(f"{_OFFICE}value-type")
@@ -203,23 +256,23 @@ def _formula(cell: etree._Element) -> str:
     return _CELLS.sub(lambda inner: inner[1].replace(":.", ":"), written)[:_LONGEST_FORMULA]
 
 
-def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -> str:
+def _paragraph(paragraph: etree._Element, looks: Looks) -> str:
     pieces = [Piece(_spaced(paragraph.text))]
-    waiting: list[tuple[Any, int, bool, bool]] = [(node, 0, False, False) for node in reversed(paragraph)]
+    waiting: list[tuple[Any, Look, bool]] = [(node, Look(), False) for node in reversed(paragraph)]
     while waiting:
-        node, shift, struck, done = waiting.pop()
+        node, look, done = waiting.pop()
         if done:
-            pieces.append(Piece(_spaced(node.tail), shift, struck))
+            pieces.append(Piece(_spaced(node.tail), look.shift or 0, bool(look.struck)))
             continue
-        waiting.append((node, shift, struck, True))
+        waiting.append((node, look, True))
         if node.tag == f"{_TEXT}s":
             pieces.append(Piece(" " * min(100, _int(node.get(f"{_TEXT}c"), 1))))
         elif node.tag in (f"{_TEXT}tab", f"{_TEXT}line-break"):
             pieces.append(Piece(" "))
         elif node.tag not in (f"{_TEXT}ruby-text", f"{_OFFICE}annotation"):
-            inner = raised.get(node.get(f"{_TEXT}style-name") or "", (shift, struck))
-            pieces.append(Piece(_spaced(node.text), *inner))
-            waiting += [(child, *inner, False) for child in reversed(node)]
+            inner = looks.get(("text", node.get(f"{_TEXT}style-name") or ""), Look()).over(look)
+            pieces.append(Piece(_spaced(node.text), inner.shift or 0, bool(inner.struck)))
+            waiting += [(child, inner, False) for child in reversed(node)]
     return " ".join(linear(pieces).split())
 
 

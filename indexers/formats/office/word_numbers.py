@@ -63,7 +63,7 @@ def written(number: int, kind: str, language: str = "en") -> str:
         return letters[(number - 1) % len(letters)] * min((number - 1) // len(letters) + 1, _MOST) if number > 0 else ""
     if kind == "lowerRoman":
         return small_roman(number) if 0 < number < 4000 else str(number)
-    if kind == "decimalZero" or kind.isdecimal():
+    if kind == "decimalZero" or (kind.isascii() and kind.isdecimal()):
         return str(number).zfill(2 if kind == "decimalZero" else len(kind))
     if kind == "hex":
         return f"{number:X}"

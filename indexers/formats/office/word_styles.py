@@ -6,10 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from lxml import etree
 
+from indexers.formats.flow.linear import Look
 from indexers.formats.office.ooxml import W
 from indexers.formats.office.word_numbers import written
 
@@ -184,22 +184,6 @@ class _Style:
     parent: str = ""
     name: str = ""
     mono: bool = False  # its font is monospaced
-
-
-class Look(NamedTuple):
-    """How a run is shown: as superscript (1) or subscript (-1), struck out, hidden. None is inherited."""
-
-    shift: int | None = None
-    struck: bool | None = None
-    hidden: bool | None = None
-
-    def over(self, other: Look) -> Look:
-        """Return this look, completed by a look that it inherits."""
-        return Look(
-            other.shift if self.shift is None else self.shift,
-            other.struck if self.struck is None else self.struck,
-            other.hidden if self.hidden is None else self.hidden,
-        )
 
 
 class WordStyles:
