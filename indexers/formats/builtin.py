@@ -124,7 +124,7 @@ _JSON = "json jsonl ndjson geojson jsonld"
 FLOWS = (
     _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=7),
     _flow(
-        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=6
+        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=7
     ),
     _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=6),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=4),
