@@ -53,7 +53,7 @@ Looks = dict[tuple[str, str], Look]
 
 def text_looks(roots: Sequence[etree._Element]) -> Looks:
     """Return the looks of the styles of a document, with those of their parent styles."""
-    styles = {(style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")): style
+    styles = {(style.get(f"{_STYLE}family", "text"), style.get(f"{_STYLE}name", "")): style
               for root in reversed(roots) for style in root.iter(f"{_STYLE}style")}  # fmt: skip
     looks: Looks = {}
     for key in styles:

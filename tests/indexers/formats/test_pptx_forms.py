@@ -234,7 +234,8 @@ def test_numbers_of_lists_come_from_the_layout(tmp_path: Path) -> None:
     ("scheme", "second"),
     [
         ("ea1ChsPeriod", "二."), ("ea1JpnKorPlain", "二"), ("thaiNumParenR", "๒)"), ("hebrew2Minus", "ב-"),
-        ("arabicDbPlain", "２"), ("circleNumWdBlackPlain", "②"), ("alphaUcParenBoth", "(B)"), ("hindiAlphaPeriod", "2."),
+        ("arabicDbPlain", "２"), ("circleNumWdBlackPlain", "②"), ("alphaUcParenBoth", "(B)"),
+        ("hindiAlphaPeriod", "2."),
     ],
 )  # fmt: skip
 def test_numbers_of_lists_in_cells_and_all_schemes(tmp_path: Path, scheme: str, second: str) -> None:
