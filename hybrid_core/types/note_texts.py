@@ -339,7 +339,8 @@ _READING: Mapping[str, str] = {
     "read.shape-unread": "a shape of slide {slide} could not be read ({reason})",
     "read.sheet-unread": "sheet '{sheet}' could not be read ({reason})",
     "read.sheet-beside": "drawings or comments of sheet '{sheet}' are damaged",
-    "read.uncomputed": "sheet '{sheet}': {formulas} formulas have no stored value; the formulas are shown",
+    "read.uncomputed": "sheet '{sheet}': {formulas} {formulas|formula has|formulas have} no stored value; "
+    "{formulas|the formula is|the formulas are} shown",
     "read.formats-unread": "its number formats could not be read ({reason})",
     "read.styles-unread": "its styles are damaged: numbers are shown without their formats",
     "read.without-libreoffice": "read without LibreOffice: the text, headings and tables were read, but not list "

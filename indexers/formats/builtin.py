@@ -128,9 +128,9 @@ FLOWS = (
     ),
     _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=6),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=4),
-    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=5),
+    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=6),
     _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=4),
-    _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=4),
+    _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=5),
     _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", _OBJECTS, version=6),
     _flow(
         "odt",

@@ -150,7 +150,7 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
         package, _ = open_odf(path, limits)
         return Flow(_grids(read_ods(package, path, limits, warnings)), {}, warnings, close=package.close)
     if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
-        return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
+        return Flow(_grids(read_spreadsheetml(path, limits, warnings)), {}, warnings)
     if _BEFORE_1993.match(head):
         raise DocumentError("a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.", file=path)
     if not head.startswith(_OLE):
