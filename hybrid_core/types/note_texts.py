@@ -319,7 +319,7 @@ _READING: Mapping[str, str] = {
     "read.record-unread": "a record of {part} is damaged, and was left out",
     "read.repaired": "the file is damaged and was repaired for reading; pages may be missing",
     "read.bookmarks-deep": "its bookmarks were ignored, because they are nested deeper than {levels} levels",
-    "read.bookmarks-damaged": "its bookmarks are damaged and were ignored ({error})",
+    "read.bookmarks-damaged": "its bookmarks are damaged and were ignored",
     "read.bookmarks-unread": "the file has bookmarks, but none that can be read",
     "read.front-damaged": "the front matter of the file is damaged, so it was read as text",
     "read.many-pictures": "page {page} shows {pictures:,} pictures; OCR reads the words of the first {limit}",

@@ -21,7 +21,7 @@ from indexers.formats.decode import guess_encoding, mean_run
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
 from indexers.formats.flow.safety import Package
 from indexers.formats.format import Member, clean_name
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, system_reason
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -97,7 +97,7 @@ def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
             while piece := file.read(_PIECE):
                 yield piece
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError, RuntimeError) as error:
-        raise DocumentError(f"the archive is damaged, so it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the archive is damaged, so it cannot be unpacked{system_reason(error)}.") from error
 
 
 def decode_names(names: list[str]) -> list[str]:
@@ -141,7 +141,7 @@ def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_TAR_PIECE):
             yield piece
     except _DAMAGED as error:
-        raise DocumentError(f"the archive is damaged, so it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the archive is damaged, so it cannot be unpacked{system_reason(error)}.") from error
 
 
 def _decode_name(name: str) -> str:
@@ -210,4 +210,6 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
         except LimitError:
             raise
         except _DAMAGED as error:
-            raise BrokenFileError(f"the archive is damaged, so it cannot be unpacked ({error}).", file=path) from error
+            raise BrokenFileError(
+                f"the archive is damaged, so it cannot be unpacked{system_reason(error)}.", file=path
+            ) from error

@@ -112,7 +112,7 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     marked = [_with_marks(_with_notes(_with_boxes(part)), signs) for part in (source, *heads)]
     usual = _usual_codec(source)
     texts = [str(rtf_to_text(part, usual, errors="replace")) for part, *_ in marked]
-    hidden, deleted = (sum(part[at] for part in marked) for at in (1, 2))
+    hidden, deleted = sum(count for _, count, _ in marked), sum(count for *_, count in marked)
     running = "\n".join(dict.fromkeys(line for text in texts[1:] for line in text.split("\n") if line.strip()))
     text = texts[0] + (f"\f{running}" if running else "")
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -212,7 +212,7 @@ def _panics() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise ValueError(f"the program that reads this format failed: {error}") from error
+        raise ValueError(str(error)) from error
 
 
 def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits: ParseLimits) -> Iterator[Part]:
@@ -227,7 +227,7 @@ def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits:
             with _panics():
                 rows = sheet.to_python(skip_empty_area=True)
         except (OSError, ValueError) as error:
-            warnings.append(Note("read.sheet-unread", sheet=name, reason=str(error)))
+            warnings.append(Note("read.sheet-unread", sheet=name, reason=plain_reason(error, name)))
             continue
         except LimitError as error:
             warnings.append(error.note)
@@ -306,7 +306,7 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
             limits.check("max_cells", cells, f"it has {cells:,} cells or more", file=path)
             grid.add(at, {place: cell for place, cell in enumerate(row) if cell})
     except csv.Error as error:
-        raise DocumentError(f"its rows cannot be read ({error}).", file=path) from error
+        raise DocumentError("its rows cannot be read: a cell in it is too long.", file=path) from error
     return Flow(sheet_parts(path.stem, grid), {}, warnings)
 
 

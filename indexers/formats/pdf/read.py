@@ -20,7 +20,7 @@ from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
 from hybrid_core.types.notes import Note
 from indexers.formats.format import FileInfo
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.pdf.document import open_pdf, read_bookmarks, too_large
 from indexers.formats.pdf.hidden import Visibility, has_word, text_of
 from indexers.formats.pdf.line_text import (
@@ -136,7 +136,7 @@ def read_pages(
         except LimitError as error:
             yield error
         except Exception as error:  # noqa: BLE001 - one damaged page must not cost the others
-            damaged = DocumentError(f"page {number} could not be read ({error})")
+            damaged = DocumentError(f"page {number} could not be read: {plain_reason(error)}.")
             yield too_large(f"page {number}") if out_of_memory(error) else damaged
         on_page(number)
 
