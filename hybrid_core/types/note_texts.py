@@ -324,6 +324,7 @@ _READING: Mapping[str, str] = {
     "read.front-damaged": "the front matter of the file is damaged, so it was read as text",
     "read.many-pictures": "page {page} shows {pictures:,} pictures; OCR reads the words of the first {limit}",
     "read.beside-main": "{words:,} {words|word|words} beside the main text of the page {words|was|were} left out",
+    "read.site-frame": "{words:,} {words|word|words} of navigation, banners and footers {words|was|were} left out",
     "read.hidden-elements": "{elements:,} hidden {elements|element|elements} of the page {elements|was|were} left out",
     "read.hidden-words": "{words:,} {words|word|words} of hidden text, which is not printed, {words|was|were} left out",
     "read.deleted-words": "{words:,} {words|word|words} that a tracked change deletes {words|was|were} left out",

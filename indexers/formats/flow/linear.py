@@ -80,7 +80,7 @@ OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 EQUATION = f"{OMML}oMath"
 _DEEPEST = 60
 _ATOM = re.compile(r"[+\-−]?[\w.,′'∞]+|\((?:[^()])*\)|")
-_SCRIPTS = frozenset("sSup sSub sSubSup f msup msub msubsup mfrac".split())
+_SCRIPTS = frozenset("sSup sSub sSubSup f limLow limUpp msup msub msubsup munder mover munderover mfrac".split())
 _SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngroup", "malignmark"))
 
 
