@@ -6,6 +6,7 @@ included, tracked deletions are not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from indexers.formats.flow.blocks import (
     Table,
     comment,
 )
-from indexers.formats.flow.linear import EQUATION, Piece, equation, linear, with_readings
+from indexers.formats.flow.linear import EQUATION, Piece, equation, linear, unlinked, with_readings
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.charts import chart_blocks, is_chart
@@ -37,6 +38,7 @@ from indexers.formats.office.ooxml import (
     W,
     choose_alternative,
     diagram_lines,
+    link_targets,
     main_part,
     part,
     properties,
@@ -60,6 +62,7 @@ _VML = "{urn:schemas-microsoft-com:vml}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
+_HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,600})"')
 _TYPED = 0.8  # minimum share of a document's paragraphs in a code style
 _DEEPEST_CHUNK = 3  # maximum nesting of embedded documents (altChunk)
 _DEEPEST = 25  # maximum nesting of tables
@@ -77,6 +80,19 @@ def read_docx(path: Path, limits: ParseLimits) -> Flow:
     )  # fmt: skip
 
 
+_How = tuple[int, bool, str]  # of words: shift, struck out, link
+_HOW: _How = (0, False, "")
+
+
+@dataclass(slots=True)
+class _Field:
+    """An open field. ``instruction`` is the number of pieces before its instruction, -1 after it."""
+
+    instruction: int
+    text: str = ""
+    link: str = ""
+
+
 @dataclass(slots=True)
 class _Words:
     """The words of a paragraph, and the boxes, notes and pictures that are read after it."""
@@ -86,22 +102,25 @@ class _Words:
     notes: list[tuple[str, str, str]] = field(default_factory=list)  # kind, id, mark
     pictures: list[str] = field(default_factory=list)  # alternative texts and drawn texts
     charts: list[Block] = field(default_factory=list)
-    fields: list[int] = field(default_factory=list)  # for each open field: the number of pieces before its instruction
+    fields: list[_Field] = field(default_factory=list)  # the open ones
     images: list[str] = field(default_factory=list)
     readings: list[str] = field(default_factory=list)  # words with the readings that stand above them (ruby)
     turned: int = 0  # number of page ends inside the paragraph
 
-    def add(self, text: str, how: tuple[int, bool] = (0, False)) -> None:
-        self.pieces.append(Piece(text, *how))
+    def add(self, text: str, how: _How = _HOW) -> None:
+        shift, struck, link = how
+        self.pieces.append(Piece(text, shift, struck, link or next((f.link for f in self.fields if f.link), "")))
 
     def turn_field(self, state: str) -> None:
         """Begin, show or end a field. Remove the words of its instruction, which are not visible on the page."""
         if state == "begin":
-            self.fields.append(len(self.pieces))
+            self.fields.append(_Field(len(self.pieces)))
         elif self.fields:
-            if (instruction := self.fields[-1]) >= 0:
-                del self.pieces[instruction:]
-            self.fields[-1] = -1
+            field = self.fields[-1]
+            if field.instruction >= 0:
+                del self.pieces[field.instruction :]
+            field.instruction = -1
+            field.link = _field_link(field.text)
             if state == "end":
                 self.fields.pop()
 
@@ -112,7 +131,7 @@ class _Reader:
         self._root = root = part(package, name)
         self.warnings = package.warnings
         self._package, self._path, self._limits, self._deep = package, path, limits, deep
-        self._related = relations(package, name)
+        self._related, self._links = relations(package, name), link_targets(package, name)
         inner = [] if root.find(f"{W}styles") is None else [root]  # Word 2003 stores the styles there
         self._styles = WordStyles([*self._parts("styles"), *inner])
         self._numbering = Numbering.of(self._parts("numbering"), self._styles.language)
@@ -191,7 +210,9 @@ class _Reader:
         place = f"paragraph {self._count}"
         words = _Words()
         self._read(paragraph, words)
-        text = with_readings(linear(words.pieces).strip(), words.readings)
+        level, (name, at) = self._styles.level_and_list(paragraph, self._numbering)
+        pieces = words.pieces if level is None else unlinked(words.pieces)
+        text = with_readings(linear(pieces).strip(), words.readings)
         if text and _is_initial(paragraph):
             self._initial += text
             text = ""
@@ -199,7 +220,6 @@ class _Reader:
             text, self._initial = self._initial + text, ""
         if self._laid_out:
             self.printed[place] = f"p. {self._page - words.turned}"
-        level, (name, at) = self._styles.level_and_list(paragraph, self._numbering)
         mark = self._numbering.next(name, at) if name and (text or words.boxes or not _is_gone(paragraph)) else ""
         if text and level is None and not mark and not self._typed and self._styles.is_code(paragraph):
             yield Code("".join(piece.text for piece in words.pieces), place=place)
@@ -227,10 +247,12 @@ class _Reader:
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""
         styled = self._styles.paragraph_look(element)
-        waiting: list[tuple[etree._Element, tuple[int, bool]]] = [(node, (0, False)) for node in reversed(element)]
+        waiting: list[tuple[etree._Element, _How]] = [(node, _HOW) for node in reversed(element)]
         while waiting:
             child, how = waiting.pop()
             tag = child.tag
+            if tag == f"{W}instrText" and words.fields and words.fields[-1].instruction >= 0:
+                words.fields[-1].text += child.text or ""
             if tag in _DROPPED:
                 continue
             if tag == _ALTERNATE:
@@ -292,7 +314,11 @@ class _Reader:
                     if look.hidden:
                         self._hidden_words += len(words_of(child).split())
                         continue
-                    how = (look.shift or 0, bool(look.struck))
+                    how = (look.shift or 0, bool(look.struck), how[2])
+                elif tag == f"{W}hyperlink":
+                    how = (*how[:2], self._links.get(child.get(f"{R}id", ""), ""))
+                elif tag == f"{W}fldSimple":
+                    how = (*how[:2], _field_link(child.get(f"{W}instr", "")))
                 waiting.extend((node, how) for node in reversed(child))
 
     def _part(self, id: str) -> etree._Element | None:
@@ -366,6 +392,12 @@ def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
     section = None if own is None else own.find(f"{W}sectPr")
     ends = section is not None and (attribute(section, "type") or "nextPage") != "continuous"
     return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
+
+
+def _field_link(instruction: str) -> str:
+    """Return the address to which a field links, "" if it is another field or leads into the file."""
+    link = _HYPERLINK.match(instruction)
+    return link[1] if link is not None else ""
 
 
 def _reading(ruby: etree._Element) -> str:

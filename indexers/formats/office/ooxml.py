@@ -6,9 +6,10 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -56,6 +57,19 @@ def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
         target = posixpath.normpath(posixpath.join("/", folder, link))
         related[relation.get("Id", "")] = ((relation.get("Type") or "").rpartition("/")[2], target.lstrip("/"))
     return related
+
+
+def link_targets(package: Package, name: str) -> dict[str, str]:
+    """Return the addresses outside the file to which a part links, by the id of the relation."""
+    folder, file = posixpath.split(name)
+    listed = f"{folder}/_rels/{file}.rels".lstrip("/")
+    if listed not in package:
+        return {}
+    links = (relation for relation in package.xml(listed) if relation.get("TargetMode") == "External")
+    return {
+        relation.get("Id", ""): relation.get("Target", "")
+        for relation in links if (relation.get("Type") or "").endswith("/hyperlink")
+    }  # fmt: skip
 
 
 def main_part(package: Package, path: object, default: str) -> str:
@@ -120,17 +134,20 @@ def unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
 
 
-def paragraph_text(paragraph: etree._Element) -> str:
-    """Return the text of a paragraph with superscripts, subscripts and equations."""
+def paragraph_text(paragraph: etree._Element, links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the text of a paragraph with superscripts, subscripts and equations.
+
+    ``links`` are the addresses to which it may link, by the id of the relation.
+    """
     pieces: list[Piece] = []
-    waiting: list[tuple[Any, int, bool]] = [(node, 0, False) for node in reversed(paragraph)]
+    waiting: list[tuple[Any, int, bool, str]] = [(node, 0, False, "") for node in reversed(paragraph)]
     while waiting:
-        element, shift, struck = waiting.pop()
+        element, shift, struck, link = waiting.pop()
         name = str(element.tag).rpartition("}")[2]
         if element.tag == EQUATION:
             pieces.append(Piece(equation(element)))
         elif name == "t":
-            pieces.append(Piece(unescaped(element.text or ""), shift, struck))
+            pieces.append(Piece(unescaped(element.text or ""), shift, struck, link))
         elif name == "br":
             pieces.append(Piece("\n"))
         elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):
@@ -138,7 +155,9 @@ def paragraph_text(paragraph: etree._Element) -> str:
                 raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
                 shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
                 struck = how.get("strike") in ("sngStrike", "dblStrike")
-            waiting += [(node, shift, struck) for node in reversed(element)]
+                click = how.find(f"{DRAWN}hlinkClick")
+                link = "" if click is None else links.get(click.get(f"{R}id") or "", "")
+            waiting += [(node, shift, struck, link) for node in reversed(element)]
     return linear(pieces)
 
 

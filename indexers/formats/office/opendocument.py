@@ -26,7 +26,7 @@ from indexers.formats.flow.blocks import (
     Table,
     comment,
 )
-from indexers.formats.flow.linear import Look, Piece, equation, linear, with_readings
+from indexers.formats.flow.linear import Look, Piece, equation, linear, unlinked, with_readings
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.flat_odf import open_odf
@@ -257,7 +257,7 @@ class _Reader:
         pieces: list[Piece] = []
         apart: list[etree._Element] = []
         readings = self._read(element, pieces, apart)
-        text = with_readings(linear(pieces).strip(), readings)
+        text = with_readings(linear(unlinked(pieces) if element.tag == f"{TEXT}h" else pieces).strip(), readings)
         if element.tag == f"{TEXT}h" and text:
             level = min(10, max(1, _int(element.get(f"{TEXT}outline-level"), 1)))
             typed = " ".join((element.findtext(f"{TEXT}number") or "").split())
@@ -288,15 +288,15 @@ class _Reader:
         """
         readings: list[str] = []
         usual = self._looks.get(("paragraph", element.get(f"{TEXT}style-name") or ""), Look())
-        waiting: list[tuple[etree._Element, bool, Look]] = [(element, False, usual)]
+        waiting: list[tuple[etree._Element, bool, Look, str]] = [(element, False, usual, "")]
         while waiting:
-            child, done, look = waiting.pop()
-            how = (look.shift or 0, bool(look.struck))
+            child, done, look, link = waiting.pop()
+            how = (look.shift or 0, bool(look.struck), link)
             if done:
-                self._say(_spaced(child.tail), look, pieces)
+                self._say(_spaced(child.tail), look, link, pieces)
                 continue
             if child is not element:
-                waiting.append((child, True, look))
+                waiting.append((child, True, look, link))
             tag = child.tag
             if tag == f"{TEXT}s":
                 pieces.append(Piece(" " * min(100, _int(child.get(f"{TEXT}c"), 1)), *how))
@@ -323,15 +323,16 @@ class _Reader:
                     readings.append(" ".join("" if part is None else words_of(part) for part in parts))
                 inner = self._looks.get(("text", child.get(f"{TEXT}style-name") or ""), Look()).over(look)
                 inner = look if child is element else inner
-                self._say(_spaced(child.text), inner, pieces)
-                waiting += [(node, False, inner) for node in reversed(child)]
+                link = child.get(_LINK, "") if tag == f"{TEXT}a" else link
+                self._say(_spaced(child.text), inner, link, pieces)
+                waiting += [(node, False, inner, link) for node in reversed(child)]
         return readings
 
-    def _say(self, text: str, look: Look, pieces: list[Piece]) -> None:
+    def _say(self, text: str, look: Look, link: str, pieces: list[Piece]) -> None:
         if look.hidden:
             self._hidden_words += len(text.split())
         else:
-            pieces.append(Piece(text, look.shift or 0, bool(look.struck)))
+            pieces.append(Piece(text, look.shift or 0, bool(look.struck), link))
 
     def _equation(self, frame: etree._Element) -> str | None:
         """Return the equation in a frame, None if there is none."""

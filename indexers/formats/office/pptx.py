@@ -291,8 +291,10 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
         counts: dict[int, int] = {}  # numbers of the open lists, by level
         styles = list(_list_styles(shape))
+        rels = shape.part.rels
+        links = {id: rels[id].target_ref for id in rels if rels[id].is_external}
         for paragraph in shape.text_frame.paragraphs:
-            if text := _break_lines(paragraph_text(paragraph._p)).strip():
+            if text := _break_lines(paragraph_text(paragraph._p, links)).strip():
                 mark = _number(paragraph._p, paragraph.level, counts, styles)
                 if mark or listed or paragraph.level:
                     yield Item(text, mark or "-", paragraph.level, place)
