@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How a run is shown: as superscript (1) or subscript (-1), struck out, hidden. None is inherited."""
+    """The look of a run: superscript (1) or subscript (-1), struck out, hidden. None is inherited."""
 
     shift: int | None = None
     struck: bool | None = None

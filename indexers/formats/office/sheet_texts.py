@@ -315,7 +315,7 @@ def _is_hidden_sheet(sheet: etree._Element) -> bool:
 def _cell_styles(root: etree._Element) -> dict[str, tuple[str, Look]]:
     """Return the number format and the look of each style of cells, with those of their parent styles."""
     styles = {style.get(f"{_SS}ID", ""): style for style in root.iter(f"{_SS}Style")}
-    found: dict[str, tuple[str, Look]] = {}
+    looks: dict[str, tuple[str, Look]] = {}
     for name in styles:
         code, look, above, seen = "", Look(), name, set[str]()
         while above in styles and above not in seen:
@@ -325,8 +325,8 @@ def _cell_styles(root: etree._Element) -> dict[str, tuple[str, Look]]:
             struck = None if font is None else font.get(f"{_SS}StrikeThrough")
             look = look.over(Look(struck=None if struck is None else struck == "1"))
             above = styles[above].get(f"{_SS}Parent") or ""
-        found[name] = _NAMED_FORMATS.get(code, code), look
-    return found
+        looks[name] = _NAMED_FORMATS.get(code, code), look
+    return looks
 
 
 def _xml_sheets(
