@@ -344,6 +344,7 @@ _READING: Mapping[str, str] = {
     "{formulas|the formula is|the formulas are} shown",
     "read.formats-unread": "its number formats could not be read ({reason})",
     "read.styles-unread": "its styles are damaged: numbers are shown without their formats",
+    "read.with-libreoffice": "read with LibreOffice, which converted the file",
     "read.without-libreoffice": "read without LibreOffice: the text, headings and tables were read, but not list "
     "numbers and pictures",
     "read.stray-lines": "{lines} {lines|line|lines} in the header of a message {lines|is|are} not header fields; "

@@ -392,7 +392,7 @@ def _slide(
 
 
 Read = Callable[[Path, ParseLimits], Flow]
-_PLAIN = Note("read.without-libreoffice")
+_PLAIN, _CONVERTED = Note("read.without-libreoffice"), Note("read.with-libreoffice")
 
 
 def read_doc(path: Path, limits: ParseLimits) -> Flow:
@@ -419,4 +419,7 @@ def _converted(path: Path, limits: ParseLimits, ending: str, read: Read, read_it
         flow = read(converted, limits)
         parts = list(flow.parts)
         flow.close()
-    return replace(flow, parts=iter(parts), close=lambda: None, images=packed_pictures(path, limits, data))
+    return replace(
+        flow, parts=iter(parts), warnings=[*flow.warnings, _CONVERTED], close=lambda: None,
+        images=packed_pictures(path, limits, data),
+    )  # fmt: skip
