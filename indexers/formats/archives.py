@@ -8,6 +8,7 @@ import io
 import lzma
 import re
 import tarfile
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -100,13 +101,26 @@ def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
         raise DocumentError(f"the archive is damaged, so it cannot be unpacked{system_reason(error)}.") from error
 
 
+def _odd_letters(names: str) -> int:
+    """Return the number of non-ASCII characters that are no Latin letters, or are capitals within words."""
+    return sum(
+        (sign not in _PLAIN and not unicodedata.name(sign, "").startswith("LATIN"))
+        or (sign.isupper() and names[at - 1 : at].islower())
+        for at, sign in enumerate(names) if not sign.isascii()
+    )  # fmt: skip
+
+
+_PLAIN = "–—’µ°½¼²£§ª«»¿¡©®"  # signs that names have
+_WESTERN = ("cp437", "cp850", "cp1252")  # of DOS and Windows, the usual one first
+
+
 def decode_names(names: list[str]) -> list[str]:
     """Decode names without a declared encoding that were read as code page 437.
 
     All names together determine the encoding.
 
     In other alphabets and in Chinese, Japanese and Korean, non-ASCII letters form runs; accents of Western names do
-    not.
+    not. Western names are in the encoding in which the most of them are Latin letters.
     """
     if not names:
         return names
@@ -115,7 +129,8 @@ def decode_names(names: list[str]) -> list[str]:
         return data.decode("utf-8").split("\n")
     except UnicodeDecodeError:
         guess = guess_encoding(data, _OEM) if mean_run(data) >= 1.5 else None
-    decoded = data.decode(guess.codec, "replace").split("\n") if guess is not None else names
+    western = min(_WESTERN, key=lambda codec: _odd_letters(data.decode(codec, "replace")))
+    decoded = data.decode(guess.codec if guess is not None else western, "replace").split("\n")
     return decoded if len(decoded) == len(names) else names
 
 

@@ -169,7 +169,7 @@ FLOWS = (
     _flow("eml", "mail", _MAILS, "mail.message:read_eml", "message", "mail.message:eml_members", version=5),
     _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=5),
     _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=5),
-    _flow("archive", "archive", "zip", "archives:read_zip", "entries", "archives:zip_members", version=3),
+    _flow("archive", "archive", "zip", "archives:read_zip", "entries", "archives:zip_members", version=4),
     _flow("tarball", "packed archive", _TARS, "archives:read_tar", "entries", "archives:tar_members", version=2),
 )
 
