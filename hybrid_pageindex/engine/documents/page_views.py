@@ -226,9 +226,10 @@ class Layouts:
 
     def _with_heads(self, library: str, read: PageRead, tables: Sequence[TableBox]) -> list[TableBox]:
         """Return the tables of a page. A first one that continues from the page before gets its column headings."""
-        first, *others = sorted(tables, key=lambda table: table.lines) or [None]
-        if first is None or first.heads or first.lines[0] > _RUNNING:
-            return list(tables)
+        ordered = sorted(tables, key=lambda table: table.lines)
+        if not ordered or ordered[0].heads or ordered[0].lines[0] > _RUNNING:
+            return ordered
+        first, *others = ordered
         heads = self._heads_before(library, read.doc_id, read.page, len(first.rows[0]))
         return [replace(first, rows=(*heads, *first.rows), heads=len(heads)), *others]
 
