@@ -321,13 +321,15 @@ _READING: Mapping[str, str] = {
     "read.repaired": "the file is damaged and was repaired for reading; pages may be missing",
     "read.bookmarks-deep": "the bookmarks of the file were ignored, because they are nested deeper than {levels} "
     "levels",
-    "read.bookmarks-damaged": "the bookmarks of the file are damaged and were ignored ({error})",
+    "read.bookmarks-damaged": "the bookmarks of the file are damaged and were ignored",
     "read.bookmarks-unread": "the file has bookmarks, but none that can be read",
     "read.front-damaged": "the front matter of the file is damaged, so it was read as text",
     "read.many-pictures": "page {page} shows {pictures:,} pictures; OCR reads the words of the first {limit}",
     "read.beside-main": "{words:,} {words|word|words} beside the main text of the page {words|was|were} left out",
+    "read.site-frame": "{words:,} {words|word|words} of navigation, banners and footers {words|was|were} left out",
     "read.hidden-elements": "{elements:,} hidden {elements|element|elements} of the page {elements|was|were} left out",
     "read.hidden-words": "{words:,} {words|word|words} of hidden text, which is not printed, {words|was|were} left out",
+    "read.deleted-words": "{words:,} {words|word|words} that a tracked change deletes {words|was|were} left out",
     "read.hidden-sheets": "{hidden} of {sheets} {sheets|sheet|sheets} {hidden|is|are} hidden, but "
     "{hidden|was|were} read",
     "read.hidden-rows": "sheet '{sheet}': {rows} {rows|row is|rows are} hidden, but {rows|was|were} read",
@@ -340,9 +342,11 @@ _READING: Mapping[str, str] = {
     "read.shape-unread": "a shape of slide {slide} could not be read ({reason})",
     "read.sheet-unread": "sheet '{sheet}' could not be read ({reason})",
     "read.sheet-beside": "drawings or comments of sheet '{sheet}' are damaged",
-    "read.uncomputed": "sheet '{sheet}': {formulas} formulas have no stored value; the formulas are shown",
+    "read.uncomputed": "sheet '{sheet}': {formulas} {formulas|formula has|formulas have} no stored value; "
+    "{formulas|the formula is|the formulas are} shown",
     "read.formats-unread": "the number formats of the workbook could not be read ({reason})",
     "read.styles-unread": "the styles of the workbook are damaged: numbers are shown without their formats",
+    "read.with-libreoffice": "read with LibreOffice, which converted the file",
     "read.without-libreoffice": "read without LibreOffice: the text, headings and tables were read, but not list "
     "numbers and pictures",
     "read.stray-lines": "{lines} {lines|line|lines} in the header of a message {lines|is|are} not header fields; "

@@ -8,6 +8,7 @@ import io
 import lzma
 import re
 import tarfile
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ from indexers.formats.decode import guess_encoding, mean_run
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
 from indexers.formats.flow.safety import Package
 from indexers.formats.format import Member, clean_name
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, system_reason
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -97,14 +98,29 @@ def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
             while piece := file.read(_PIECE):
                 yield piece
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError, RuntimeError) as error:
-        raise DocumentError(f"the archive is damaged, so it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the archive is damaged, so it cannot be unpacked{system_reason(error)}.") from error
+
+
+def _odd_letters(names: str) -> int:
+    """Return the number of non-ASCII characters that are no Latin letters, or are capitals within words."""
+    return sum(
+        (sign not in _PLAIN and not unicodedata.name(sign, "").startswith("LATIN"))
+        or (sign.isupper() and names[at - 1 : at].islower())
+        for at, sign in enumerate(names) if not sign.isascii()
+    )  # fmt: skip
+
+
+_PLAIN = "–—’µ°½¼²£§ª«»¿¡©®"  # signs that names have
+_WESTERN = ("cp437", "cp850", "cp1252")  # of DOS and Windows, the usual one first
 
 
 def decode_names(names: list[str]) -> list[str]:
     """Decode names without a declared encoding that were read as code page 437.
 
-    The encoding is detected from all names together. It is guessed only if non-ASCII letters stand next to each other,
-    as in Greek or Chinese. Single accented letters of Western names are no sign of another code page.
+    All names together determine the encoding.
+
+    In other alphabets and in Chinese, Japanese and Korean, non-ASCII letters form runs; accents of Western names do
+    not. Western names are in the encoding in which the most of them are Latin letters.
     """
     if not names:
         return names
@@ -113,7 +129,8 @@ def decode_names(names: list[str]) -> list[str]:
         return data.decode("utf-8").split("\n")
     except UnicodeDecodeError:
         guess = guess_encoding(data, _OEM) if mean_run(data) >= 1.5 else None
-    decoded = data.decode(guess.codec, "replace").split("\n") if guess is not None else names
+    western = min(_WESTERN, key=lambda codec: _odd_letters(data.decode(codec, "replace")))
+    decoded = data.decode(guess.codec if guess is not None else western, "replace").split("\n")
     return decoded if len(decoded) == len(names) else names
 
 
@@ -145,7 +162,7 @@ def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_TAR_PIECE):
             yield piece
     except _DAMAGED as error:
-        raise DocumentError(f"the archive is damaged, so it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the archive is damaged, so it cannot be unpacked{system_reason(error)}.") from error
 
 
 def _decode_name(name: str) -> str:
@@ -214,4 +231,6 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
         except LimitError:
             raise
         except _DAMAGED as error:
-            raise BrokenFileError(f"the archive is damaged, so it cannot be unpacked ({error}).", file=path) from error
+            raise BrokenFileError(
+                f"the archive is damaged, so it cannot be unpacked{system_reason(error)}.", file=path
+            ) from error

@@ -61,6 +61,13 @@ _GUESSED = {  # codec -> weight of a guess: common encodings of a system before 
 }  # fmt: skip
 _VOTED = {"euc_jis_2004": "euc_jp", "euc_jisx0213": "euc_jp", "shift_jis_2004": "cp932", "shift_jisx0213": "cp932",
           "iso8859_1": "cp1252", "latin_1": "cp1252", "iso8859_9": "cp1254"}  # fmt: skip
+_TYPOGRAPHIC = bytes([  # quotation marks, dashes and other signs of Windows-1252, but no letters
+    0x80, 0x82, 0x84, 0x85, 0x8B, *range(0x91, 0x98), 0x99, 0x9B, 0xA0, 0xA7, 0xA9, 0xAB, 0xAE, 0xB0, 0xB7, 0xBB
+])  # fmt: skip
+_INNER = re.compile(rb"(?<=[A-Za-z])[\x80-\xff](?=[A-Za-z])")
+_APOSTROPHE, _DASHES, _QUOTES = b"\x92", b"\x96\x97", b"\x93\x94"
+_CENTRAL = ("cp1250", "iso8859_2")  # encodings that differ in a few letters
+_POLISH, _CZECH = re.compile("[ąęłśźż]", re.I), re.compile("[čěřšťůžďňľĺŕ]", re.I)
 _FEW = 3  # number of runs of non-ASCII bytes that is too low for a detector
 _TOGETHER = 1.4, 3  # mean length of such runs: accented letters are isolated, letters of other alphabets form runs
 _NAMES = {"cp1252": "Windows-1252", "gb18030": "GB 18030", "big5hkscs": "Big5", "cp932": "Shift_JIS", "cp949": "EUC-KR"}
@@ -153,6 +160,8 @@ def guess_encoding(data: bytes, only: frozenset[str] = frozenset(_GUESSED)) -> G
         return Guess("cp932", 0.0)
     if "cp1252" in only and len(_HIGH.findall(sample)) <= _FEW and _plausible(sample.decode("cp1252", "replace"), run):
         return Guess("cp1252", 0.0)
+    if "cp1252" in only and _is_typographic(sample):
+        return Guess("cp1252", 0.0)
     scores: dict[str, float] = {}
     words = sample if run < _TOGETHER[1] else b" ".join(_HIGH_WORD.findall(sample))
     for vote in chardet.detect_all(words, ignore_threshold=True, compat_names=False)[:60]:
@@ -163,8 +172,25 @@ def guess_encoding(data: bytes, only: frozenset[str] = frozenset(_GUESSED)) -> G
     for codec in sorted(scores, key=lambda codec: -scores[codec] * _GUESSED[codec]):
         if _plausible(codecs.getincrementaldecoder(codec)("replace").decode(sample), run):
             euro = codec == "cp1252" and b"\xa4" in sample and not _C1_BYTES.search(sample)
-            return Guess("iso8859_15" if euro else codec, scores[codec])
+            central = min(_CENTRAL, key=lambda name: _mixed_letters(sample.decode(name, "replace")))
+            shown = "iso8859_15" if euro else central if codec in _CENTRAL and central in only else codec
+            return Guess(shown, scores[codec])
     return None
+
+
+def _is_typographic(data: bytes) -> bool:
+    """Return whether all non-ASCII bytes are quotation marks, dashes and other signs in their places."""
+    signs = data.translate(None, bytes(range(128)))
+    if signs.translate(None, _TYPOGRAPHIC) or not signs.strip(_APOSTROPHE):
+        return False
+    allowed = _APOSTROPHE + (_DASHES if all(quote in data for quote in _QUOTES) else b"")
+    return all(sign in allowed for sign in _INNER.findall(data))
+
+
+def _mixed_letters(text: str) -> int:
+    """Return the number of letters that are implausible beside the others: Polish ones in Czech words, and signs."""
+    strays = sum(_is_stray(text, at) for at, sign in enumerate(text) if not sign.isascii())
+    return strays + min(len(_POLISH.findall(text)), len(_CZECH.findall(text)))
 
 
 def _is_kana(data: bytes) -> bool:

@@ -45,6 +45,7 @@ _PICTURE = re.compile(  # PNG, JPEG, TIFF, WebP, BMP, GIF
 _TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|\x5d\0\0[\0-\x80]{2}|.{257}ustar", re.S)  # or in a usual compression
 _ARCHIVES = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar", b"\x28\xb5\x2f\xfd": "zstd", b"MSCF\0\0\0\0": "cab"}
 _WORDPERFECT = b"\xffWPC"
+_OLD_WORD = re.compile(rb"[\xdb\x9b]\xa5|\x31\xbe\0\0|\xfe\x37\0[\x1c\x23]")  # of Windows, DOS and Macintosh
 _PACKAGES = ("docx", "pptx", "xlsx", "xlsb", "ods", "odt", "odp", "epub")
 _XML = re.compile(
     r"\s*\ufeff?(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)([^>]*)", re.S
@@ -93,6 +94,7 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
             ("xps", "an XPS document", "PDF"),
             ("openoffice1", "a document of OpenOffice 1 or StarOffice", "ODT or ODS"),
             ("wordperfect", "a WordPerfect document", "DOCX or PDF"),
+            ("old word", "a Word document of before 1993 (Word 1 to 5)", "DOCX"),
         )
     },
     **{
@@ -119,6 +121,8 @@ def detect(path: Path, named: str) -> str:
         return _ole(path)
     if head.startswith(_WORDPERFECT):
         return "wordperfect"
+    if named == "word97" and _OLD_WORD.match(head):
+        return "old word"
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         format = _package(path)
         # the reader's error says what is missing

@@ -84,6 +84,20 @@ MAX_BOOKMARK_DEPTH = 256  # MuPDF reads an outline by recursion: far deeper ones
 _log = logging.getLogger(__name__)
 
 
+def system_reason(error: BaseException) -> str:
+    """Return what the operating system says about an error, in brackets. Return "" for errors of a library.
+
+    Texts of libraries ("File is not a zip file") mean nothing to a user.
+    """
+    return f" (the system says: {error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+
+
+def line_of_error(error: BaseException) -> str:
+    """Return the line at which a parser found an error, in brackets; "" if it names none."""
+    line = getattr(error, "lineno", None)
+    return f" (line {line:,})" if isinstance(line, int) and line > 0 else ""
+
+
 def plain_reason(error: BaseException, what: str = "") -> str:
     """Return a plain message for an error.
 

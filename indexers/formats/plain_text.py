@@ -12,7 +12,7 @@ from typing import Any
 from hybrid_core.errors import BrokenFileError
 from indexers.formats.decode import read_text
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Paragraph, Part, Picture
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, line_of_error
 from indexers.formats.pictures import (
     image_links,
     linked_picture,
@@ -60,7 +60,9 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BrokenFileError(f"the file is damaged: a notebook must be valid JSON ({error}).", file=path) from error
+        raise BrokenFileError(
+            f"the file is damaged: a notebook must be valid JSON{line_of_error(error)}.", file=path
+        ) from error
     sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None  # version 3 and older
     cells = (
         sheets[0].get("cells")

@@ -15,7 +15,7 @@ from hybrid_core.errors import BrokenFileError, DocumentError, LimitError
 from hybrid_core.types.documents import ParsedPage
 from hybrid_core.types.locators import Illustration
 from indexers.formats.format import FileInfo, OpenFile, PageLook
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, system_reason
 
 _FINE = 1_500  # pixels of the longer side; smaller pictures, such as screenshots, are enlarged for OCR
 _MOST_DOTS = 25_000_000
@@ -40,7 +40,7 @@ class RasterFile:
                 self.pages = int(getattr(self._image, "n_frames", 1)) if self._image.format == "TIFF" else 1
         except Exception as error:  # Pillow raises many types for damaged input
             raise BrokenFileError(
-                f"the file is damaged: it cannot be read as a picture ({error}).", file=path
+                f"the file is damaged: it cannot be read as a picture{system_reason(error)}.", file=path
             ) from error
         limits.check("max_pages", self.pages, f"it has {self.pages:,} frames", file=path)
         self._limits = limits
@@ -90,7 +90,7 @@ class RasterFile:
                 frame = Image.alpha_composite(ground, frame.convert("RGBA"))
             return frame.convert("RGB")
         except (OSError, ValueError, SyntaxError, EOFError) as error:
-            raise DocumentError(f"frame {number} is damaged ({error}).") from error
+            raise DocumentError(f"frame {number} is damaged{system_reason(error)}.") from error
 
     def close(self) -> None:
         self._image.close()
@@ -99,7 +99,7 @@ class RasterFile:
         try:
             self._image.seek(number - 1)
         except (OSError, ValueError, SyntaxError, EOFError) as error:
-            raise DocumentError(f"frame {number} is damaged ({error}).") from error
+            raise DocumentError(f"frame {number} is damaged{system_reason(error)}.") from error
         dots = self._image.width * self._image.height
         size = f"{self._image.width:,} × {self._image.height:,}"
         self._limits.check("max_pixels", dots, f"a frame of {size} has {dots:,} dots")

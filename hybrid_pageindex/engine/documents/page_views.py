@@ -224,9 +224,42 @@ class Layouts:
         except (DocumentError, UsageError) as error:
             return replace(read, note=f"tables are shown as lines: {error}")
         charts = [line for chart in layout.charts for line in (CHART_HEAD, *_lines_of(chart))]
-        return replace(read, text="\n".join([*lines_with_tables(lines, layout.tables), *charts]))
+        tables = self._with_heads(library, read, layout.tables)
+        return replace(read, text="\n".join([*lines_with_tables(lines, tables), *charts]))
+
+    def _with_heads(self, library: str, read: PageRead, tables: Sequence[TableBox]) -> list[TableBox]:
+        """Return the tables of a page. A first one that continues from the page before gets its column headings."""
+        ordered = sorted(tables, key=lambda table: table.lines)
+        if not ordered or ordered[0].heads or ordered[0].lines[0] > _RUNNING:
+            return ordered
+        first, *others = ordered
+        heads = self._heads_before(library, read.doc_id, read.page, len(first.rows[0]))
+        return [replace(first, rows=(*heads, *first.rows), heads=len(heads)), *others]
+
+    def _heads_before(self, library: str, name: str, number: int, columns: int) -> tuple[tuple[str, ...], ...]:
+        """Return the column headings of a table that continues on a page, () if the table begins there."""
+        with self._catalog.snapshot() as snapshot:
+            document = reading.find_document(snapshot, library, name)
+            before = list(range(max(1, number - _MOST_CONTINUED), number))
+            pages = {page.number: page for page in snapshot.pages(document.content_id, before)}
+        for at in reversed(before):
+            if at not in pages or not pages[at].text:
+                return ()
+            try:
+                tables = self._page_layout(library, name, at, None).tables
+            except (DocumentError, UsageError):
+                return ()
+            last = max(tables, key=lambda table: table.lines, default=None)
+            below = 0 if last is None else pages[at].text.count("\n") + 1 - last.lines[1]
+            if last is None or below > _RUNNING or len(last.rows[0]) != columns:
+                return ()
+            if last.heads or last.lines[0] > _RUNNING:
+                return last.rows[: last.heads]
+        return ()
 
 
+_RUNNING = 3  # maximum lines of running heads between a table and the edge of its page
+_MOST_CONTINUED = 20  # pages of one table
 CHART_HEAD = "Chart, read from the drawing:"
 _TICK = re.compile(r"\W{0,3}\d[\d.,]*\s?%?")
 _TICKS = 3  # lines of one number each, which the axis of a chart has at least

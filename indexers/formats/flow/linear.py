@@ -3,36 +3,84 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
+from urllib.parse import quote
 
 from lxml import etree
 
 _ORDINALS = frozenset("st nd rd th er re ère e è o a º ª os as ter bis tm sm ® ™ © mo ma".split())
+_ADDRESS = re.compile(r"(?:(?:https?|ftp)://|mailto:)(\S{1,500})", re.I)  # other links lead into the file or its folder
+_UNLINKABLE, _UNSAFE = re.compile(r"[\[\]\n]"), re.compile(r"[()<>|\"'\\`]")
 _SIMPLE = re.compile(r"[+\-−–]?[\w.,]+|\W")
 _DIGITS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 _LOWERED = re.compile(r"[0-9+\-−=()]+")
 
 
 class Piece(NamedTuple):
-    """A piece of a line. ``shift`` is 1 for superscript, -1 for subscript, 0 for neither."""
+    """A piece of a line. ``shift`` is 1 for superscript, -1 for subscript, 0 for neither.
+
+    ``link`` is the address to which the piece links, "" for none.
+    """
 
     text: str
     shift: int = 0
     struck: bool = False
+    link: str = ""
+
+
+class Look(NamedTuple):
+    """The look of a run: superscript (1) or subscript (-1), struck out, hidden. None is inherited."""
+
+    shift: int | None = None
+    struck: bool | None = None
+    hidden: bool | None = None
+
+    def over(self, other: Look) -> Look:
+        """Return this look, completed by a look that it inherits."""
+        return Look(
+            other.shift if self.shift is None else self.shift,
+            other.struck if self.struck is None else self.struck,
+            other.hidden if self.hidden is None else self.hidden,
+        )
 
 
 def linear(pieces: Iterable[Piece]) -> str:
-    """Return the pieces of a line as plain text in which superscripts, subscripts and struck-out words are marked."""
+    """Return the pieces of a line as plain text.
+
+    Superscripts, subscripts and struck-out words are marked, and links are written as in Markdown.
+    """
     text = ""
-    for struck, group in groupby((piece for piece in pieces if piece.text), key=lambda piece: piece.struck):
-        line = ""
-        for shift, run in groupby(group, key=lambda piece: piece.shift):
-            words = "".join(piece.text for piece in run)
-            line += shifted(words, shift, text + line) if shift else words
-        text += _struck(line) if struck else line
+    for link, linked in groupby((piece for piece in pieces if piece.text), key=lambda piece: piece.link):
+        part = ""
+        for struck, group in groupby(linked, key=lambda piece: piece.struck):
+            line = ""
+            for shift, run in groupby(group, key=lambda piece: piece.shift):
+                words = "".join(piece.text for piece in run)
+                line += shifted(words, shift, text + part + line) if shift else words
+            part += _struck(line) if struck else line
+        text += _linked(part, link) if link else part
     return text
+
+
+def unlinked(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return the pieces of a heading, which shows no addresses."""
+    return [piece._replace(link="") for piece in pieces]
+
+
+def _linked(text: str, link: str) -> str:
+    """Return words with the address to which they lead. Return only the words if they show it themselves."""
+    core = text.strip()
+    address = _ADDRESS.fullmatch(link.strip())
+    if address is None or not core or _UNLINKABLE.search(core) or address[1].rstrip("/").lower() in core.lower():
+        return text
+    return text.replace(core, f"[{core}]({_UNSAFE.sub(lambda sign: quote(sign[0]), address[0])})", 1)
+
+
+def with_readings(text: str, readings: Sequence[str]) -> str:
+    """Return a text followed by the readings of its words (ruby), which would tear the words apart in their places."""
+    return f"{text} ({'; '.join(readings)})" if readings else text
 
 
 def shifted(words: str, shift: int, before: str) -> str:
@@ -59,7 +107,7 @@ OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 EQUATION = f"{OMML}oMath"
 _DEEPEST = 60
 _ATOM = re.compile(r"[+\-−]?[\w.,′'∞]+|\((?:[^()])*\)|")
-_SCRIPTS = frozenset("sSup sSub sSubSup f msup msub msubsup mfrac".split())
+_SCRIPTS = frozenset("sSup sSub sSubSup f limLow limUpp msup msub msubsup munder mover munderover mfrac".split())
 _SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngroup", "malignmark"))
 
 

@@ -16,7 +16,7 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, LimitError, PasswordError
 from hybrid_core.types.notes import Note
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, line_of_error, system_reason
 
 _LONGEST, _MOST, _DEEPEST = 1_000, 1_000_000, 8  # characters of one, of all in a file, and one inside the other
 _SUBSET = re.compile(r"(<!DOCTYPE[^\[<>]{0,1000})\[(.{0,100000}?)\]\s{0,100}>", re.I | re.S)
@@ -126,7 +126,7 @@ class Package:
             self._zip = zipfile.ZipFile(path if data is None else io.BytesIO(data))
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise BrokenFileError(
-                f"the package is damaged, so its entries cannot be listed ({error}).", file=path
+                f"the package is damaged, so its entries cannot be listed{system_reason(error)}.", file=path
             ) from error
         entries = self._zip.infolist()
         limits.check("max_entries", len(entries), f"it contains {len(entries):,} files", file=path)
@@ -172,7 +172,7 @@ class Package:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"the package is damaged, so '{name}' in it cannot be unpacked ({error}).", file=self._path
+                f"the package is damaged, so '{name}' in it cannot be unpacked{system_reason(error)}.", file=self._path
             ) from error
 
     def stream(self, name: str) -> IO[bytes]:
@@ -182,7 +182,7 @@ class Package:
             return self._zip.open(entry)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"the package is damaged, so '{name}' in it cannot be unpacked ({error}).", file=self._path
+                f"the package is damaged, so '{name}' in it cannot be unpacked{system_reason(error)}.", file=self._path
             ) from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
@@ -261,7 +261,7 @@ def read_xml(data: bytes, what: str, file: object = "") -> tuple[etree._Element,
             root = etree.fromstring(source, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             if recover:
-                raise BrokenFileError(f"{what} is not valid XML ({error}).", file=file) from error
+                raise BrokenFileError(f"{what} is not valid XML{line_of_error(error)}.", file=file) from error
             continue
         if root is not None:
             unknown = put_in(root)

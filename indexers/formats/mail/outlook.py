@@ -18,7 +18,7 @@ from hybrid_core.errors import BrokenFileError, DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.format import Member
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, system_reason
 from indexers.formats.mail.parts import rtf_text, safe
 from indexers.formats.pictures import may_show_words
 from indexers.formats.web.html import declared_label, parse_html
@@ -43,7 +43,7 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
             subject, date = _string(file, "", _SUBJECT), _date(file)
     except _DAMAGED as error:
         raise BrokenFileError(
-            f"the file is damaged, so it cannot be read as an Outlook message ({error}).", file=path
+            f"the file is damaged, so it cannot be read as an Outlook message{system_reason(error)}.", file=path
         ) from error
     metadata = {"title": subject, "date": date}
     return Flow(
@@ -83,7 +83,7 @@ def _stream(path: Path, name: str) -> bytes:
         with olefile.OleFileIO(str(path)) as file:
             return bytes(file.openstream(name).read())
     except _DAMAGED as error:
-        raise DocumentError(f"a picture in it is damaged ({error})") from error
+        raise DocumentError("a picture in it is damaged.") from error
 
 
 def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
@@ -96,7 +96,7 @@ def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
                     yield Member(name or folder.rpartition("/")[2], partial(_file, file, stream))
     except _DAMAGED as error:
         raise BrokenFileError(
-            f"the file is damaged, so it cannot be read as an Outlook message ({error}).", file=path
+            f"the file is damaged, so it cannot be read as an Outlook message{system_reason(error)}.", file=path
         ) from error
 
 
@@ -104,7 +104,7 @@ def _file(file: Any, stream: str) -> list[bytes]:
     try:
         return [file.openstream(stream).read()]
     except _DAMAGED as error:
-        raise DocumentError(f"an attachment is damaged, so it cannot be extracted ({error}).") from error
+        raise DocumentError("an attachment is damaged, so it cannot be extracted.") from error
 
 
 def _message_blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Block]:

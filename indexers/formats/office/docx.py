@@ -6,6 +6,7 @@ included, tracked deletions are not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from indexers.formats.flow.blocks import (
     Table,
     comment,
 )
-from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
+from indexers.formats.flow.linear import EQUATION, Piece, equation, linear, unlinked, with_readings
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.charts import chart_blocks, is_chart
@@ -37,6 +38,7 @@ from indexers.formats.office.ooxml import (
     W,
     choose_alternative,
     diagram_lines,
+    link_targets,
     main_part,
     part,
     properties,
@@ -44,7 +46,14 @@ from indexers.formats.office.ooxml import (
 )
 from indexers.formats.office.word_files import chunk_blocks, flat_package
 from indexers.formats.office.word_signs import decode_signs, form_field, symbol
-from indexers.formats.office.word_styles import NoteMarks, Numbering, WordStyles, attribute, whole_number
+from indexers.formats.office.word_styles import (
+    NoteMarks,
+    Numbering,
+    WordStyles,
+    attribute,
+    is_on,
+    whole_number,
+)
 from indexers.formats.pictures import packed_pictures, picture_in
 
 _DROPPED = frozenset(f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "rt"))
@@ -53,6 +62,7 @@ _VML = "{urn:schemas-microsoft-com:vml}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
+_HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,600})"')
 _TYPED = 0.8  # minimum share of a document's paragraphs in a code style
 _DEEPEST_CHUNK = 3  # maximum nesting of embedded documents (altChunk)
 _DEEPEST = 25  # maximum nesting of tables
@@ -70,6 +80,19 @@ def read_docx(path: Path, limits: ParseLimits) -> Flow:
     )  # fmt: skip
 
 
+_How = tuple[int, bool, str]  # of words: shift, struck out, link
+_HOW: _How = (0, False, "")
+
+
+@dataclass(slots=True)
+class _Field:
+    """An open field. ``instruction`` is the number of pieces before its instruction, -1 after it."""
+
+    instruction: int
+    text: str = ""
+    link: str = ""
+
+
 @dataclass(slots=True)
 class _Words:
     """The words of a paragraph, and the boxes, notes and pictures that are read after the paragraph."""
@@ -79,12 +102,14 @@ class _Words:
     notes: list[tuple[str, str, str]] = field(default_factory=list)  # kind, id, mark
     pictures: list[str] = field(default_factory=list)  # alternative texts and drawn texts
     charts: list[Block] = field(default_factory=list)
-    fields: list[int] = field(default_factory=list)  # for each open field: the number of pieces before its instruction
+    fields: list[_Field] = field(default_factory=list)  # the open ones
     images: list[str] = field(default_factory=list)
+    readings: list[str] = field(default_factory=list)  # words with the readings that stand above them (ruby)
     turned: int = 0  # number of page ends inside the paragraph
 
-    def add(self, text: str, how: tuple[int, bool] = (0, False)) -> None:
-        self.pieces.append(Piece(text, *how))
+    def add(self, text: str, how: _How = _HOW) -> None:
+        shift, struck, link = how
+        self.pieces.append(Piece(text, shift, struck, link or next((f.link for f in self.fields if f.link), "")))
 
     def turn_field(self, state: str) -> None:
         """Process the begin, separator or end of a field.
@@ -92,11 +117,13 @@ class _Words:
         Remove the field's instruction, which the page does not show.
         """
         if state == "begin":
-            self.fields.append(len(self.pieces))
+            self.fields.append(_Field(len(self.pieces)))
         elif self.fields:
-            if (instruction := self.fields[-1]) >= 0:
-                del self.pieces[instruction:]
-            self.fields[-1] = -1
+            field = self.fields[-1]
+            if field.instruction >= 0:
+                del self.pieces[field.instruction :]
+            field.instruction = -1
+            field.link = _field_link(field.text)
             if state == "end":
                 self.fields.pop()
 
@@ -107,10 +134,10 @@ class _Reader:
         self._root = root = part(package, name)
         self.warnings = package.warnings
         self._package, self._path, self._limits, self._deep = package, path, limits, deep
-        self._related = relations(package, name)
+        self._related, self._links = relations(package, name), link_targets(package, name)
         inner = [] if root.find(f"{W}styles") is None else [root]  # Word 2003 stores the styles there
         self._styles = WordStyles([*self._parts("styles"), *inner])
-        self._numbering = Numbering.of(self._parts("numbering"))
+        self._numbering = Numbering.of(self._parts("numbering"), self._styles.language)
         self._notes = {
             kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
             for kind in ("footnote", "endnote", "comment")
@@ -122,8 +149,9 @@ class _Reader:
         self._count, self._page = 0, 1
         typed = [self._styles.is_code(paragraph) for paragraph in root.iter(f"{W}p") if words_of(paragraph).strip()]
         self._typed = sum(typed) > _TYPED * len(typed)  # a typewriter document, whose fonts and styles have no meaning
-        if left_out := sum(len(words_of(run).split()) for run in root.iter(f"{W}r") if _is_hidden(run)):
-            self.warnings.append(Note("read.hidden-words", words=left_out))
+        self._hidden_words = 0
+        if deleted := sum(len((text.text or "").split()) for text in root.iter(f"{W}delText")):
+            self.warnings.append(Note("read.deleted-words", words=deleted))
         # page breaks from Word's own layout are stored
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
@@ -155,6 +183,8 @@ class _Reader:
         heads = [block for kind in ("header", "footer") for block in self._running(kind)]
         if heads:
             yield Part(heads, "headers and footers")
+        if self._hidden_words:
+            self.warnings.append(Note("read.hidden-words", words=self._hidden_words))
 
     def _running(self, kind: str) -> Iterator[Block]:
         """Yield each running head (header or footer) of a kind once.
@@ -186,7 +216,9 @@ class _Reader:
         place = f"paragraph {self._count}"
         words = _Words()
         self._read(paragraph, words)
-        text = linear(words.pieces).strip()
+        level, (name, at) = self._styles.level_and_list(paragraph, self._numbering)
+        pieces = words.pieces if level is None else unlinked(words.pieces)
+        text = with_readings(linear(pieces).strip(), words.readings)
         if text and _is_initial(paragraph):
             self._initial += text
             text = ""
@@ -194,7 +226,6 @@ class _Reader:
             text, self._initial = self._initial + text, ""
         if self._laid_out:
             self.printed[place] = f"p. {self._page - words.turned}"
-        level, (name, at) = self._styles.level_and_list(paragraph, self._numbering)
         mark = self._numbering.next(name, at) if name and (text or words.boxes or not _is_gone(paragraph)) else ""
         if text and level is None and not mark and not self._typed and self._styles.is_code(paragraph):
             yield Code("".join(piece.text for piece in words.pieces), place=place)
@@ -221,18 +252,21 @@ class _Reader:
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""
-        waiting: list[tuple[etree._Element, tuple[int, bool]]] = [(node, (0, False)) for node in reversed(element)]
+        styled = self._styles.paragraph_look(element)
+        waiting: list[tuple[etree._Element, _How]] = [(node, _HOW) for node in reversed(element)]
         while waiting:
             child, how = waiting.pop()
             tag = child.tag
+            if tag == f"{W}instrText" and words.fields and words.fields[-1].instruction >= 0:
+                words.fields[-1].text += child.text or ""
             if tag in _DROPPED:
                 continue
             if tag == _ALTERNATE:
                 waiting.extend((node, how) for node in reversed(choose_alternative(child)))
             elif tag == f"{W}t":
                 parent = child.getparent()
-                look = None if parent is None else parent.find(f"{W}rPr")
-                words.add(decode_signs(child.text or "", look), how)
+                properties_of = None if parent is None else parent.find(f"{W}rPr")
+                words.add(decode_signs(child.text or "", properties_of), how)
             elif tag == EQUATION:
                 words.add(equation(child))
             elif tag in (f"{W}tab", f"{W}ptab"):
@@ -250,6 +284,9 @@ class _Reader:
                 if (data := child.find(f"{W}ffData")) is not None:
                     words.add(form_field(data))
                 words.turn_field(child.get(f"{W}fldCharType", ""))
+            elif tag == f"{W}ruby":
+                words.readings.append(_reading(child))
+                waiting.extend((node, how) for node in reversed(child))
             elif tag == f"{W}txbxContent":
                 words.boxes.append(child)
             elif tag in (f"{W}footnoteReference", f"{W}endnoteReference", f"{W}commentReference"):
@@ -276,13 +313,18 @@ class _Reader:
             elif tag.endswith("}relIds") and (root := self._part(child.get(f"{R}dm", ""))) is not None:
                 words.pictures.append(" · ".join(line for _, line in diagram_lines(root)))
             else:
-                if _is_hidden(child):
-                    continue
                 if tag.startswith(_VML) and (alt := child.get("alt")):
                     words.pictures.append(alt)
-                if tag == f"{W}r" and (look := child.find(f"{W}rPr")) is not None:
-                    struck = _is_on(look.find(f"{W}strike")) or _is_on(look.find(f"{W}dstrike"))
-                    how = (self._styles.shift(look), struck)
+                if tag == f"{W}r":
+                    look = self._styles.run_look(child, styled)
+                    if look.hidden:
+                        self._hidden_words += len(words_of(child).split())
+                        continue
+                    how = (look.shift or 0, bool(look.struck), how[2])
+                elif tag == f"{W}hyperlink":
+                    how = (*how[:2], self._links.get(child.get(f"{R}id", ""), ""))
+                elif tag == f"{W}fldSimple":
+                    how = (*how[:2], _field_link(child.get(f"{W}instr", "")))
                 waiting.extend((node, how) for node in reversed(child))
 
     def _part(self, id: str) -> etree._Element | None:
@@ -313,7 +355,7 @@ class _Reader:
         heads = 0
         for row in _descendants(table, f"{W}tr", f"{W}tbl"):
             cells: list[str] = []
-            heads += heads == len(rows) and _is_on(row.find(f"{W}trPr/{W}tblHeader"))
+            heads += heads == len(rows) and is_on(row.find(f"{W}trPr/{W}tblHeader"))
             before = row.find(f"{W}trPr/{W}gridBefore")
             cells += [""] * min(50, whole_number(None if before is None else before.get(f"{W}val")) or 0)
             for cell in _descendants(row, f"{W}tc", f"{W}tr"):
@@ -358,8 +400,17 @@ def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
     return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
 
 
-def _is_hidden(run: etree._Element) -> bool:
-    return run.tag == f"{W}r" and _is_on(run.find(f"{W}rPr/{W}vanish"))
+def _field_link(instruction: str) -> str:
+    """Return the address to which a field links, "" if it is another field or leads into the file."""
+    link = _HYPERLINK.match(instruction)
+    return link[1] if link is not None else ""
+
+
+def _reading(ruby: etree._Element) -> str:
+    """Return words with the reading that stands above them."""
+    return " ".join(
+        "".join(text.text or "" for text in ruby.iterfind(f"{W}{part}//{W}t")) for part in ("rubyBase", "rt")
+    )
 
 
 def _is_initial(paragraph: etree._Element) -> bool:
@@ -377,10 +428,6 @@ def _is_gone(paragraph: etree._Element) -> bool:
     """
     mark = paragraph.find(f"{W}pPr/{W}rPr")
     return mark is not None and any(mark.find(f"{W}{name}") is not None for name in ("del", "moveFrom", "vanish"))
-
-
-def _is_on(switch: etree._Element | None) -> bool:
-    return switch is not None and switch.get(f"{W}val", "1") not in ("0", "false", "off")
 
 
 def _is_apart(block: Block) -> bool:

@@ -11,6 +11,7 @@ import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 BUILT_IN = {
@@ -211,11 +212,16 @@ def _duration(number: float, section: _Section) -> str:
 
 def _fraction(number: float, section: _Section) -> str:
     at = section.tokens.index(_Token("sign", "/"))
-    below = section.tokens[at + 1].text if at + 1 < len(section.tokens) else "?"
+    parts = takewhile(lambda token: token.kind == "digits" or token.text.isdecimal(), section.tokens[at + 1 :])
+    below = "".join(token.text for token in parts) or "?"
     whole = sum(token.kind == "digits" for token in section.tokens[:at]) > 1
-    limit = int(below) if below.isdigit() and int(below) else 10 ** min(4, len(below)) - 1
-    value = Fraction(abs(number)).limit_denominator(limit)
     sign = "-" if number < 0 else ""
+    if below.isdecimal() and (parts_of_one := int(below)):  # a fixed denominator
+        full, rest = divmod(round(abs(number) * parts_of_one), parts_of_one)
+        if not whole:
+            full, rest = 0, full * parts_of_one + rest
+        return f"{sign}{full}" if whole and not rest else f"{sign}{f'{full} ' if full else ''}{rest}/{parts_of_one}"
+    value = Fraction(abs(number)).limit_denominator(10 ** min(4, len(below)) - 1)
     if value.denominator == 1:
         return f"{sign}{value.numerator}"
     full, rest = divmod(value.numerator, value.denominator) if whole else (0, value.numerator)

@@ -19,7 +19,7 @@ import olefile
 
 from hybrid_core.errors import BrokenFileError, PasswordError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Remark, Table
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Remark, Table, comment
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.docx import read_docx
 from indexers.formats.office.libreoffice import convert, find_libreoffice
@@ -49,6 +49,8 @@ _FIELD = re.compile("\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")
 _SIGNS = {0x0B: "\n", 0x1E: "-", 0x1F: "", 0xA0: " ", 0x01: "", 0x08: "", 0x03: "", 0x04: "", 0x05: "", 0x02: "",
           0x13: "", 0x14: "", 0x15: "", 0x28: "("}  # fmt: skip
 _DEEPEST_FIELD = 8
+_COMMENTS, _COMMENT_TEXTS, _AUTHORS = 0x00BA, 0x00C2, 0x01BA  # offsets of the places of these tables
+_COMMENT_SIZE, _COMMENT_AUTHOR = 30, 20  # bytes of an entry of the first table, and the offset of its author in it
 _NOTES = (("", 0x4C), ("note", 0x50), ("header", 0x54), ("", 0x58), ("comment", 0x5C), ("note", 0x60), ("box", 0x64),
           ("box", 0x68))  # fmt: skip
 
@@ -84,11 +86,12 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
         text, pieces = _read_text(data, table)
         looks = _looks(data, table)
         counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
+        comments = _comments(data, table)
     except (struct.error, IndexError, ValueError) as error:
         raise BrokenFileError(
             "the file is damaged: its text cannot be read.", "Open the file in Word, and save it as DOCX.", file=path
         ) from error
-    return Flow(_document_parts(text, counts, pieces, looks), clauses=True)
+    return Flow(_document_parts(text, counts, pieces, looks, comments), clauses=True)
 
 
 def _read_text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
@@ -140,8 +143,49 @@ def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
     return looks
 
 
+def _comments(data: bytes, table: bytes) -> list[tuple[int, int, str]]:
+    """Return the begin and end of each comment in the text of all comments, and its author.
+
+    Return [] if their tables are damaged.
+    """
+    try:
+        (start, size), (texts, _), (names, length) = (
+            unpack_from("<II", data, at) for at in (_COMMENTS, _COMMENT_TEXTS, _AUTHORS)
+        )
+        count = max(0, size - 4) // (4 + _COMMENT_SIZE)
+        bounds = unpack_from(f"<{count + 1}I", table, texts) if count else ()
+        authors: list[str] = []
+        at = names
+        while at + 2 <= names + length:
+            end = at + 2 + 2 * unpack_from("<H", table, at)[0]
+            authors.append(table[at + 2 : end].decode("utf-16-le", "replace"))
+            at = end
+        first = start + 4 * (count + 1) + _COMMENT_AUTHOR
+        owners = [unpack_from("<h", table, first + number * _COMMENT_SIZE)[0] for number in range(count)]
+    except struct.error:
+        return []
+    return [
+        (begin, end, authors[owner] if 0 <= owner < len(authors) else "")
+        for begin, end, owner in zip(bounds, bounds[1:], owners, strict=False)
+    ]
+
+
+def _comment_blocks(text: str, comments: list[tuple[int, int, str]]) -> Iterator[Block]:
+    """Yield the comments in their text with their authors. Words outside all comments are comments without author."""
+    at = 0
+    for begin, end, author in [*comments, (len(text), len(text), "")]:
+        for words, name in ((text[at:begin], ""), (text[begin:end], author)):
+            if line := " ".join(_strip_fields(words).split()):
+                yield comment(line, name)
+        at = max(at, end)
+
+
 def _document_parts(
-    text: str, counts: list[int], pieces: list[_Piece], looks: dict[int, tuple[int | None, bool]]
+    text: str,
+    counts: list[int],
+    pieces: list[_Piece],
+    looks: dict[int, tuple[int | None, bool]],
+    comments: list[tuple[int, int, str]],
 ) -> Iterator[Part]:
     firsts = [piece.first for piece in pieces]
     by_end: dict[int, tuple[int | None, bool]] = {}
@@ -156,6 +200,8 @@ def _document_parts(
         end = min(len(text), begin + count)
         if not kind and begin == 0:
             yield from _page_parts(text[:end], by_end)
+        elif kind == "comment":
+            apart += _comment_blocks(text[begin:end], comments)
         elif count:
             lines = [" ".join(_strip_fields(line).split()) for line in re.split("[\r\x07\x0c]", text[begin:end])]
             apart += (
@@ -349,7 +395,7 @@ def _slide(
 
 
 Read = Callable[[Path, ParseLimits], Flow]
-_PLAIN = Note("read.without-libreoffice")
+_PLAIN, _CONVERTED = Note("read.without-libreoffice"), Note("read.with-libreoffice")
 
 
 def read_doc(path: Path, limits: ParseLimits) -> Flow:
@@ -377,4 +423,7 @@ def _converted(path: Path, limits: ParseLimits, ending: str, read: Read, read_it
         flow = read(converted, limits)
         parts = list(flow.parts)
         flow.close()
-    return replace(flow, parts=iter(parts), close=lambda: None, images=packed_pictures(path, limits, data))
+    return replace(
+        flow, parts=iter(parts), warnings=[*flow.warnings, _CONVERTED], close=lambda: None,
+        images=packed_pictures(path, limits, data),
+    )  # fmt: skip

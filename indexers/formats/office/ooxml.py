@@ -6,9 +6,10 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -56,6 +57,19 @@ def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
         target = posixpath.normpath(posixpath.join("/", folder, link))
         related[relation.get("Id", "")] = ((relation.get("Type") or "").rpartition("/")[2], target.lstrip("/"))
     return related
+
+
+def link_targets(package: Package, name: str) -> dict[str, str]:
+    """Return the addresses outside the file to which a part links, by the id of the relation."""
+    folder, file = posixpath.split(name)
+    listed = f"{folder}/_rels/{file}.rels".lstrip("/")
+    if listed not in package:
+        return {}
+    links = (relation for relation in package.xml(listed) if relation.get("TargetMode") == "External")
+    return {
+        relation.get("Id", ""): relation.get("Target", "")
+        for relation in links if (relation.get("Type") or "").endswith("/hyperlink")
+    }  # fmt: skip
 
 
 def main_part(package: Package, path: object, default: str) -> str:
@@ -123,17 +137,20 @@ def unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
 
 
-def paragraph_text(paragraph: etree._Element) -> str:
-    """Return the text of a paragraph with superscripts, subscripts and equations."""
+def paragraph_text(paragraph: etree._Element, links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the text of a paragraph with superscripts, subscripts and equations.
+
+    ``links`` are the addresses to which it may link, by the id of the relation.
+    """
     pieces: list[Piece] = []
-    waiting: list[tuple[Any, int, bool]] = [(node, 0, False) for node in reversed(paragraph)]
+    waiting: list[tuple[Any, int, bool, str]] = [(node, 0, False, "") for node in reversed(paragraph)]
     while waiting:
-        element, shift, struck = waiting.pop()
+        element, shift, struck, link = waiting.pop()
         name = str(element.tag).rpartition("}")[2]
         if element.tag == EQUATION:
             pieces.append(Piece(equation(element)))
         elif name == "t":
-            pieces.append(Piece(unescaped(element.text or ""), shift, struck))
+            pieces.append(Piece(unescaped(element.text or ""), shift, struck, link))
         elif name == "br":
             pieces.append(Piece("\n"))
         elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):
@@ -141,7 +158,9 @@ def paragraph_text(paragraph: etree._Element) -> str:
                 raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
                 shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
                 struck = how.get("strike") in ("sngStrike", "dblStrike")
-            waiting += [(node, shift, struck) for node in reversed(element)]
+                click = how.find(f"{DRAWN}hlinkClick")
+                link = "" if click is None else links.get(click.get(f"{R}id") or "", "")
+            waiting += [(node, shift, struck, link) for node in reversed(element)]
     return linear(pieces)
 
 
@@ -214,21 +233,21 @@ def _label_entry(package: Package, name: str) -> tuple[str, str]:
     if path.suffix.lower() not in (".bin", ".ole"):
         return name, path.name
     try:
-        label, data = _unwrapped(package.read(name))
+        label, data = unwrapped(package.read(name))
     except DocumentError:
         return name, path.name  # its reader reports the damage
-    return name, label or f"{path.stem}{_ending(data)}"
+    return name, label or f"{path.stem}{file_ending(data)}"
 
 
 def _content(path: Path, limits: ParseLimits, name: str) -> list[bytes]:
     package = Package(path, limits)
     try:
-        return [_unwrapped(package.read(name))[1]]
+        return [unwrapped(package.read(name))[1]]
     finally:
         package.close()
 
 
-def _unwrapped(data: bytes) -> tuple[str, bytes]:
+def unwrapped(data: bytes) -> tuple[str, bytes]:
     """Return (name, bytes) of the file inside an OLE object. Other files are returned unchanged.
 
     The name is "" if none is stored.
@@ -263,7 +282,7 @@ def _native(data: bytes) -> tuple[str, bytes]:
     return PurePosixPath(label.decode("cp1252", "replace").replace("\\", "/")).name, rest[4 : 4 + size]
 
 
-def _ending(data: bytes) -> str:
+def file_ending(data: bytes) -> str:
     """Return the suffix for an embedded file without a name, detected from its content."""
     import olefile
 

@@ -26,11 +26,11 @@ from indexers.formats.flow.blocks import (
     Table,
     comment,
 )
-from indexers.formats.flow.linear import Piece, equation, linear
-from indexers.formats.flow.safety import Package
+from indexers.formats.flow.linear import Look, Piece, equation, linear, unlinked, with_readings
+from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.flat_odf import open_odf
-from indexers.formats.office.sheet_texts import text_shifts
+from indexers.formats.office.sheet_texts import form_controls, text_looks
 from indexers.formats.office.word_numbers import written
 from indexers.formats.pictures import packed_pictures, picture_in
 
@@ -43,7 +43,16 @@ _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _ROW = f"{TABLE}table-row"
-_KINDS = {"1": "decimal", "i": "lowerRoman", "I": "upperRoman", "a": "lowerLetter", "A": "upperLetter"}
+_KINDS = {  # by the first number, or the first two, of a format such as "一, 二, 三, ..."
+    "1": "decimal", "i": "lowerRoman", "I": "upperRoman", "a": "lowerLetter", "A": "upperLetter",
+    "1st": "ordinal", "First": "ordinalText", "One": "cardinalText", "１": "decimalFullWidth",
+    "①": "decimalEnclosedCircle", "⑴": "decimalEnclosedParen", "一": "chineseCounting",
+    "壹, 贰": "chineseLegalSimplified", "壹, 貳": "ideographLegalTraditional", "壱": "japaneseLegal",
+    "甲": "ideographTraditional", "子": "ideographZodiac", "ア": "aiueo", "ｱ": "aiueo", "イ": "iroha", "ｲ": "iroha",
+    "일": "koreanCounting", "하나": "koreanLegal", "가": "ganada", "ㄱ": "chosung", "α": "greekLower",
+    "Α": "greekUpper", "а": "russianLower", "А": "russianUpper", "א": "hebrew1", "أ": "arabicAlpha",
+    "ก": "thaiLetters", "๑": "thaiNumbers", "१": "hindiNumbers", "١": "arabicNumbers",
+}  # fmt: skip
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
 _SAME_HEIGHT, _LOWEST = 0.25, 1e6  # centimetres
@@ -86,15 +95,6 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     )
 
 
-def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
-    """Yield the top-level elements of a text in order. A section is replaced by the elements inside it."""
-    for child in content:
-        if child.tag == f"{TEXT}section" and deep < _DEEPEST:
-            yield from _top(child, deep + 1)
-        else:
-            yield child
-
-
 def _page_ends(roots: list[etree._Element]) -> dict[str, tuple[bool, bool]]:
     """Return ``{style name: (break before, break after)}``: whether a page ends before or after such paragraphs."""
     styles = {style.get(f"{STYLE}name", ""): style for root in roots for style in root.iter(f"{STYLE}style")}
@@ -121,6 +121,7 @@ class _Level:
     after: str = ""
     shown: int = 1  # number of levels that are shown
     start: int = 1
+    language: str = "en"
 
 
 class _Reader:
@@ -131,11 +132,13 @@ class _Reader:
         self._laid_out = next(roots[0].iter(f"{TEXT}soft-page-break"), None) is not None
         self._outline: dict[int, _Level] = {}
         self._lists: dict[str, dict[int, _Level]] = {}
+        usual = (node for root in roots for node in root.iterfind(f".//{STYLE}default-style/{STYLE}text-properties"))
+        language = next((name for node in usual if (name := node.get(f"{_FO}language"))), "en")
         for root in roots:
             for outline in root.iter(f"{TEXT}outline-style"):
-                self._outline = self._outline or _levels(outline)
+                self._outline = self._outline or _levels(outline, language)
             for style in root.iter(f"{TEXT}list-style"):
-                self._lists.setdefault(style.get(f"{STYLE}name", ""), _levels(style))
+                self._lists.setdefault(style.get(f"{STYLE}name", ""), _levels(style, language))
         self._counts = [0] * 11
         self._chain: dict[int, int] = {}  # last numbers of the current list, by level
         self._latest: dict[str, dict[int, int]] = {}  # the same for the last list of each style
@@ -143,12 +146,17 @@ class _Reader:
         self._heads = [head for root in roots for page in root.iter(f"{STYLE}master-page") for head in page
                        if str(head.tag).startswith((f"{STYLE}header", f"{STYLE}footer"))]  # fmt: skip
         self._ends = _page_ends(roots)
-        self._shifts = {name: how for root in reversed(roots) for name, how in text_shifts(root).items()}
+        self._looks = text_looks(roots)
+        self._controls = form_controls(roots[0])
+        self._hidden_words = 0
+        deleted = (words_of(node) for node in roots[0].iter(f"{TEXT}deletion"))
+        if count := sum(len(words.split()) for words in deleted):
+            package.warnings.append(Note("read.deleted-words", words=count))
 
     def parts(self, content: etree._Element) -> Iterator[Part]:
         """Yield the text, divided at explicit page breaks."""
         blocks: list[Block] = []
-        for child in _top(content):
+        for child in self._top(content):
             before, after = self._ends.get(child.get(f"{TEXT}style-name", ""), (False, False))
             if before and blocks:
                 yield Part(blocks)
@@ -160,6 +168,29 @@ class _Reader:
         yield Part(blocks)
         if heads := list(self._running()):
             yield Part(heads, "headers and footers")
+        self._note_hidden()
+
+    def _top(self, content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
+        """Yield the elements of a text in order, with sections replaced by their contents."""
+        for child in content:
+            if child.tag == f"{TEXT}section" and deep < _DEEPEST:
+                if not self._hides(child):
+                    yield from self._top(child, deep + 1)
+            else:
+                yield child
+
+    def _note_hidden(self) -> None:
+        if self._hidden_words:
+            self._package.warnings.append(Note("read.hidden-words", words=self._hidden_words))
+
+    def _hides(self, element: etree._Element) -> bool:
+        """Return whether a section or a paragraph is hidden, and count its words if it is."""
+        hidden = element.get(f"{TEXT}display") == "none" or element.get(f"{TEXT}is-hidden") == "true"
+        if element.tag in (f"{TEXT}p", f"{TEXT}h"):
+            fields = element.iter(f"{TEXT}hidden-paragraph")
+            hidden = any(node.get(f"{TEXT}is-hidden") == "true" for node in fields)
+        self._hidden_words += len(words_of(element).split()) if hidden else 0
+        return hidden
 
     def _running(self) -> Iterator[Block]:
         """Yield each running head (header or footer) once.
@@ -193,8 +224,9 @@ class _Reader:
                     shapes += 1
                     place = f"slide {number} shape {shapes}"
                     self._latest = {}  # lists of other shapes are not continued
-                    blocks += (replace(block, place=place) for block in self._blocks(frame, 0))
+                    blocks += (replace(block, place=place) for block in self._blocks([frame], 0))
             yield Part(blocks, f"slide {number}", whole=True)
+        self._note_hidden()
 
     def _blocks(
         self, parent: Iterable[etree._Element], deep: int, lists: tuple[str, tuple[int, ...]] = ("", ())
@@ -211,6 +243,8 @@ class _Reader:
                 yield from self._table(child, deep)
             elif tag == f"{TEXT}soft-page-break":
                 self._page += 1
+            elif tag == f"{TEXT}section" and self._hides(child):
+                continue
             elif tag == f"{DRAW}frame" or tag.startswith(DRAW):
                 yield from self._drawn(child, deep)
             else:
@@ -218,13 +252,15 @@ class _Reader:
 
     def _paragraph(self, element: etree._Element, deep: int) -> Iterator[Block]:
         self._count += 1
+        if self._hides(element):
+            return
         place = f"paragraph {self._count}"
         if self._laid_out:
             self.printed[place] = f"p. {self._page}"
         pieces: list[Piece] = []
         apart: list[etree._Element] = []
-        self._read(element, pieces, apart)
-        text = linear(pieces).strip()
+        readings = self._read(element, pieces, apart)
+        text = with_readings(linear(unlinked(pieces) if element.tag == f"{TEXT}h" else pieces).strip(), readings)
         if element.tag == f"{TEXT}h" and text:
             level = min(10, max(1, _int(element.get(f"{TEXT}outline-level"), 1)))
             typed = " ".join((element.findtext(f"{TEXT}number") or "").split())
@@ -248,16 +284,22 @@ class _Reader:
         words = " ".join(_block_text(block) for block in self._blocks(annotation, deep))
         return comment(words, annotation.findtext(f"{_DC}creator"), place)
 
-    def _read(self, element: etree._Element, pieces: list[Piece], apart: list[etree._Element]) -> None:
-        """Read the words and equations of a paragraph in order. Collect notes and frames in ``apart``."""
-        pieces.append(Piece(_spaced(element.text)))
-        waiting = [(child, False, (0, False)) for child in reversed(element)]
+    def _read(self, element: etree._Element, pieces: list[Piece], apart: list[etree._Element]) -> list[str]:
+        """Read the words, equations and fields of a paragraph in order. Collect notes and frames in ``apart``.
+
+        Return its words with the readings that stand above them (ruby).
+        """
+        readings: list[str] = []
+        usual = self._looks.get(("paragraph", element.get(f"{TEXT}style-name") or ""), Look())
+        waiting: list[tuple[etree._Element, bool, Look, str]] = [(element, False, usual, "")]
         while waiting:
-            child, done, how = waiting.pop()
+            child, done, look, link = waiting.pop()
+            how = (look.shift or 0, bool(look.struck), link)
             if done:
-                pieces.append(Piece(_spaced(child.tail), *how))
+                self._say(_spaced(child.tail), look, link, pieces)
                 continue
-            waiting.append((child, True, how))
+            if child is not element:
+                waiting.append((child, True, look, link))
             tag = child.tag
             if tag == f"{TEXT}s":
                 pieces.append(Piece(" " * min(100, _int(child.get(f"{TEXT}c"), 1)), *how))
@@ -267,6 +309,8 @@ class _Reader:
                 pieces.append(Piece("\n"))
             elif tag == f"{TEXT}soft-page-break":
                 self._page += 1
+            elif tag == f"{DRAW}control":
+                pieces.append(Piece(f" {self._controls.get(child.get(f'{DRAW}control') or '', '')} "))
             elif tag == f"{TEXT}note" or tag == f"{OFFICE}annotation" or tag.startswith(DRAW):
                 if (line := self._equation(child)) is not None:
                     pieces.append(Piece(line))
@@ -274,10 +318,24 @@ class _Reader:
                 apart.append(child)
                 if tag == f"{TEXT}note":
                     pieces.append(Piece(f"[{child.findtext(f'{TEXT}note-citation') or ''}]"))
+            elif child.get(f"{TEXT}is-hidden") == "true":
+                self._hidden_words += len(words_of(child).split())
             elif tag not in _DROPPED and tag != f"{TEXT}ruby-text":
-                inner = self._shifts.get(child.get(f"{TEXT}style-name") or "", how)
-                pieces.append(Piece(_spaced(child.text), *inner))
-                waiting += [(node, False, inner) for node in reversed(child)]
+                if tag == f"{TEXT}ruby":
+                    parts = (child.find(f"{TEXT}{part}") for part in ("ruby-base", "ruby-text"))
+                    readings.append(" ".join("" if part is None else words_of(part) for part in parts))
+                inner = self._looks.get(("text", child.get(f"{TEXT}style-name") or ""), Look()).over(look)
+                inner = look if child is element else inner
+                link = child.get(_LINK, "") if tag == f"{TEXT}a" else link
+                self._say(_spaced(child.text), inner, link, pieces)
+                waiting += [(node, False, inner, link) for node in reversed(child)]
+        return readings
+
+    def _say(self, text: str, look: Look, link: str, pieces: list[Piece]) -> None:
+        if look.hidden:
+            self._hidden_words += len(text.split())
+        else:
+            pieces.append(Piece(text, look.shift or 0, bool(look.struck), link))
 
     def _equation(self, frame: etree._Element) -> str | None:
         """Return the equation in a frame, None if there is none."""
@@ -307,6 +365,8 @@ class _Reader:
         yield from (Picture(text, place) for text in words)
         if image := picture_in(self._package, shape.get(_LINK, "").removeprefix("./")):
             yield Picture("", place, image)
+        if field := self._controls.get(shape.get(f"{DRAW}control") or ""):
+            yield Paragraph(field, place)
         if shape.tag == f"{DRAW}object" and deep < _DEEPEST and (root := self._object(shape)) is not None:
             if root.tag.endswith("}math"):
                 yield Paragraph(equation(root), place)
@@ -433,16 +493,25 @@ def _table_children(parent: etree._Element, *tags: str) -> Iterator[etree._Eleme
             yield from _table_children(child, *tags)
 
 
-def _levels(style: etree._Element) -> dict[int, _Level]:
+def _levels(style: etree._Element, language: str) -> dict[int, _Level]:
     levels = {}
     for child in style:
         level = _int(child.get(f"{TEXT}level"), 0)
-        kind = _KINDS.get(child.get(f"{STYLE}num-format") or "", "")
+        kind = _number_kind(child.get(f"{STYLE}num-format") or "")
         levels[level] = _Level(
             kind, child.get(f"{STYLE}num-prefix") or "", child.get(f"{STYLE}num-suffix") or "",
             _int(child.get(f"{TEXT}display-levels"), 1), _int(child.get(f"{TEXT}start-value"), 1),
+            language,
         )  # fmt: skip
     return levels
+
+
+def _number_kind(format: str) -> str:
+    """Return the kind of numbers of a format, "" if it shows none. An unknown series shows digits."""
+    first, second = [*(part.strip() for part in format.split(",")), ""][:2]
+    return _KINDS.get(f"{first}, {second}") or _KINDS.get(first) or (
+        first if first.isascii() and first.isdecimal() else "decimal" if first else ""
+    )  # fmt: skip
 
 
 def _format_number(levels: dict[int, _Level], counts: list[int], level: int) -> str:
@@ -450,7 +519,7 @@ def _format_number(levels: dict[int, _Level], counts: list[int], level: int) -> 
     if not how.kind:
         return ""
     shown = range(max(1, level - how.shown + 1), level + 1)
-    numbers = [written(max(1, counts[at]), levels[at].kind) for at in shown if levels.get(at, how).kind]
+    numbers = [written(max(1, counts[at]), levels[at].kind, how.language) for at in shown if levels.get(at, how).kind]
     return f"{how.before}{'.'.join(numbers)}{how.after}".strip()
 
 

@@ -44,9 +44,15 @@ _BODY, _SLIDE_NUMBER = 2, 13  # PP_PLACEHOLDER, like the following
 _RUNNING = frozenset((14, 15, 16))  # header, footer, date
 _DEEPEST = 20
 _SAME_HEIGHT = 100_000  # a ninth of an inch
-_NUMBERED = re.compile(r"(arabic|alphaLc|alphaUc|romanLc|romanUc)(ParenBoth|ParenR|Period|Plain)|circleNum")
-_NUMBER_KINDS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman",
-                 "romanUc": "upperRoman"}  # fmt: skip
+_NUMBERED = re.compile(r"(\w+?)(ParenBoth|ParenR|Period|Plain|Minus)")
+_NUMBER_KINDS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman",
+                 "circleNumDb": "decimalEnclosedCircle", "circleNumWdBlack": "decimalEnclosedCircle",
+                 "circleNumWdWhite": "decimalEnclosedCircle", "arabicDb": "decimalFullWidth", "arabic1": "arabicAlpha",
+                 "arabic2": "arabicAbjad", "hebrew2": "hebrew2", "thaiAlpha": "thaiLetters", "thaiNum": "thaiNumbers",
+                 "hindiNum": "hindiNumbers", "ea1Chs": "chineseCounting", "ea1Cht": "chineseCounting",
+                 "ea1JpnKor": "chineseCounting", "ea1JpnChsDb": "chineseCounting"}  # fmt: skip
+_BULLETS = [f"{DRAWN}{name}" for name in ("buNone", "buAutoNum", "buChar", "buBlip")]
+_MOST_LAYERS = 4  # a shape, and those of the layout, the master and the notes master whose lists it inherits
 _RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _EMBEDDED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
 _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
@@ -290,9 +296,12 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
     elif shape.has_text_frame:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
         counts: dict[int, int] = {}  # numbers of the open lists, by level
+        styles = list(_list_styles(shape))
+        rels = shape.part.rels
+        links = {id: rels[id].target_ref for id in rels if rels[id].is_external}
         for paragraph in shape.text_frame.paragraphs:
-            if text := _break_lines(paragraph_text(paragraph._p)).strip():
-                mark = _number(paragraph._p, paragraph.level, counts)
+            if text := _break_lines(paragraph_text(paragraph._p, links)).strip():
+                mark = _number(paragraph._p, paragraph.level, counts, styles)
                 if mark or listed or paragraph.level:
                     yield Item(text, mark or "-", paragraph.level, place)
                 else:
@@ -341,20 +350,37 @@ def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _number(paragraph: Any, level: int, counts: dict[int, int]) -> str:
+def _list_styles(shape: Any) -> Iterator[Any]:
+    """Yield the list styles of a shape, then those of the placeholders of its layout and its master."""
+    for _ in range(_MOST_LAYERS):
+        if shape is None:
+            return
+        if (style := shape._element.find(f".//{DRAWN}lstStyle")) is not None:
+            yield style
+        try:
+            shape = getattr(shape, "_base_placeholder", None)
+        except (AttributeError, KeyError, ValueError):
+            return  # the slide has no layout
+
+
+def _number(paragraph: Any, level: int, counts: dict[int, int], styles: Sequence[Any] = ()) -> str:
     """Count a paragraph of a numbered list and return its displayed number, "" if it has none."""
     for deeper in [at for at in counts if at > level]:
         del counts[deeper]
-    how = paragraph.find(f"{DRAWN}pPr/{DRAWN}buAutoNum")
-    if how is None or (named := _NUMBERED.match(how.get("type") or "")) is None:
+    own = paragraph.find(f"{DRAWN}pPr")
+    layers = [own, *(style.find(f"{DRAWN}lvl{level + 1}pPr") for style in styles)]
+    bullets = (node for layer in layers if layer is not None for node in layer if node.tag in _BULLETS)
+    how = next(bullets, None)
+    if how is None or how.tag != f"{DRAWN}buAutoNum" or (named := _NUMBERED.fullmatch(how.get("type") or "")) is None:
         counts.pop(level, None)
         return ""
     start = how.get("startAt") or "1"
     counts[level] = counts[level] + 1 if level in counts else int(start) if start.isdigit() and len(start) < 6 else 1
-    if named[1] is None:
-        return written(counts[level], "decimalEnclosedCircle")
-    number = written(counts[level], _NUMBER_KINDS[named[1]])
-    return {"ParenBoth": f"({number})", "ParenR": f"{number})", "Plain": number}.get(named[2], f"{number}.")
+    number = written(counts[level], _NUMBER_KINDS.get(named[1], "decimal"))
+    if named[1].startswith("circleNum"):
+        return number
+    shown = {"ParenBoth": f"({number})", "ParenR": f"{number})", "Plain": number, "Minus": f"{number}-"}
+    return shown.get(named[2], f"{number}.")
 
 
 def _image(part: Any, id: str | None) -> str:
@@ -367,8 +393,14 @@ def _image(part: Any, id: str | None) -> str:
 
 
 def _frame(frame: Any) -> str:
-    """Return the paragraphs of a text frame, one per line."""
-    return _break_lines("\n".join(paragraph_text(paragraph._p) for paragraph in frame.paragraphs))
+    """Return the paragraphs of a text frame, one per line, with the numbers of lists."""
+    counts: dict[int, int] = {}
+    lines = []
+    for paragraph in frame.paragraphs:
+        text = paragraph_text(paragraph._p)
+        mark = _number(paragraph._p, paragraph.level, counts) if text.strip() else ""
+        lines.append(f"{mark} {text}" if mark else text)
+    return _break_lines("\n".join(lines))
 
 
 def _break_lines(text: str) -> str:

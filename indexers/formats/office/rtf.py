@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
@@ -47,12 +47,19 @@ _LEVELS = 6
 _UNREADABLE = (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError)
 _FORM, _LEVEL = "\x02", "\x03"  # marks before formatted words, and before a heading
 _BAR_MARK = "\x04"  # replaces a vertical bar in the text, since bars end cells
+_MERGED = "\x05"  # stands in a cell that continues the cell above
 _BAR = re.compile(r"\||\\'7c", re.I)
 _LEAD = re.compile(r"\\'[89a-f]", re.I)  # possibly the first byte of a two-byte character
-_MARKS = re.compile("[\x02\x03].|\x04")
+_MARKS = re.compile("[\x02\x03].|[\x04\x05]")
 _BARE = re.compile("[\x80-\xff]")
 _OTHER_ENDS = re.compile(r"\\(?:column|softline)(?![a-z])\s?")
 _LIST_NUMBER = re.compile(r"\\pntext(?![a-z])")  # as older programs and WordPad write it
+_FIELD = re.compile(r"\{\s?\\field(?![a-z])")
+_FORM_FIELD = re.compile(r"\{\s?\\\*\s?\\formfield(?![a-z])")
+_FIELD_KIND = re.compile(r"\\fftype([12])(?!\d)")
+_RESULT, _USUAL_RESULT = re.compile(r"\\ffres(\d{1,2})"), re.compile(r"\\ffdefres(\d{1,2})")
+_ENTRY = re.compile(r"\{\s?\\\*\s?\\ffl ([^{}]{0,500})\}")
+_UNSET = 25  # the result of a field that nobody has filled in
 _OBJECT = re.compile(r"\\(?:object|objemb|objlink|result)(?![a-z])\s?")
 _CHARSET = re.compile(r"\\(mac|pca|pc)(?![a-z\d])\s?")
 _CODE_PAGES = {"pc": 437, "pca": 850}
@@ -93,7 +100,7 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     """Return the text of an RTF file with the inserted marks for formats and headings, and warnings."""
     source = _MARKS.sub(" ", _without_data(data.decode("latin-1")))
     source = _BARE.sub(lambda byte: f"\\'{ord(byte[0]):02x}", source)
-    source = with_equations(source)
+    source = _with_fields(with_equations(source))
     source = _LIST_NUMBER.sub(r"\\listtext", source)
     source = _OTHER_ENDS.sub(r"\\line ", _PAGE_END.sub(r"\\par \\'0c\\par ", _OBJECT.sub("", source)))
     if (charset := _CHARSET.search(source)) is not None and charset[1] == "mac":
@@ -104,13 +111,14 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     signs = _sign_fonts(source)
     marked = [_with_marks(_with_notes(_with_boxes(part)), signs) for part in (source, *heads)]
     usual = _usual_codec(source)
-    texts = [str(rtf_to_text(part, usual, errors="replace")) for part, _ in marked]
-    hidden = sum(count for _, count in marked)
+    texts = [str(rtf_to_text(part, usual, errors="replace")) for part, *_ in marked]
+    hidden, deleted = sum(count for _, count, _ in marked), sum(count for *_, count in marked)
     running = "\n".join(dict.fromkeys(line for text in texts[1:] for line in text.split("\n") if line.strip()))
     text = texts[0] + (f"\f{running}" if running else "")
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = _PRIVATE.sub(lambda sign: "•" if sign[0] == "\uf0b7" else "", text)
-    return text, [Note("read.hidden-words", words=hidden)] if hidden else []
+    notes = (Note("read.hidden-words", words=hidden), hidden), (Note("read.deleted-words", words=deleted), deleted)
+    return text, [note for note, count in notes if count]
 
 
 def _usual_codec(source: str) -> str:
@@ -133,7 +141,12 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
     rows: list[tuple[str, ...]] = []
     for at, line in enumerate([*text.split("\n"), ""], before + 1):
         if line.endswith("|") and line.count("|") > 1:
-            rows.append(tuple(_formed(cell).strip() for cell in line.split("|")[:-1]))
+            cells = [_formed(cell).strip() for cell in line.split("|")[:-1]]
+            above = rows[-1] if rows else ()
+            rows.append(tuple(
+                text.replace(_MERGED, "") or (above[column] if _MERGED in text and column < len(above) else "")
+                for column, text in enumerate(cells)
+            ))  # fmt: skip
             continue
         if rows:
             yield Table(tuple(rows), place=f"paragraph {at - len(rows)}")
@@ -276,6 +289,25 @@ def _with_notes(source: str) -> str:
     return "".join((*parts, source[at:]))
 
 
+def _with_fields(source: str) -> str:
+    """Insert check boxes and the chosen entries of lists before their fields, whose contents the library ignores."""
+    parts: list[str] = []
+    at = 0
+    for form in _FORM_FIELD.finditer(source):
+        inside = source[form.end() : _group_end(source, form.start())]
+        begins = [*_FIELD.finditer(source, at, form.start())]
+        if not begins or (kind := _FIELD_KIND.search(inside)) is None or len(parts) > 2 * _MOST_NOTES:
+            continue
+        results = [int(result[1]) for name in (_RESULT, _USUAL_RESULT) if (result := name.search(inside)) is not None]
+        chosen = next((result for result in results if result != _UNSET), 0)
+        entries = _ENTRY.findall(inside)
+        sign = f"\\uc0\\u{ord('☒' if chosen else '☐')} "
+        shown = sign if kind[1] == "1" else "".join(entries[chosen : chosen + 1])
+        parts += (source[at : begins[-1].start()], f"{{{shown}}}")
+        at = begins[-1].start()
+    return "".join((*parts, source[at:]))
+
+
 def _without_heads(source: str) -> tuple[str, list[str]]:
     """Return the RTF source without its running heads, and each running head as a separate RTF source."""
     first = _HEAD_GROUP.search(source)
@@ -341,16 +373,17 @@ class _State:
         return self.shift + 1 + 3 * self.struck
 
 
-def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int]:
-    """Return the RTF source with marks before formatted words and headings, and the number of hidden words.
+def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int, int]:
+    """Insert marks before formatted words, before headings and in merged cells, and remove deleted and hidden words.
 
-    Deleted and hidden words are removed. ``signs`` are the characters of symbol fonts.
+    Return the source, and the numbers of hidden and of deleted words. ``signs`` are the characters of symbol fonts.
     """
     sheet = _STYLES.search(source)
     styles = source[sheet.start() : _group_end(source, sheet.start())] if sheet is not None else ""
     levels = {int(style): int(level) for style, level in _STYLE.findall(styles)}
     state, groups, parts = _State(), [], list[str]()
-    form, begun, at, hidden = 1, False, 0, 0
+    form, begun, at, hidden, deleted = 1, False, 0, 0, 0
+    row = _Row()
     while (token := _TOKEN.match(source, at)) is not None:
         at, text, word, number = token.end(), token[0], token[1], token[2]
         if text == "{":
@@ -359,13 +392,16 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
             state = groups.pop() if groups else state
         elif word is not None and word != "u":
             state = _changed(state, word, number, levels)
+            if row.ends_merged_cell(word):
+                parts.append(_MERGED)
             if word in _ENDS:
                 form = 1
             if word in _ENDS or word == "pard":
                 begun = begun and word == "line"
         elif text.strip("\r\n") and not (text[0] == "\\" and text[1] in "*\r\n"):
             if state.deleted or state.hidden:
-                hidden += 0 if state.deleted or text[0] == "\\" else len(text.split())
+                count = 0 if text[0] == "\\" else len(text.split())
+                deleted, hidden = (deleted + count, hidden) if state.deleted else (deleted, hidden + count)
                 continue
             if not _LEAD.match(parts[-1] if parts else ""):
                 text = _BAR.sub(_BAR_MARK, text)
@@ -379,7 +415,32 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
                 form = state.code
                 parts.append(f"{_FORM}{form}")
         parts.append(text)
-    return "".join((*parts, source[at:])), hidden
+    return "".join((*parts, source[at:])), hidden, deleted
+
+
+@dataclass(slots=True)
+class _Row:
+    """The definition of a table row: for each cell whether it continues the cell above."""
+
+    cells: list[bool] = field(default_factory=list)
+    merged: bool = False
+    at: int = 0
+
+    def ends_merged_cell(self, word: str) -> bool:
+        """Follow a control word. Return whether it ends a cell that continues the cell above."""
+        if word == "trowd":
+            self.cells, self.merged, self.at = [], False, 0
+        elif word == "clvmrg":
+            self.merged = True
+        elif word == "cellx":
+            self.cells.append(self.merged)
+            self.merged = False
+        elif word == "row":
+            self.at = 0
+        elif word == "cell":
+            self.at += 1
+            return self.at <= len(self.cells) and self.cells[self.at - 1]
+        return False
 
 
 def _as_signs(text: str, font: dict[int, str]) -> str:

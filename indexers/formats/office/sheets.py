@@ -153,7 +153,7 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
         package, _ = open_odf(path, limits)
         return Flow(_grids(read_ods(package, path, limits, warnings)), {}, warnings, close=package.close)
     if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
-        return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
+        return Flow(_grids(read_spreadsheetml(path, limits, warnings)), {}, warnings)
     if _BEFORE_1993.match(head):
         raise DocumentError("a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.", file=path)
     if not head.startswith(_OLE):
@@ -215,7 +215,7 @@ def _panics() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise ValueError(f"the program that reads this format failed: {error}") from error
+        raise ValueError(str(error)) from error
 
 
 def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits: ParseLimits) -> Iterator[Part]:
@@ -230,7 +230,7 @@ def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits:
             with _panics():
                 rows = sheet.to_python(skip_empty_area=True)
         except (OSError, ValueError) as error:
-            warnings.append(Note("read.sheet-unread", sheet=name, reason=str(error)))
+            warnings.append(Note("read.sheet-unread", sheet=name, reason=plain_reason(error, name)))
             continue
         except LimitError as error:
             warnings.append(error.note)
@@ -309,7 +309,7 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
             limits.check("max_cells", cells, f"it has {cells:,} cells or more", file=path)
             grid.add(at, {place: cell for place, cell in enumerate(row) if cell})
     except csv.Error as error:
-        raise DocumentError(f"the rows of the workbook cannot be read ({error}).", file=path) from error
+        raise DocumentError("the rows of the table cannot be read, because a cell is too long.", file=path) from error
     return Flow(sheet_parts(path.stem, grid), {}, warnings)
 
 

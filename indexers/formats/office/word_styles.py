@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
+from indexers.formats.flow.linear import Look
 from indexers.formats.office.ooxml import W
 from indexers.formats.office.word_numbers import written
 
@@ -22,6 +23,7 @@ _HEADING_STYLE = re.compile(  # Word's own heading styles in files of other prog
     r"címsor|başlık|επικεφαλίδα|标题|標題|見出し|제목|כותרת|عنوان)\s?([1-9])"
 )
 _SHIFTS = {"superscript": 1, "subscript": -1}
+_LEAST_RAISED = 4  # half points by which a run is at least moved up or down to be superscript or subscript
 _BODY = 9  # the outline level of body text
 
 
@@ -51,11 +53,12 @@ class Numbering:
     _counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * _LEVELS))
     _begun: set[tuple[str, int]] = field(default_factory=set)
     _overrides: dict[str, dict[int, int]] = field(default_factory=dict)
+    _language: str = "en"
 
     @classmethod
-    def of(cls, roots: Sequence[etree._Element]) -> Numbering:
-        """Create the numbering from the root elements of a document's numbering parts."""
-        numbering = cls()
+    def of(cls, roots: Sequence[etree._Element], language: str = "en") -> Numbering:
+        """Create the numbering of a document in a language from the root elements of its numbering parts."""
+        numbering = cls(_language=language)
         abstracts: dict[str, dict[int, _Level]] = {}
         linked: dict[str, str] = {}
         for abstract in _all(roots, f"{W}abstractNum"):
@@ -111,7 +114,9 @@ class Numbering:
         if how.kind == "none" and not _PLACE.search(how.pattern):
             return how.pattern.strip()
         return _PLACE.sub(
-            lambda m: written(counts[int(m[1]) - 1], "decimal" if how.legal else levels[int(m[1]) - 1].kind),
+            lambda m: written(
+                counts[int(m[1]) - 1], "decimal" if how.legal else levels[int(m[1]) - 1].kind, self._language
+            ),
             how.pattern,
         ).strip()  # fmt: skip
 
@@ -141,9 +146,10 @@ class NoteMarks:
 
 
 def _level(level: etree._Element) -> tuple[int, _Level]:
-    kind = attribute(level, "numFmt") or next(  # a custom format is stored in an alternative
-        (format.get(f"{W}val", "") for format in level.iter(f"{W}numFmt")), "decimal"
-    )
+    format = next(level.iter(f"{W}numFmt"), None)  # a custom format is stored in an alternative
+    kind = "decimal" if format is None else format.get(f"{W}val", "")
+    if format is not None and kind == "custom":  # its format shows the first numbers: "001, 002, ..."
+        kind = (format.get(f"{W}format") or "").partition(",")[0].strip()
     restart = attribute(level, "lvlRestart")
     return _int(level.get(f"{W}ilvl")), _Level(
         kind,
@@ -188,7 +194,9 @@ class WordStyles:
 
     def __init__(self, roots: Sequence[etree._Element]) -> None:
         self._styles, self._default = _paragraph_styles(roots)
-        self._shifts = _character_shifts(roots)
+        self._looks = _style_looks(roots)
+        usual = next((node for root in roots for node in root.iterfind(f"{W}docDefaults//{W}lang")), None)
+        self.language = "en" if usual is None else usual.get(f"{W}val") or "en"
 
     def is_code(self, paragraph: etree._Element) -> bool:
         """Return whether a paragraph has a code style, or all its words are in a monospaced font."""
@@ -216,12 +224,15 @@ class WordStyles:
         in_list = list_id if list_id not in (None, "0") else ""
         return (None if level is None or level >= _BODY else level), (in_list or "", list_level or 0)
 
-    def shift(self, properties: etree._Element) -> int:
-        """Return 1 if a run with these properties is superscript, -1 if subscript, 0 if neither."""
-        align = attribute(properties, "vertAlign")
-        if align is None:
-            return self._shifts.get(attribute(properties, "rStyle") or "", 0)
-        return _SHIFTS.get(align, 0)
+    def paragraph_look(self, paragraph: etree._Element) -> Look:
+        """Return the look that a paragraph's style gives to its runs."""
+        return self._looks.get(attribute(paragraph.find(f"{W}pPr"), "pStyle") or self._default, Look())
+
+    def run_look(self, run: etree._Element, paragraph: Look) -> Look:
+        """Return the look of a run in a paragraph whose style has the look ``paragraph``."""
+        properties = run.find(f"{W}rPr")
+        styled = self._looks.get(attribute(properties, "rStyle") or "", Look())
+        return _own_look(properties).over(styled).over(paragraph)
 
     def _lineage(self, properties: etree._Element | None) -> Iterator[_Style]:
         """Yield a paragraph's style and its base styles, each once."""
@@ -264,11 +275,38 @@ def _paragraph_styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style
     return styles, default
 
 
-def _character_shifts(roots: Sequence[etree._Element]) -> dict[str, int]:
-    """Return ``{style id: shift}`` for the superscript (1) and subscript (-1) character styles."""
-    styles = (style for root in roots for style in root.iter(f"{W}style") if style.get(f"{W}type") == "character")
-    shifts = ((style, attribute(style.find(f"{W}rPr"), "vertAlign")) for style in styles)
-    return {style.get(f"{W}styleId", ""): _SHIFTS[align] for style, align in shifts if align in _SHIFTS}
+def _style_looks(roots: Sequence[etree._Element]) -> dict[str, Look]:
+    """Return the looks of paragraph styles and character styles by id, with those of their base styles."""
+    styles = {style.get(f"{W}styleId", ""): style for style in _all(roots, f"{W}style")}
+    looks: dict[str, Look] = {}
+    for name in styles:
+        look, above, seen = Look(), name, set[str]()
+        while above in styles and above not in seen:
+            seen.add(above)
+            look = look.over(_own_look(styles[above].find(f"{W}rPr")))
+            above = attribute(styles[above], "basedOn") or ""
+        looks[name] = look
+    return looks
+
+
+def _own_look(properties: etree._Element | None) -> Look:
+    """Return the look that run properties set themselves."""
+    if properties is None:
+        return Look()
+    align, position = attribute(properties, "vertAlign"), whole_number(attribute(properties, "position"))
+    shift = None if align is None else _SHIFTS.get(align, 0)
+    if shift is None and position is not None:
+        shift = 0 if abs(position) < _LEAST_RAISED else 1 if position > 0 else -1
+    strikes = [node for kind in ("strike", "dstrike") if (node := properties.find(f"{W}{kind}")) is not None]
+    vanish = properties.find(f"{W}vanish")
+    return Look(
+        shift, any(map(is_on, strikes)) if strikes else None, is_on(vanish) if vanish is not None else None
+    )  # fmt: skip
+
+
+def is_on(switch: etree._Element | None) -> bool:
+    """Return whether a property without a value, or with a true one, is present."""
+    return switch is not None and switch.get(f"{W}val", "1") not in ("0", "false", "off")
 
 
 def _is_monospaced(properties: etree._Element | None) -> bool:

@@ -17,7 +17,7 @@ from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Bookmark
 from hybrid_core.types.notes import Note
 from indexers.formats.format import Member
-from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits
+from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits, system_reason
 from indexers.formats.pdf.line_text import fold_forms
 
 _REFERENCE = re.compile(r"(\d+) \d+ R")
@@ -47,8 +47,8 @@ def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tup
         bookmarks = tuple(_bookmarks(document))
     except LimitError as error:
         return (), [error.note]
-    except Exception as error:  # noqa: BLE001 - a broken outline must not cost the document
-        return (), [Note("read.bookmarks-damaged", error=str(error))]
+    except Exception:  # noqa: BLE001 - a broken outline must not cost the document
+        return (), [Note("read.bookmarks-damaged")]
     if not bookmarks and document.xref_get_key(document.pdf_catalog(), "Outlines")[0] == "xref":
         return (), [Note("read.bookmarks-unread")]
     return bookmarks, []
@@ -126,8 +126,9 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
             raise too_large("it", file=path) from error
         if handler := _security_handler(path):
             raise _unopened(path, handler) from error
-        reason = " ".join(str(error).replace(str(path), path.name).split())
-        raise BrokenFileError(f"the file is damaged: no PDF reader can open it ({reason}).", file=path) from error
+        raise BrokenFileError(
+            f"the file is damaged: no PDF reader can open it{system_reason(error)}.", file=path
+        ) from error
     if locked:
         document.close()
         problem = "the password is wrong" if password else "encrypted"
@@ -228,7 +229,7 @@ def drawing(what: str, setting: str, file: object = "") -> Iterator[None]:
                 f"Lower the setting {setting}.",
                 file=file,
             ) from error
-        raise DocumentError(f"{what} cannot be drawn ({error}).", file=file) from error
+        raise DocumentError(f"{what} cannot be drawn{system_reason(error)}.", file=file) from error
 
 
 _STREAM_REFERENCE = re.compile(r"(\d+) \d+ R")
@@ -292,5 +293,5 @@ def _read_embedded(read: Callable[[], bytes | None]) -> Iterator[bytes]:
             raise LimitError(
                 "reading it needs more memory than a worker may use.", "Raise the setting max_worker_memory."
             ) from error
-        raise DocumentError(f"an embedded file is damaged, so it cannot be extracted ({error}).") from error
+        raise DocumentError("an embedded file is damaged, so it cannot be extracted.") from error
     yield data or b""

@@ -20,7 +20,7 @@ from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
 from hybrid_core.types.notes import Note
 from indexers.formats.format import FileInfo
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.pdf.document import open_pdf, read_bookmarks, too_large
 from indexers.formats.pdf.hidden import Visibility, has_word, text_of
 from indexers.formats.pdf.line_text import (
@@ -54,20 +54,38 @@ _MOST, _LONGEST = 1_000, 20_000  # maximum comments per page, and characters per
 
 
 def comments(page: pymupdf.Page) -> Iterator[Line]:
-    """Yield a page's comments with their authors, in the order of the file. A reply follows its comment."""
-    numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind not in _UNTEXTED][:_MOST]
-    for xref in numbers:
+    """Yield a page's comments and struck-out words with their authors, in the order of the file.
+
+    A reply follows its comment.
+    """
+    numbers = [(xref, kind) for xref, kind, _ in page.annot_xrefs() if kind not in _UNTEXTED][:_MOST]
+    textpage = None
+    for xref, kind in numbers:
         try:
             annotation = page.load_annot(xref)
             info, box = annotation.info, annotation.rect
         except Exception:  # noqa: BLE001 - a damaged comment must not cost the page
             continue
-        text = clean(" ".join(info["content"][:_LONGEST].split())).strip()
-        if not text:
-            continue
         author = clean(" ".join(info["title"][:200].split())).strip()
-        head = f"Comment by {author}" if author else "Comment"
-        yield Line(f"[{head}] {text}", box.x0, box.y0, box.x1, box.y1, role="comment")
+        texts = {"Comment": info["content"][:_LONGEST]}
+        if kind == pymupdf.mupdf.PDF_ANNOT_STRIKE_OUT:
+            textpage = textpage or page.get_textpage()
+            texts = {"Struck out": _words_below(page, annotation, textpage)[:_LONGEST], **texts}
+        for head, words in texts.items():
+            if text := clean(" ".join(words.split())).strip():
+                by = f" by {author}" if author else ""
+                yield Line(f"[{head}{by}] {text}", box.x0, box.y0, box.x1, box.y1, role="comment")
+
+
+def _words_below(page: pymupdf.Page, annotation: pymupdf.Annot, textpage: pymupdf.TextPage) -> str:
+    """Return the words of a page that an annotation marks, one line of them after the other."""
+    corners = annotation.vertices or []
+    boxes = [pymupdf.Quad(corners[at : at + 4]).rect for at in range(0, len(corners) - 3, 4)]
+    words = page.get_text("words", textpage=textpage)
+    return " ".join(
+        word[4] for box in boxes for word in words
+        if box.contains(pymupdf.Point((word[0] + word[2]) / 2, (word[1] + word[3]) / 2))
+    )  # fmt: skip
 
 
 TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
@@ -136,7 +154,7 @@ def read_pages(
         except LimitError as error:
             yield error
         except Exception as error:  # noqa: BLE001 - one damaged page must not cost the others
-            damaged = DocumentError(f"page {number} could not be read ({error})")
+            damaged = DocumentError(f"page {number} could not be read: {plain_reason(error)}.")
             yield too_large(f"page {number}") if out_of_memory(error) else damaged
         on_page(number)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
+from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from hybrid_core.text.identifiers import small_roman
+from indexers.formats.flow.linear import equation
 
-_DEEPEST = 200  # levels of nested formulas
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 
 
@@ -30,30 +32,40 @@ def cell_span(cell: LexborNode, name: str) -> int:
 
 
 def open_list(node: LexborNode, tag: str, kind: str) -> list[Any]:
-    start, kind = _whole_number(node.attributes.get("start")), kind or node.attributes.get("type") or "1"
+    """Return the state of a list: its last number, the step between numbers, and the kind of its numbers.
+
+    ``kind`` is that of its style, "" if the style has none.
+    """
+    start = _whole_number(node.attributes.get("start"))
+    kind = kind or ((node.attributes.get("type") or "1") if tag == "ol" else _BULLET)
     step = -1 if "reversed" in node.attributes else 1
     if start is None:
         start = 1 if step > 0 else sum(child.tag == "li" for child in node.iter())
-    return [tag, start - step, step, kind]
+    return [start - step, step, kind]
 
 
-def next_mark(item: LexborNode, above: list[Any]) -> str:
-    """Count an item of a list, and return its mark as displayed: its number, or "-" for a bullet."""
+def next_mark(item: LexborNode, above: list[Any], kind: str = "") -> str:
+    """Count an item of a list, and return its mark as displayed: its number, or "-" for a bullet.
+
+    ``kind`` is the number type that the item's own style sets, "" if it sets none.
+    """
     value = _whole_number(item.attributes.get("value"))
-    above[1] = above[1] + above[2] if value is None else value
-    number, kind = above[1], above[3]
-    if above[0] != "ol":
-        return "-"
+    above[0] = above[0] + above[1] if value is None else value
+    kind = kind or item.attributes.get("type") or above[2]
+    return f"{_format_number(above[0], kind)}." if kind in _KINDS else "-"
+
+
+def _format_number(number: int, kind: str) -> str:
     if kind in ("a", "A") and number > 0:
         letters = ""
         while number > 0:
             number, digit = divmod(number - 1, 26)
             letters = chr(97 + digit) + letters
-        return f"{letters.upper() if kind == 'A' else letters}."
+        return letters.upper() if kind == "A" else letters
     if kind in ("i", "I") and 0 < number < 4000:
         roman = small_roman(number)
-        return f"{roman.upper() if kind == 'I' else roman}."
-    return f"{number}."
+        return roman.upper() if kind == "I" else roman
+    return f"{number:02}" if kind == "01" else str(number)
 
 
 def _whole_number(written: str | None) -> int | None:
@@ -70,38 +82,17 @@ def field_text(node: LexborNode, tag: str) -> str:
         return f" {node.text(deep=True)} "
     kind = (node.attributes.get("type") or "text").lower()
     if kind in ("checkbox", "radio"):
-        return " [x] " if "checked" in node.attributes else " [ ] "
+        return " ☒ " if "checked" in node.attributes else " ☐ "
     shown = kind in ("text", "number", "date", "email", "tel", "url", "time", "month", "week", "datetime-local")
     return f" {node.attributes.get('value') or ''} " if shown else ""
 
 
-def formula(node: LexborNode, deep: int = 0) -> str:
-    """Return MathML as linear text: (x+1)/2, y^3, sqrt(a)."""
-    if node.tag == "-text":
-        return "".join((node.text_content or "").split())
-    if deep > _DEEPEST or node.tag in ("annotation", "annotation-xml"):
-        return ""
-    if node.tag in ("mtext", "ms"):
-        return " ".join((node.text(deep=True) or "").split())
-    parts = [formula(child, deep + 1) for child in node.iter(include_text=True)]
-    parts = [part for part in parts if part]
-    if node.tag == "mfrac" and len(parts) == 2:
-        return f"{_grouped(parts[0])}/{_grouped(parts[1])}"
-    if node.tag in ("msup", "mover") and len(parts) == 2:
-        return f"{_grouped(parts[0])}^{_grouped(parts[1])}"
-    if node.tag in ("msub", "munder") and len(parts) == 2:
-        return f"{_grouped(parts[0])}_{_grouped(parts[1])}"
-    if node.tag in ("msubsup", "munderover") and len(parts) == 3:
-        return f"{_grouped(parts[0])}_{_grouped(parts[1])}^{_grouped(parts[2])}"
-    if node.tag == "mroot" and len(parts) == 2:
-        return f"root({parts[1]}, {parts[0]})"
-    if node.tag == "msqrt":
-        return f"sqrt({''.join(parts)})"
-    return (" " if node.tag in ("mtr", "math") else "").join(parts)
-
-
-def _grouped(text: str) -> str:
-    return text if text.isalnum() or (text[:1], text[-1:]) == ("(", ")") else f"({text})"
+def formula(node: LexborNode) -> str:
+    """Return MathML as linear text: (x+1)/2, y^3, √(a)."""
+    source = (node.html or "").replace("&nbsp;", "\u00a0")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True)
+    root = etree.fromstring(source, parser)
+    return "" if root is None else equation(root)
 
 
 _MOST_CSS = 1_000_000  # characters of style sheets that are read
@@ -114,11 +105,17 @@ _NAME = re.compile(r"[.#]([\w-]+)")
 _STATE = re.compile(r"::?[\w-]+(?:\([^()]*\))?")
 _PROPERTIES = (
     "display", "visibility", "text-decoration", "vertical-align", "list-style", "flex-direction", "flex-flow", "order",
+    "counter-reset", "counter-increment", "content",
 )  # fmt: skip
 _LINES = frozenset("block flex grid flow-root list-item table table-row table-caption".split())
 _CELLS = frozenset("inline-block inline-flex inline-grid inline-table table-cell".split())
 _NUMBERS = {"decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A",
-            "lower-roman": "i", "upper-roman": "I"}  # fmt: skip
+            "lower-roman": "i", "upper-roman": "I", "decimal-leading-zero": "01"}  # fmt: skip
+_KINDS = frozenset(_NUMBERS.values())
+_BULLET = "bullet"
+_BULLETS = frozenset("none disc circle square".split())
+_BEFORE = re.compile(r"::?before$", re.I)
+_COUNTERS = re.compile(r"""(?P<quote>["'])(?P<text>.*?)(?P=quote)|(?P<all>counters?)\((?P<arguments>[^()]*)\)""", re.I)
 
 Style = dict[str, str]
 
@@ -126,9 +123,12 @@ Style = dict[str, str]
 class Styles:
     """The styles of a page's elements, from style sheets and style attributes."""
 
-    def __init__(self, tree: LexborHTMLParser) -> None:
+    def __init__(self, tree: LexborHTMLParser, linked: Sequence[str] = ()) -> None:
+        """Read the styles of a page. ``linked`` are the style sheets that it refers to."""
         self._of: dict[int, Style] = {}
-        css = "\n".join(node.text(deep=True) for node in tree.css("style") if _for_screens(node))[:_MOST_CSS]
+        self._before: dict[int, Style] = {}  # styles of the text that a style inserts before an element
+        own = (node.text(deep=True) for node in tree.css("style") if _for_screens(node))
+        css = "\n".join((*linked, *own))[:_MOST_CSS]
         if not any(name in css for name in _PROPERTIES):
             return
         length = len(tree.body.text(deep=True)) if tree.body is not None else 0
@@ -140,6 +140,8 @@ class Styles:
         for selector, style in ordered:
             if _hides(style) and opened.intersection(_last(selector)):
                 continue  # a click shows it, as with "details"
+            numbered = _BEFORE.search(selector) is not None and "counter" in f"{style}"
+            selector = _BEFORE.sub("", selector) or "*" if numbered else selector
             if ":" in selector:
                 continue
             try:
@@ -147,7 +149,9 @@ class Styles:
             except Exception:  # noqa: BLE001 - what the parser cannot select styles nothing
                 continue
             for node in nodes:
-                if not _hides(style) or len(node.text(deep=True)) <= _SHOWN_OF_PAGE * length:
+                if numbered:
+                    self._before.setdefault(node.mem_id, {}).update(style)
+                elif not _hides(style) or len(node.text(deep=True)) <= _SHOWN_OF_PAGE * length:
                     self._of.setdefault(node.mem_id, {}).update(style)
 
     def of(self, node: LexborNode) -> Style:
@@ -157,6 +161,70 @@ class Styles:
         if not own:
             return sheet or {}
         return {**(sheet or {}), **_declared(own)}
+
+    @property
+    def numbers(self) -> bool:
+        """Return whether the style sheets number elements with counters."""
+        return bool(self._before)
+
+    def before(self, node: LexborNode) -> Style:
+        """Return the style of the number that a style inserts before an element."""
+        return self._before.get(node.mem_id, {})
+
+
+class Counters:
+    """The counters of style sheets, by which pages number clauses ("2.1").
+
+    A counter that an element opens also counts its siblings.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[int]] = {}
+
+    def count(self, style: Style, opened: list[str]) -> None:
+        """Reset and increase counters as the style of an element says. ``opened`` are those of its siblings."""
+        for name, value in _pairs(style.get("counter-reset", ""), 0):
+            if name in opened:
+                self._values[name][-1] = value
+            else:
+                self._open(name, value, opened)
+        for name, value in _pairs(style.get("counter-increment", ""), 1):
+            if not self._values.get(name):
+                self._open(name, 0, opened)
+            self._values[name][-1] += value
+
+    def _open(self, name: str, value: int, opened: list[str]) -> None:
+        self._values.setdefault(name, []).append(value)
+        opened.append(name)
+
+    def close(self, opened: Sequence[str]) -> None:
+        """Remove the counters that the children of an element opened."""
+        for name in opened:
+            self._values[name].pop()
+
+    def text(self, content: str) -> str:
+        """Return the text that a style inserts: words in quotes, and numbers."""
+        shown = ""
+        for part in _COUNTERS.finditer(content):
+            if part["all"] is None:
+                shown += part["text"]
+                continue
+            several = part["all"].lower() == "counters"
+            name, *more = (argument.strip().strip("\"'") for argument in part["arguments"].split(","))
+            kind = _NUMBERS.get(more[-1] if len(more) > several else "decimal", "1")
+            values = self._values.get(name.lower()) or [0]
+            between = more[0] if several and more else ""
+            shown += between.join(_format_number(value, kind) for value in (values if several else values[-1:]))
+        return shown
+
+
+def _pairs(written: str, usual: int) -> Iterator[tuple[str, int]]:
+    """Yield the names of counters with their numbers: "item 2 note" gives item with 2, and note with ``usual``."""
+    words = written.split()
+    for name, after in zip_longest(words, words[1:], fillvalue=""):
+        if _whole_number(name) is None and name != "none":
+            number = _whole_number(after)
+            yield name, usual if number is None else number
 
 
 def hidden(style: Mapping[str, str]) -> bool:
@@ -233,8 +301,9 @@ def is_remark(aside: LexborNode) -> bool:
 
 
 def numbering(style: Mapping[str, str]) -> str:
-    """Return the number type of an ordered list as a value of the attribute ``type``; "" if the style sets none."""
-    return next((_NUMBERS[word] for word in style.get("list-style", "").split() if word in _NUMBERS), "")
+    """Return the type of an ordered list as in its ``type`` attribute, "bullet" for none; "" if the style has none."""
+    words = style.get("list-style", "").split()
+    return next((_NUMBERS.get(word, _BULLET) for word in words if word in _NUMBERS or word in _BULLETS), "")
 
 
 def _hides(style: Mapping[str, str]) -> bool:
@@ -266,7 +335,8 @@ def _declared(body: str) -> Style:
     for declaration in body.split(";"):
         name, _, value = declaration.partition(":")
         name = name.strip().lower()
-        value = value.lower().replace("!important", "").strip()
+        value = value.replace("!important", "").strip()
+        value = value if name == "content" else value.lower()
         if name in _PROPERTIES or (name := name.rpartition("-")[0]) in _PROPERTIES:
             style[name] = value
     return style

@@ -17,6 +17,7 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.locators import book_place, cfi_assertion
+from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture
 from indexers.formats.flow.safety import Package, line_of, words_of
 from indexers.formats.limits import ParseLimits
@@ -27,6 +28,7 @@ from indexers.formats.web.html import html_text, parse_html
 _CONTAINER = "META-INF/container.xml"
 _FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # obfuscated fonts
 _TEXT = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"))
+_LARGEST_SHEET = 1_000_000  # bytes
 _MOST_ENTRIES = 20_000
 _SAME = 40  # characters that a heading and an entry of the contents must share
 
@@ -134,7 +136,7 @@ def _book_parts(
     marks: dict[str, str],
     warnings: list[str],
 ) -> Iterator[Part]:
-    level = 0  # of the last entry of the contents before this place
+    level = unseen = 0  # level of the last entry of the contents before this place; hidden elements
     blocks: list[Block]
     for number, file in enumerate(files, 1):
         name, kind = file.name, file.kind
@@ -149,8 +151,11 @@ def _book_parts(
             continue
         try:
             data = package.read(name)
-            page = parse_html(html_text(data, path)[0], whole=True, place=f"{name} ",
-                              image=partial(_pictured, package, name))  # fmt: skip
+            page = parse_html(
+                html_text(data, path)[0], whole=True, place=f"{name} ", image=partial(_pictured, package, name),
+                sheet=partial(_sheet, package, name),
+            )  # fmt: skip
+            unseen += page.unseen
             page.blocks = placed(page.blocks, data, name, file.step)
         except PasswordError:
             raise
@@ -165,6 +170,19 @@ def _book_parts(
                 at = min(ids.get(entry.id, 0), len(page.blocks) - 1)
                 marks[page.blocks[at].place] = f"p. {entry.title}"
         yield Part(blocks, f"ch. {number}")
+    if unseen:
+        warnings.append(Note("read.hidden-elements", elements=unseen))
+
+
+def _sheet(package: Package, name: str, link: str) -> str:
+    """Return the style sheet to which a file of the book refers, "" if it is missing or damaged."""
+    target = _resolve_reference(name, link)
+    if target not in package or package.size(target) > _LARGEST_SHEET:
+        return ""
+    try:
+        return package.read(target).decode("utf-8", "replace")
+    except DocumentError:
+        return ""
 
 
 def _drawn_words(package: Package, name: str) -> str:

@@ -17,11 +17,12 @@ from hybrid_core.errors import EmptyFileError
 from hybrid_core.types.notes import Note
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
-from indexers.formats.flow.linear import shifted
+from indexers.formats.flow.linear import shifted, with_readings
 from indexers.formats.flow.safety import put_in_text
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pictures import NearbyPictures, picture_in_link
 from indexers.formats.web.elements import (
+    Counters,
     Style,
     Styles,
     cell_span,
@@ -85,12 +86,13 @@ _BREAK = re.compile(r"(?:^|[;\s])(?:page-)?break-(before|after)\s*:\s*(?:always|
 _DEEPEST = 200
 _MAIN = 0.3  # of the page's characters
 _BESIDE = 0.3  # of the words of an article: more beside it belong to the page's text
+_SITE = frozenset("nav aside header footer noscript dialog button form".split())  # frames of a page that show words
 _FRAMING = _HIDDEN | _FURNITURE | {"form"}
 _ROLES = frozenset("navigation banner contentinfo complementary search dialog menu".split())
 
 _INLINE = frozenset(("sup", "sub", "ruby", "rt", "math", "input", "select", "textarea")) | _STRUCK
 
-_Lists = tuple[list[Any], ...]  # tag, last number, step and kind of numbers of each open list
+_Lists = tuple[list[Any], ...]  # last number, step and kind of numbers of each open list
 
 
 def read_html(path: Path, limits: ParseLimits) -> Flow:
@@ -149,6 +151,7 @@ class HtmlPage:
     # ids of elements, each with the number of the block that it begins before
     ids: list[tuple[str, int]] = field(default_factory=list)
     breaks: list[int] = field(default_factory=list)  # numbers of blocks before which the author ends a page
+    unseen: int = 0  # hidden elements that contain words
 
 
 def parse_html(
@@ -158,12 +161,13 @@ def parse_html(
     place: str = "",
     image: Callable[[str], str] = picture_in_link,
     framed: bool = False,
+    sheet: Callable[[str], str] = lambda link: "",
 ) -> HtmlPage:
     """Read a page's blocks in order. ``whole`` is for files of books, which have no navigation.
 
-    ``place`` is the text with which each block's place begins; the block's number follows. ``image`` returns the name
-    of the picture to which a link refers, "" if it cannot contain words. ``framed`` is for a page inside another page;
-    the frames of such a page are not read.
+    ``place`` is the beginning of each block's place, followed by the block's number. ``image`` returns the name of the
+    picture that a link refers to, "" if it cannot contain words. ``framed`` is for pages inside another page; their own
+    frames are not read. ``sheet`` returns the style sheet that a link refers to, "" if it is not known.
     """
     if "shadowroot" in source:  # the content of a custom element, which a browser shows
         source = _SHADOW.sub(r"<div>\1</div>", source)
@@ -179,17 +183,22 @@ def parse_html(
                 page.metadata.setdefault(_FIELDS[name], value)
     page.metadata = {key: value for key, value in page.metadata.items() if value}
     if tree.body is not None:
-        writer = _Writer(page, place, whole, image, Styles(tree))
+        linked = [sheet(link.attributes["href"] or "") for link in tree.css("link[rel~=stylesheet][href]")]
+        writer = _Writer(page, place, whole, image, Styles(tree, linked))
         writer.framed = framed
-        main, left_words = (tree.body, 0) if whole else _main(tree.body)
+        main, left_words, framing = (tree.body, 0, 0) if whole else _main(tree.body)
         if left_words:
             page.warnings.append(Note("read.beside-main", words=left_words))
+        writer.enter(main)
         writer.walk(main, 0, article=main.tag != "body")
         writer.end()
         if not page.blocks and tree.body.css_first("noscript") is not None:
             writer.scripts = False
             writer.walk(tree.body, 0)
             writer.end()
+        if framing := framing + writer.framing:
+            page.warnings.append(Note("read.site-frame", words=framing))
+        page.unseen = writer.unseen
         if writer.unseen:
             page.warnings.append(Note("read.hidden-elements", elements=writer.unseen))
     elif not framed and (frames := tree.css_first("noframes")) is not None:
@@ -238,36 +247,47 @@ def titled(page: HtmlPage) -> list[Block]:
     return page.blocks if not title or shown else [Paragraph(title, "title"), *page.blocks]
 
 
-def _main(body: LexborNode) -> tuple[LexborNode, int]:
-    """Return the element with the main text of a page, and the number of words left out with the rest.
+def _main(body: LexborNode) -> tuple[LexborNode, int, int]:
+    """Return the element with the main text of a page, and two numbers of words that are left out with the rest.
 
-    The element is marked as main text and has a large part of all text. If there is none, it is the whole body.
-    Navigation, banners and footers do not count as left out. An article beside other text is not the main text.
+    The element is marked as main text and has a large part of all text. If there is none, it is the whole body. The
+    first number counts words of the page's text, the second one words of elements that frame a page, such as
+    navigation. An article beside other text is not the main text.
     """
     for selector in ("main", "[role=main]", "article"):
         nodes = body.css(selector)
         if len(nodes) == 1 and len(nodes[0].text()) > _MAIN * len(body.text()):
-            left_words = _words_beside(body, nodes[0])
+            left_words, framing = _words_beside(body, nodes[0])
             if selector == "article" and left_words > _BESIDE * len(nodes[0].text().split()):
                 break
-            return nodes[0], left_words
-    return body, 0
+            return nodes[0], left_words, framing
+    return body, 0, 0
 
 
-def _words_beside(body: LexborNode, main: LexborNode) -> int:
-    """Return the number of words outside the main text. Navigation, banners and footers are not counted."""
-    count, waiting = 0, [body]
+def _words_beside(body: LexborNode, main: LexborNode) -> tuple[int, int]:
+    """Return the number of words outside the main text, and of words in elements that frame a page."""
+    count, framing, waiting = 0, 0, [body]
     while waiting:
         for child in waiting.pop().iter(include_text=True):
             if child.tag == "-text":
                 count += len((child.text_content or "").split())
-            elif child.mem_id != main.mem_id and not _frames_page(child):
+            elif child.mem_id != main.mem_id and _frames_page(child):
+                framing += _framing_words(child)
+            elif child.mem_id != main.mem_id:
                 waiting.append(child)
-    return count
+    return count, framing
 
 
 def _frames_page(node: LexborNode) -> bool:
     return node.tag in _FRAMING or node.attributes.get("role") in _ROLES
+
+
+def _framing_words(node: LexborNode) -> int:
+    """Return the number of words of an element that frames a page, 0 for scripts and others that show no words."""
+    if node.tag not in _SITE and node.attributes.get("role") not in _ROLES:
+        return 0
+    inside = node.text(deep=True, separator=" ").split()
+    return len(inside) - sum(len(part.text(deep=True, separator=" ").split()) for part in node.css("script, style"))
 
 
 class _Writer:
@@ -278,18 +298,19 @@ class _Writer:
         self._readings: list[str] = []  # ruby readings in the current block
         self._rubies = 0  # open ruby elements
         self.unseen = 0  # hidden elements that contain words
+        self.framing = 0  # words of elements that frame the page
         self.framed = False  # whether frames are not read
         self.scripts = True  # whether the text shown without scripts is not read
         self._kind: tuple[str, int, str] = ("p", 0, "")  # the current block: tag, depth, mark
+        self._counters = Counters()
+        self._number = ""  # the number that a style inserts before the next element
 
     def _place(self) -> str:
         return f"{self._before}paragraph {len(self._page.blocks) + 1}"
 
     def end(self) -> None:
         """End the current block, and add it with the words and pictures gathered so far."""
-        text = "".join(self._words)
-        if self._readings:
-            text = f"{text} ({'; '.join(self._readings)})"
+        text = with_readings("".join(self._words), self._readings)
         self._words.clear()
         self._readings.clear()
         self._say(text)
@@ -319,8 +340,11 @@ class _Writer:
         children = node.iter(include_text=True)
         if laid_out := lays_out(style_of_node := self._styles.of(node)):
             children = iter(in_order(list(children), style_of_node, self._styles))
+        opened: list[str] = []  # counters
         for child in children:
             tag = child.tag
+            if self._styles.numbers and tag != "-text":
+                self._number = self._counted(child, opened)
             if laid_out:
                 self._words.append(" ")
             style = "" if tag == "-text" else child.attributes.get("style") or ""
@@ -330,6 +354,27 @@ class _Writer:
             self._walk_one(child, tag, deep, lists, article)
             if "after" in sides:
                 self._break()
+        self._counters.close(opened)
+
+    def enter(self, node: LexborNode) -> None:
+        """Count the counters that an element and those around it open."""
+        above: list[LexborNode] = []
+        inside: LexborNode | None = node
+        while inside is not None:
+            above.append(inside)
+            inside = inside.parent
+        for element in reversed(above):
+            self._counters.count(self._styles.of(element), [])
+
+    def _counted(self, node: LexborNode, opened: list[str]) -> str:
+        """Return the number that a style inserts before an element, "" for none."""
+        style, before = self._styles.of(node), self._styles.before(node)
+        if hidden(style):
+            return ""
+        self._counters.count(style, opened)
+        self._counters.count(before, opened)
+        content = before.get("content", "")
+        return self._counters.text(content).strip() if "counter" in content else ""
 
     def _break(self) -> None:
         self.end()
@@ -372,12 +417,15 @@ class _Writer:
 
     def _left_out(self, node: LexborNode, tag: str | None, style: Style, article: bool) -> bool:
         if tag in _HIDDEN and not self._holds_text(node, tag, article):
+            self.framing += _framing_words(node)
             return True
         if (node.attributes.get("hidden", "until-found") or "") != "until-found" or hidden(style):
             self.unseen += bool(node.text(deep=True).strip())
             return True
         if tag in _FURNITURE:
-            return not (article or self._whole or _titles(node))
+            left_out = not (article or self._whole or _titles(node))
+            self.framing += _framing_words(node) if left_out else 0
+            return left_out
         return node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS and tag != "math"
 
     def _holds_text(self, node: LexborNode, tag: str, article: bool) -> bool:
@@ -431,7 +479,7 @@ class _Writer:
     def _block(self, node: LexborNode, tag: str, style: Style, deep: int, lists: _Lists, article: bool) -> None:
         self.end()
         self._note_id(node)
-        before = self._kind
+        before, number, self._number = self._kind, self._number, ""
         if tag == "table" and (table := _read_table(node, self._styles)) is not None:
             self.unseen += table[2]
             for caption in node.css("caption"):
@@ -446,8 +494,9 @@ class _Writer:
         if tag in ("ul", "ol", "menu", "dir"):
             lists = (*lists, open_list(node, tag, numbering(style)))
         elif tag == "li":
-            mark = next_mark(node, lists[-1]) if lists else "-"
-            self._kind = ("li", max(0, len(lists) - 1), mark)
+            mark = next_mark(node, lists[-1], numbering(style)) if lists else "-"
+            self._kind = ("li", max(0, len(lists) - 1), number or mark)
+            number = ""
         elif tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
             self._kind = (tag, 0, "")
         elif node.attributes.get("role") == "heading":
@@ -457,6 +506,8 @@ class _Writer:
             self._kind = ("h3" if gazette["art"] else "h2", 0, "")
         elif not (lists and before[0] == "li"):
             self._kind = ("p", 0, "")
+        if number:
+            self._words.append(f"{number} ")
         self.walk(node, deep + 1, lists, article or tag in _SECTIONS)
         self.end()
         self._kind = before

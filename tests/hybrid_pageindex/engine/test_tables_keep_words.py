@@ -85,3 +85,44 @@ def test_balance_sheets_of_filings_are_read_with_every_word(engine: Engine, tmp_
         lost = words(page.text) - words(shown)
         assert not lost, f"{page.doc_name} loses {lost}"
         assert shown.count("\n| ") > 25, f"the rows of {page.doc_name} are in tables"
+
+
+def _pages_of_table(path: Path, pages: list[list[tuple[str, ...]]], foot: str = "") -> Path:
+    """A PDF whose pages show rows of a table from top to bottom, and a running foot."""
+    with pymupdf.open() as document:
+        for rows in pages:
+            page = document.new_page(height=200)
+            for down, row in enumerate(rows):
+                for across, cell in enumerate(row):
+                    page.insert_text((60 + 110 * across, 40 + 14 * down), cell, fontsize=10)
+            page.insert_text((60, 190), foot, fontsize=8)
+        document.save(path)
+    return path
+
+
+def _rows(first: int, count: int = 8) -> list[tuple[str, ...]]:
+    return [(f"Park {at}", f"{1000 + at}", f"{at}.5") for at in range(first, first + count)]
+
+
+_HEADS = ("Name", "Capacity", "Share")
+
+
+@pytest.mark.parametrize(
+    ("pages", "repeated"),
+    [
+        ([[_HEADS, *_rows(0)], _rows(8), _rows(16)], True),
+        ([[_HEADS, *_rows(0)], _rows(8), [(*row, "x") for row in _rows(16)]], False),  # another table
+        ([[_HEADS, *_rows(0)], [*_rows(8), ("The table ends here, and a text of several lines follows it.",),
+                                *[(f"A line of text about parks, number {at}, which no table holds.",)
+                                  for at in range(5)]], _rows(16)], False),
+        ([_rows(0), _rows(8), _rows(16)], False),
+    ],
+)  # fmt: skip
+def test_a_table_over_pages_repeats_its_heads(
+    tmp_path: Path, engine: Engine, pages: list[list[tuple[str, ...]]], repeated: bool
+) -> None:
+    run(engine.index(_pages_of_table(tmp_path / "parks.pdf", pages, "Report of 2024")))
+    read = run(engine.pages("parks.pdf", 3))[0]
+    shown = run(engine.documents.with_tables(read)).text
+    assert ("| Name | Capacity | Share |" in shown) is repeated
+    assert "| Park 16 | 1016 | 16.5 |" in shown or not repeated

@@ -179,3 +179,20 @@ def test_names_of_tar_archives_in_other_encodings(tmp_path: Path, encoding: str,
         entry.size = 4
         archive.addfile(entry, io.BytesIO(b"kelp"))
     assert [member.name for member in tar_members(tmp_path / "a.tar", ParseLimits())] == [name]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        ("cp437", "Größe.txt"), ("cp437", "10 µm.txt"), ("cp850", "søster.txt"), ("cp1252", "Größe–x.txt"),
+        ("cp1252", "café.txt"), ("cp1252", "Übersicht.txt"), ("cp1252", "España.txt"), ("cp866", "договор.txt"),
+        ("cp932", "契約書.txt"), ("gbk", "合同文件.txt"),
+    ],
+)  # fmt: skip
+def test_names_in_an_archive_are_read_in_their_encoding(tmp_path: Path, encoding: str, name: str) -> None:
+    coded = name.encode(encoding)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("A" * len(coded), "kelp")
+    data = (tmp_path / "a.zip").read_bytes().replace(b"A" * len(coded), coded)
+    (tmp_path / "a.zip").write_bytes(data)
+    assert name in text_of(tmp_path / "a.zip")

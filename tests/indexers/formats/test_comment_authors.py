@@ -10,6 +10,9 @@ import pptx
 import pytest
 import xlsxwriter
 
+from indexers.formats.flow.blocks import Paragraph, Remark
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office import office97
 from tests.indexers.formats import test_xlsb
 from tests.indexers.formats.packages import opendocument, repacked, text_of
 from tests.indexers.formats.test_xlsb import record, row, text, wide
@@ -188,3 +191,57 @@ def test_comments_of_rich_text(tmp_path: Path, before: str, mark: str) -> None:
     )
     shown = " ".join(text_of(path).split())
     assert f"[annotation{mark}: why so" in shown and "KL" not in shown
+
+
+def _word97(
+    body: str, comments: list[str], owners: list[int], names: list[str], damage: str = ""
+) -> Callable[..., dict[str, bytes]]:
+    """A stand-in for the streams of a Word 97 file with a body and comments."""
+    texts = "".join(f"\x05{text}\r" for text in comments)
+    stored = (body + texts).encode("cp1252")
+    data, table = bytearray(0x400), bytearray()
+    struct.pack_into("<H8xH", data, 0, 0xA5EC, 0x0200)
+    struct.pack_into("<I", data, 0x4C, len(body))
+    struct.pack_into("<I", data, 0x5C, len(texts))
+
+    def place(at: int, content: bytes) -> None:
+        struct.pack_into("<II", data, at, len(table), len(content))
+        table.extend(content)
+
+    pieces = struct.pack("<II", 0, len(stored)) + struct.pack("<HIH", 0, 0x4000_0000 | 2 * len(data), 0)
+    place(0x01A2, b"\x02" + struct.pack("<I", len(pieces)) + pieces)
+    place(0x0102, struct.pack("<I", 0))
+    places = struct.pack(f"<{len(comments) + 1}I", *range(len(comments) + 1))
+    place(0x00BA, places + b"".join(bytes(20) + struct.pack("<hHHi", owner, 0, 0, -1) for owner in owners))
+    bounds = [sum(len(text) + 2 for text in comments[:at]) for at in range(len(comments) + 1)]
+    place(0x00C2, struct.pack(f"<{len(bounds) + 1}I", *bounds, len(texts)))
+    listed = b"".join(struct.pack("<H", len(name)) + name.encode("utf-16-le") for name in names)
+    place(0x01BA, listed)
+    if damage == "names":
+        struct.pack_into("<II", data, 0x01BA, 90_000, 50)
+    elif damage == "texts":
+        struct.pack_into("<II", data, 0x00C2, 90_000, 50)
+    return lambda *_: {"WordDocument": bytes(data) + stored, "1Table": bytes(table)}
+
+
+@pytest.mark.parametrize(
+    ("comments", "owners", "names", "damage", "lines"),
+    [
+        (["why so"], [0], ["Kim Lee"], "", ["[comment by Kim Lee] why so"]),
+        (["why so", "because"], [1, 0], ["Lou", "Ören"], "", ["[comment by Ören] why so", "[comment by Lou] because"]),
+        (["first\rsecond"], [0], ["Kim"], "", ["[comment by Kim] first second"]),
+        (["why so"], [7], ["Kim"], "", ["[comment] why so"]),
+        (["why so"], [0], ["Kim"], "names", ["[comment] why so"]),
+        (["why so"], [0], ["Kim"], "texts", ["[comment] why so"]),
+        (["why so"], [-1], [], "", ["[comment] why so"]),
+    ],
+)
+def test_comments_of_word_97(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comments: list[str], owners: list[int], names: list[str],
+    damage: str, lines: list[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(office97, "streams", _word97("The body.\r", comments, owners, names, damage))
+    parts = list(office97.read_word97(tmp_path / "a.doc", ParseLimits()).parts)
+    shown = [f"[{block.mark}] {block.text}" for part in parts for block in part.blocks if isinstance(block, Remark)]
+    assert shown == lines
+    assert [block.text for block in parts[0].blocks if isinstance(block, Paragraph)] == ["The body."]

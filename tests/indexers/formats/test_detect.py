@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -192,3 +193,36 @@ def test_known_formats_that_are_not_read_are_named(
 
 def test_an_archive_that_holds_archives_is_no_document_of_apple(tmp_path: Path) -> None:
     assert detect(packed(tmp_path / "a.zip", {"Index.zip": b"x", "docs/a.fdseq": b"x"}), "archive") == "archive"
+
+
+@pytest.mark.parametrize(
+    "head", [b"\xdb\xa5\x2d\0", b"\x9b\xa5\x21\0", b"\x31\xbe\0\0", b"\xfe\x37\0\x1c", b"\xfe\x37\0\x23"]
+)
+def test_word_of_before_1993_is_called_so(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "a.doc").write_bytes(head + bytes(500))
+    with pytest.raises(UnsupportedFileError, match=r"Word document of before 1993.*Save it as DOCX"):
+        read(tmp_path / "a.doc")
+
+
+_PICTURE_HEAD = b"\x89PNG\r\n\x1a\n\0\0\0\0IHDR"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.png", _PICTURE_HEAD, "the file is damaged: it cannot be read as a picture."),
+        ("a.docx", b"PK\x03\x04 cut", "the package is damaged, so its entries cannot be listed."),
+        ("a.epub", b"PK\x03\x04 cut", "the package is damaged, so its entries cannot be listed."),
+        ("a.pdf", b"%PDF-1.7\nnothing", "no PDF reader can open it."),
+        ("a.ipynb", b'{"cells": [\n}', "a notebook must be valid JSON (line 2)."),
+        ("a.xls", b"<?xml version='1.0'?><Workbook xmlns='urn:schemas-microsoft-com:office:spreadsheet'>",
+         "has no sheets."),
+        ("a.tgz", b"\x1f\x8b\x08\0\0\0\0\0\0\0cut", "the archive is damaged, so it cannot be unpacked."),
+    ],
+)  # fmt: skip
+def test_messages_hold_no_texts_of_libraries(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DocumentError) as raised:
+        read(tmp_path / name)
+    assert message in str(raised.value)
+    assert not re.search(r"Error|Errno|zip file|cannot identify|code=|0x|traceback|<string>", str(raised.value))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.indexers.formats.packages import W, docx, packed, paragraph, text_of, titles
+from indexers.formats.office.word_numbers import written
+from tests.indexers.formats.packages import W, docx, packed, paragraph, read, text_of, titles
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
@@ -299,3 +300,102 @@ def test_comments_name_their_authors(tmp_path: Path, author: str | None, mark: s
     comments = f'<w:comment w:id="4"{named}>{paragraph("why")}</w:comment>'
     path = docx(tmp_path / "a.docx", line(run("ten"), reference("comment", 4)), comments=comments)
     assert text_of(path).split("\n\n") == ["ten", f"[{mark}] why"]
+
+
+_STYLES = """
+<w:style w:type="character" w:styleId="Sup"><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:style>
+<w:style w:type="character" w:styleId="Note"><w:basedOn w:val="Sup"/></w:style>
+<w:style w:type="character" w:styleId="Gone"><w:rPr><w:strike/></w:rPr></w:style>
+<w:style w:type="character" w:styleId="Secret"><w:rPr><w:vanish/></w:rPr></w:style>
+<w:style w:type="paragraph" w:styleId="Void"><w:name w:val="void"/><w:rPr><w:dstrike/></w:rPr></w:style>
+<w:style w:type="paragraph" w:styleId="Blind"><w:name w:val="blind"/><w:rPr><w:vanish/></w:rPr></w:style>
+<w:style w:type="paragraph" w:styleId="Blinder"><w:name w:val="blinder"/><w:basedOn w:val="Blind"/></w:style>
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (line(run("10"), run("6", '<w:rStyle w:val="Note"/>')), "10^6"),
+        (line(run("10"), run("6", '<w:rStyle w:val="Note"/><w:vertAlign w:val="baseline"/>')), "106"),
+        (line(run("10"), run("6", '<w:position w:val="8"/>'), run(" m")), "10^6 m"),
+        (line(run("H"), run("2", '<w:position w:val="-6"/>'), run("O")), "H₂O"),
+        (line(run("10"), run("6", '<w:position w:val="2"/>')), "106"),  # moved by a point only
+        (line(run("a "), run("b", '<w:rStyle w:val="Gone"/>'), run(" c")), "a ~~b~~ c"),
+        (line(run("a "), run("b", '<w:rStyle w:val="Gone"/><w:strike w:val="0"/>')), "a b"),
+        (paragraph("all of it", "Void"), "~~all of it~~"),
+        (line(run("a "), run("b", "<w:strike/>"), properties='<w:pStyle w:val="Void"/>'), "~~a b~~"),
+    ],
+)
+def test_looks_of_runs_come_from_styles_too(tmp_path: Path, body: str, shown: str) -> None:
+    assert text_of(docx(tmp_path / "a.docx", body, _STYLES)) == shown
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        line(run("seen "), run("two words", '<w:rStyle w:val="Secret"/>')),
+        paragraph("seen") + paragraph("two words", "Blind"),
+        paragraph("seen") + paragraph("two words", "Blinder"),
+        f"<w:tbl><w:tr><w:tc>{paragraph('seen')}{paragraph('two words', 'Blind')}</w:tc></w:tr></w:tbl>",
+    ],
+)
+def test_text_that_a_style_hides_is_left_out_and_counted(tmp_path: Path, body: str) -> None:
+    info, pages = read(docx(tmp_path / "a.docx", body, _STYLES))
+    assert [page.text.strip() for page in pages] == ["seen"]
+    assert info.warnings == ("2 words of hidden text, which is not printed, were left out",)
+
+
+def test_deleted_words_are_counted(tmp_path: Path) -> None:
+    body = line(run("kept"), "<w:del><w:r><w:delText>three old words</w:delText></w:r></w:del>")
+    info, pages = read(docx(tmp_path / "a.docx", body))
+    assert pages[0].text == "kept"
+    assert info.warnings == ("3 words that a tracked change deletes were left out",)
+
+
+def test_readings_follow_their_paragraph(tmp_path: Path) -> None:
+    one = "<w:r><w:t>{}</w:t></w:r>"
+    ruby = f"<w:r><w:ruby><w:rt>{one}</w:rt><w:rubyBase>{one}</w:rubyBase></w:ruby></w:r>"
+    body = line(ruby.format("とう", "東"), ruby.format("きょう", "京"), run("都です"))
+    assert text_of(docx(tmp_path / "a.docx", body)) == "東京都です (東 とう; 京 きょう)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "language", "shown"),
+    [
+        ("cardinalText", "en-GB", "Twenty-one. one"),
+        ("ordinalText", "", "Twenty-first. one"),
+        ("ordinal", "en-US", "21st. one"),
+        ("cardinalText", "de-DE", "21. one"),  # numbers in words are written in English only
+        ("ordinal", "fr-FR", "21. one"),
+        ("hex", "", "15. one"),
+        ("numberInDash", "", "- 21 -. one"),
+        ("hebrew1", "he-IL", "כא. one"),
+        ("chineseLegalSimplified", "zh-CN", "贰拾壹. one"),
+        ("thaiNumbers", "th-TH", "๒๑. one"),
+        ("decimalEnclosedFullstop", "", "21. one"),
+    ],
+)
+def test_numbers_of_lists_in_words_and_other_digits(tmp_path: Path, kind: str, language: str, shown: str) -> None:
+    usual = f'<w:docDefaults><w:rPrDefault><w:rPr><w:lang w:val="{language}"/></w:rPr></w:rPrDefault></w:docDefaults>'
+    numbering = (
+        listed(kind, "%1.").replace('<w:start w:val="1"/>', "").replace("<w:numFmt", '<w:start w:val="21"/><w:numFmt')
+    )
+    body = paragraph("one", properties='<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>')
+    assert text_of(docx(tmp_path / "a.docx", body, usual if language else "", numbering)) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "shown"),
+    [
+        (1, "ordinalText", "First"), (12, "ordinalText", "Twelfth"), (20, "ordinalText", "Twentieth"),
+        (100, "ordinalText", "One hundredth"), (101, "ordinalText", "One hundred first"), (0, "cardinalText", "Zero"),
+        (342, "cardinalText", "Three hundred forty-two"), (1200, "cardinalText", "One thousand two hundred"),
+        (15, "hebrew1", "טו"), (115, "hebrew1", "קטו"), (10, "chineseCounting", "十"),
+        (203, "chineseCounting", "二百零三"),
+        (10, "koreanCounting", "십"), (30, "hebrew2", "חח"), (7, "001", "007"), (2, "hindiNumbers", "२"),
+        (5, "dollarText", "5"),
+    ],
+)  # fmt: skip
+def test_numbers_in_the_formats_of_word(number: int, kind: str, shown: str) -> None:
+    assert written(number, kind) == shown

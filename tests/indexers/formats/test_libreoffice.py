@@ -11,6 +11,10 @@ import pytest
 
 from hybrid_core.errors import DocumentError, UsageError
 from hybrid_pageindex import Engine, run
+from indexers.formats.flow.blocks import Flow, Paragraph, Part
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office import office97
+from tests.indexers.formats.packages import docx, paragraph
 
 installed = pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
 
@@ -22,6 +26,19 @@ def _deck(path: Path) -> Path:
     deck.slides.add_slide(deck.slide_layouts[6])
     deck.save(str(path))
     return path
+
+
+@pytest.mark.parametrize("installed_here", [True, False])
+def test_a_file_of_word_97_says_which_program_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed_here: bool
+) -> None:
+    converted = docx(tmp_path / "a.docx", paragraph("kelp")).read_bytes()
+    monkeypatch.setattr(office97, "find_libreoffice", lambda: "soffice" if installed_here else None)
+    monkeypatch.setattr(office97, "convert", lambda *_: converted)
+    monkeypatch.setattr(office97, "read_word97", lambda *_: Flow(iter([Part([Paragraph("kelp")])])))
+    flow = office97.read_doc(tmp_path / "a.doc", ParseLimits())
+    assert [block.text for part in flow.parts for block in part.blocks if isinstance(block, Paragraph)] == ["kelp"]
+    assert flow.warnings[-1].startswith("read with LibreOffice" if installed_here else "read without LibreOffice")
 
 
 @installed

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 
-from tests.indexers.formats.packages import _ODF, packed, read, text_of, titles
+from hybrid_core.errors import DocumentError
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.flat_odf import odf_members
+from tests.indexers.formats.packages import _ODF, packed, read, repacked, text_of, titles
 
 _MORE = (
     'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0" '
@@ -193,3 +197,150 @@ def test_charts_and_formulas_of_sheets(tmp_path: Path, inner: str, shown: str) -
              "Object 1/content.xml": inner}  # fmt: skip
     text = text_of(packed(tmp_path / "a.ods", files))
     assert text.endswith(shown or "|") and "| a | b |" in text
+
+
+def style(name: str, look: str, family: str = "text", parent: str = "") -> str:
+    above = f' style:parent-style-name="{parent}"' if parent else ""
+    return (
+        f'<style:style style:name="{name}" style:family="{family}"{above}><style:text-properties {look}/></style:style>'
+    )
+
+
+_RAISED, _STRUCK = 'style:text-position="super 58%"', 'style:text-line-through-style="solid"'
+_NAMED = style("Raised", _RAISED) + style("Void", _STRUCK, "paragraph") + style("Secret", 'text:display="none"')
+
+
+@pytest.mark.parametrize(
+    ("body", "own", "shown"),
+    [
+        ('<text:p>10<text:span text:style-name="T1">6</text:span></text:p>', style("T1", "", parent="Raised"), "10^6"),
+        ('<text:p>10<text:span text:style-name="T1"><text:span text:style-name="T2">6</text:span></text:span></text:p>',
+         style("T1", _RAISED) + style("T2", 'fo:color="#ff0000"'), "10^6"),
+        ('<text:p text:style-name="P1">all of it</text:p>', style("P1", "", "paragraph", "Void"), "~~all of it~~"),
+        ('<text:p text:style-name="T1">not of this family</text:p>', style("T1", _STRUCK), "not of this family"),
+    ],
+)  # fmt: skip
+def test_looks_come_from_parent_styles_and_paragraphs(tmp_path: Path, body: str, own: str, shown: str) -> None:
+    assert text_of(odf(tmp_path / "a.odt", body, styles=own, masters=_NAMED)) == shown
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<text:p>seen<text:span text:style-name="Secret"> two words</text:span></text:p>',
+        '<text:p>seen</text:p><text:p><text:hidden-paragraph text:is-hidden="true"/>two words</text:p>',
+        '<text:p>seen <text:hidden-text text:is-hidden="true">two words</text:hidden-text></text:p>',
+        '<text:p>seen</text:p><text:section text:display="none"><text:p>two words</text:p></text:section>',
+        '<text:p>seen</text:p><text:section text:is-hidden="true"><text:p>two words</text:p></text:section>',
+    ],
+)
+def test_hidden_text_is_left_out_and_counted(tmp_path: Path, body: str) -> None:
+    info, pages = read(odf(tmp_path / "a.odt", body, masters=_NAMED))
+    assert pages[0].text.strip() == "seen"
+    assert info.warnings == ("2 words of hidden text, which is not printed, were left out",)
+
+
+def test_deleted_words_of_texts_are_counted(tmp_path: Path) -> None:
+    change = f"<text:changed-region><text:deletion>{words('two words')}</text:deletion></text:changed-region>"
+    info, pages = read(odf(tmp_path / "a.odt", f"<text:tracked-changes>{change}</text:tracked-changes>{words('x')}"))
+    assert pages[0].text == "x"
+    assert info.warnings == ("2 words that a tracked change deletes were left out",)
+
+
+def test_readings_follow_their_paragraph(tmp_path: Path) -> None:
+    ruby = "<text:ruby><text:ruby-base>東京</text:ruby-base><text:ruby-text>とうきょう</text:ruby-text></text:ruby>"
+    assert text_of(odf(tmp_path / "a.odt", words(f"{ruby}都"))) == "東京都 (東京 とうきょう)"
+
+
+_FORM_SPACE = 'xmlns:form="urn:oasis:names:tc:opendocument:xmlns:form:1.0"'
+
+
+@pytest.mark.parametrize(
+    ("control", "shown"),
+    [
+        ('<form:checkbox form:label="paid" form:current-state="checked"/>', "☒ paid"),
+        ('<form:checkbox form:label="paid" form:state="unchecked"/>', "☐ paid"),
+        ('<form:checkbox form:label="paid" form:state="checked" form:current-state="unchecked"/>', "☐ paid"),
+        ('<form:radio form:label="cash" form:current-selected="true"/>', "☒ cash"),
+        ('<form:text form:value="first" form:current-value="typed words"/>', "typed words"),
+        ('<form:listbox><form:option form:label="a"/><form:option form:label="b" form:selected="true"/></form:listbox>',
+         "b"),
+        ('<form:fixed-text form:label="Name of the ship"/>', "Name of the ship"),
+        ('<form:password form:value="secret"/>', ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["text", "presentation", "spreadsheet"])
+def test_fields_of_forms_are_read_as_they_show(tmp_path: Path, kind: str, control: str, shown: str) -> None:
+    form = f"<office:forms {_FORM_SPACE}><form:form>{control}</form:form></office:forms>"
+    tag = control[: control.index(" ") if " " in control[:20] else control.index(">")]
+    form = form.replace(tag, f'{tag} form:id="c1"', 1)
+    drawn = '<draw:control draw:control="c1"/>'
+    body = {
+        "text": f"{form}<text:p>Say: {drawn}</text:p>",
+        "presentation": f"<draw:page>{form}{box('Say:', '1cm')}{drawn}</draw:page>",
+        "spreadsheet": f"<table:table>{form}<table:shapes>{drawn}</table:shapes>{row(cell('Say:'), cell('x'))}"
+        "</table:table>",
+    }[kind]
+    ending = {"text": "odt", "presentation": "odp", "spreadsheet": "ods"}[kind]
+    text = text_of(odf(tmp_path / f"a.{ending}", body, kind))
+    assert (shown in text) if shown else "secret" not in text
+
+
+@pytest.mark.parametrize(
+    ("format", "language", "second"),
+    [
+        ("一, 二, 三, ...", "", "二"), ("1st, 2nd, 3rd, ...", "", "2nd"), ("One, Two, Three, ...", "en", "Two"),
+        ("First, Second, Third, ...", "de", "2"), ("α, β, γ, ... (gr)", "", "β"),
+        ("А, Б, .., Аа, Аб, ... (ru)", "", "Б"),
+        ("001, 002, 003, ...", "", "002"), ("壹, 贰, 叁, ...", "", "贰"), ("ア, イ, ウ, ...", "", "イ"),
+        ("Q, R, S, ...", "", "2"), ("", "", "-"),
+    ],
+)  # fmt: skip
+def test_numbers_of_lists_in_their_scripts(tmp_path: Path, format: str, language: str, second: str) -> None:
+    level = f'<text:list-level-style-number text:level="1" style:num-format="{format}"/>'
+    usual = (
+        '<style:default-style style:family="paragraph"><style:text-properties '
+        f'fo:language="{language}"/></style:default-style>'
+    )
+    space = 'xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"'
+    usual = usual.replace("<style:default-style", f"<style:default-style {space}") if language else ""
+    body = f'<text:list text:style-name="L">{item(words("one"))}{item(words("two"))}</text:list>'
+    numbers = f'<text:list-style style:name="L">{level}</text:list-style>'
+    assert text_of(odf(tmp_path / "a.odt", body, styles=numbers, masters=usual)).split("\n")[1] == f"{second} two"
+
+
+def test_struck_out_cells_and_booleans_of_sheets(tmp_path: Path) -> None:
+    struck = cell("old", 'table:style-name="ce1" office:value-type="string"')
+    second = row(struck, cell(more='office:boolean-value="true"'))
+    table = f"<table:table>{row(cell('a'), cell('b'))}{second}</table:table>"
+    path = odf(tmp_path / "a.ods", table, "spreadsheet", style("ce1", _STRUCK, "table-cell"))
+    assert "| ~~old~~ | TRUE |" in text_of(path)
+
+
+def test_files_of_other_programs_in_a_document_are_members(tmp_path: Path) -> None:
+    inside = odf(tmp_path / "inside.odt", words("inner words")).read_bytes()
+    drawn = '<draw:frame><draw:object-ole xlink:href="./Object 1"/></draw:frame>'
+    for kind, ending in (("text", "odt"), ("presentation", "odp"), ("spreadsheet", "ods")):
+        path = repacked(odf(tmp_path / f"a.{ending}", drawn, kind), lambda files: {**files, "Object 1": inside})
+        assert [(one.name, b"".join(one.read())) for one in odf_members(path, ParseLimits())] == [
+            ("object 1.odt", inside)
+        ]
+    data = f"<office:binary-data>{b64encode(inside).decode()}</office:binary-data>"
+    path = flat(tmp_path / "a.fodt", f"<text:p><draw:object-ole>{data}</draw:object-ole></text:p>")
+    assert [one.name for one in odf_members(path, ParseLimits())] == ["object 1.odt"]
+    damaged = flat(tmp_path / "b.fodt", "<draw:object-ole><office:binary-data>x</office:binary-data></draw:object-ole>")
+    with pytest.raises(DocumentError, match="embedded file is damaged"):
+        list(odf_members(damaged, ParseLimits()))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "<draw:frame><draw:image/><svg:desc>a pump</svg:desc></draw:frame>",
+        "<draw:g><svg:desc>a pump</svg:desc><draw:rect/></draw:g>",
+        "<draw:custom-shape><svg:title>a pump</svg:title></draw:custom-shape>",
+    ],
+)
+def test_alternative_texts_of_shapes_on_slides(tmp_path: Path, shape: str) -> None:
+    page = f"<draw:page>{box('one', '1cm')}{shape}</draw:page>"
+    assert "![a pump]" in text_of(odf(tmp_path / "a.odp", page, "presentation"))

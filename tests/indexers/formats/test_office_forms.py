@@ -15,7 +15,7 @@ from pptx.util import Inches
 from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.ooxml import diagram_lines, office_members
-from tests.indexers.formats.packages import docx, opendocument, packed, paragraph, read, text_of, titles
+from tests.indexers.formats.packages import docx, opendocument, packed, paragraph, read, repacked, text_of, titles
 
 _MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 _DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
@@ -363,3 +363,71 @@ def test_a_cell_that_is_struck_out_is_marked(tmp_path: Path) -> None:
     sheet.write_row(2, 0, ["Leith", 5])
     book.close()
     assert "| ~~Oban~~ | ~~44.00~~ |\n| Leith | 5 |" in text_of(tmp_path / "a.xlsx")
+
+
+_PORTAL = "https://example.org/portal?a=1&amp;b=(2)"
+_SHOWN_PORTAL = "[the portal](https://example.org/portal?a=1&b=%282%29)"
+
+
+def _linked_docx(path: Path, body: str, target: str = _PORTAL) -> Path:
+    def link(files: dict[str, bytes]) -> dict[str, bytes]:
+        name = "word/_rels/document.xml.rels"
+        relation = f'<Relationship Id="rl" Type="x/hyperlink" TargetMode="External" Target="{target}"/></Relationships>'
+        return {**files, name: files[name].replace(b"</Relationships>", relation.encode())}
+
+    return repacked(docx(path, body), link)
+
+
+def _run(text: str, look: str = "") -> str:
+    return f'<w:r><w:rPr>{look}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def _field(instruction: str, shown: str) -> str:
+    begin, separate, end = (f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end"))
+    halves = instruction[:9], instruction[9:]  # Word divides instructions into runs
+    code = "".join(f'<w:r><w:instrText xml:space="preserve">{half}</w:instrText></w:r>' for half in halves)
+    return f"{begin}{code}{separate}{shown}{end}"
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        (f'{_run("See ")}<w:hyperlink xmlns:r="{{}}" r:id="rl">{_run("the ")}{_run("portal")}</w:hyperlink>'
+         + _run(" now"), f"See {_SHOWN_PORTAL} now"),
+        (f'<w:hyperlink xmlns:r="{{}}" r:id="rl">{_run("Example.org/portal?a=1&amp;b=(2)")}</w:hyperlink>',
+         "Example.org/portal?a=1&b=(2)"),  # the words show the address
+        (f'<w:hyperlink xmlns:r="{{}}" r:id="rl">{_run("see [2]")}</w:hyperlink>', "see [2]"),
+        (f'<w:hyperlink w:anchor="top">{_run("the top")}</w:hyperlink>', "the top"),
+        (_field(f'HYPERLINK "{_PORTAL}"', _run("the portal")) + _run(" now"), f"{_SHOWN_PORTAL} now"),
+        (_field('HYPERLINK \\l "_Toc1"', _run("the portal")), "the portal"),
+        (_field("PAGE", _run("7")) + _run(" the portal"), "7 the portal"),
+        (f'<w:fldSimple w:instr=" HYPERLINK &quot;{_PORTAL}&quot; ">{_run("the portal")}</w:fldSimple>', _SHOWN_PORTAL),
+        (_field('HYPERLINK "mailto:kim@example.org"', _run("Kim", "<w:strike/>")), "[~~Kim~~](mailto:kim@example.org)"),
+        (_field('HYPERLINK "file:///C:/secret.doc"', _run("Kim")), "Kim"),
+        (_field('HYPERLINK "javascript:alert(1)"', _run("Kim")), "Kim"),
+    ],
+)  # fmt: skip
+def test_links_of_word_keep_their_addresses(tmp_path: Path, inside: str, shown: str) -> None:
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    body = f"<w:p>{inside.format(relations)}</w:p>"
+    assert text_of(_linked_docx(tmp_path / "a.docx", body)) == shown
+    heading = body.replace("<w:p>", '<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr>')
+    assert "](" not in text_of(_linked_docx(tmp_path / "b.docx", heading))
+
+
+def test_links_of_slides_and_opendocument_keep_their_addresses(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[5])
+    frames = [slide.shapes.title.text_frame, slide.shapes.add_textbox(0, 0, Inches(3), Inches(1)).text_frame]
+    for frame in frames:
+        for text in ("See ", "the ", "portal"):
+            part = frame.paragraphs[0].add_run()
+            part.text = text
+            part.hyperlink.address = "https://example.org/portal" if text != "See " else None
+    deck.save(str(tmp_path / "a.pptx"))
+    shown = "See [the portal](https://example.org/portal)"
+    assert text_of(tmp_path / "a.pptx").split("\n\n") == ["# See the portal", shown]
+    space = 'xmlns:xlink="http://www.w3.org/1999/xlink"'
+    link = f'See <text:a {space} xlink:href="https://example.org/portal">the <text:span>portal</text:span></text:a>!'
+    body = f'<text:h text:outline-level="1">{link}</text:h><text:p>{link}</text:p>'
+    assert text_of(opendocument(tmp_path / "a.odt", body)).split("\n\n") == ["# See the portal!", f"{shown}!"]

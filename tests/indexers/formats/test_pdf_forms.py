@@ -12,6 +12,7 @@ from indexers.formats.pdf.document import open_pdf
 from indexers.formats.pdf.line_text import dingbats, is_spaced
 from indexers.formats.pdf.read import read_pages
 from tests.indexers.formats import raw_pdf
+from tests.indexers.formats.packages import text_of
 
 HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 
@@ -120,3 +121,29 @@ def test_fields_stand_beside_their_labels(tmp_path: Path) -> None:
 def test_fields_of_turned_pages_are_read(tmp_path: Path, turned: int) -> None:
     shown = form(tmp_path / "a.pdf", (TEXT, "Name:", "Ada Lovelace", True), (TEXT, "Age:", "36", True), turned=turned)
     assert sorted(" ".join(shown).split()) == sorted("Name: Ada Lovelace Age: 36 Signed in Kiel".split())
+
+
+@pytest.mark.parametrize("rotation", [0, 90])
+@pytest.mark.parametrize(
+    ("words", "author", "content", "lines"),
+    [
+        (["forty"], "Kim", "", ["[Struck out by Kim] forty"]),
+        (["forty"], "", "say fifty", ["[Struck out] forty", "[Comment] say fifty"]),
+        (["forty", "two parts"], "Kim", "", ["[Struck out by Kim] forty two parts"]),
+        ([], "Kim", "", []),
+    ],
+)
+def test_words_that_a_reader_struck_out_are_named(
+    tmp_path: Path, rotation: int, words: list[str], author: str, content: str, lines: list[str]
+) -> None:
+    with pymupdf.open() as document:
+        page = document.new_page()
+        page.insert_text((72, 100), "The price is forty euros, paid")
+        page.insert_text((72, 114), "in two parts each year")
+        for _ in range(bool(words)):
+            mark = page.add_strikeout_annot([page.search_for(word)[0] for word in words])
+            mark.set_info(title=author, content=content)
+            mark.update()
+        page.set_rotation(rotation)
+        document.save(tmp_path / "a.pdf")
+    assert [line for line in text_of(tmp_path / "a.pdf").split("\n") if line.startswith("[")] == lines

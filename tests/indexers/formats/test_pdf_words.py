@@ -48,6 +48,7 @@ def test_comments_are_lines_with_their_authors(tmp_path: Path) -> None:
     document.save(tmp_path / "a.pdf")
     assert lines(tmp_path / "a.pdf") == [
         "The reviewed contract", "Typed on top", "[Comment by Kim] Check the fee", "[Comment] Why this word?",
+        "[Struck out] The reviewed",
     ]  # fmt: skip
 
 

@@ -187,3 +187,66 @@ def test_a_slide_that_the_library_refuses_keeps_its_words(tmp_path: Path, elemen
         for name, data in files.items()
     })  # fmt: skip
     assert {"Fare list", "Tide table"} <= set(text_of(path).split("\n"))
+
+
+def _bullet(above: Any, kind: str) -> None:
+    mark = etree.SubElement(above, f"{{{_DRAWN}}}{kind}")
+    if kind == "buAutoNum":
+        mark.set("type", "arabicPeriod")
+
+
+@pytest.mark.parametrize(
+    ("own", "inherited", "shown"),
+    [
+        ("", "buAutoNum", "1. one\n2. two"),
+        ("buNone", "buAutoNum", "one\n\ntwo"),
+        ("buAutoNum", "buChar", "1. one\n2. two"),
+        ("", "buChar", "one\n\ntwo"),
+    ],
+)
+def test_numbers_of_lists_come_from_the_style_of_their_shape(
+    tmp_path: Path, own: str, inherited: str, shown: str
+) -> None:
+    def fill(slide: Any) -> None:
+        frame = box(slide, "one").text_frame
+        frame.add_paragraph().text = "two"
+        style = etree.Element(f"{{{_DRAWN}}}lstStyle")
+        _bullet(etree.SubElement(style, f"{{{_DRAWN}}}lvl1pPr"), inherited)
+        frame._txBody.insert(1, style)
+        for paragraph in frame.paragraphs if own else ():
+            _bullet(paragraph._p.get_or_add_pPr(), own)
+
+    assert text_of(deck(tmp_path / "a.pptx", fill)) == shown
+
+
+def test_numbers_of_lists_come_from_the_layout(tmp_path: Path) -> None:
+    presentation = pptx.Presentation()
+    layout = presentation.slide_layouts[1]
+    style = layout.placeholders[1]._element.find(f".//{{{_DRAWN}}}lstStyle")
+    _bullet(etree.SubElement(style, f"{{{_DRAWN}}}lvl1pPr"), "buAutoNum")
+    frame = presentation.slides.add_slide(layout).placeholders[1].text_frame
+    frame.text = "one\ntwo"
+    presentation.save(str(tmp_path / "a.pptx"))
+    assert text_of(tmp_path / "a.pptx") == "1. one\n2. two"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "second"),
+    [
+        ("ea1ChsPeriod", "二."), ("ea1JpnKorPlain", "二"), ("thaiNumParenR", "๒)"), ("hebrew2Minus", "ב-"),
+        ("arabicDbPlain", "２"), ("circleNumWdBlackPlain", "②"), ("alphaUcParenBoth", "(B)"),
+        ("hindiAlphaPeriod", "2."),
+    ],
+)  # fmt: skip
+def test_numbers_of_lists_in_cells_and_all_schemes(tmp_path: Path, scheme: str, second: str) -> None:
+    def fill(slide: Any) -> None:
+        frames = [box(slide, "one").text_frame]
+        table = slide.shapes.add_table(1, 2, Inches(1), Inches(3), Inches(4), Inches(1)).table
+        table.cell(0, 0).text, table.cell(0, 1).text = "one", "v"
+        for frame in (*frames, table.cell(0, 0).text_frame):
+            frame.add_paragraph().text = "two"
+            for paragraph in frame.paragraphs:
+                mark = etree.SubElement(paragraph._p.get_or_add_pPr(), f"{{{_DRAWN}}}buAutoNum")
+                mark.set("type", scheme)
+
+    assert text_of(deck(tmp_path / "a.pptx", fill)).count(f"{second} two") == 2

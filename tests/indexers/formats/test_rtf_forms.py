@@ -89,3 +89,47 @@ def test_running_heads_are_said_once_and_hidden_words_counted(tmp_path: Path) ->
 def test_equations_of_rtf(tmp_path: Path, equation: bytes, shown: str) -> None:
     path = rtf(tmp_path / "a.rtf", rb"Let " + equation + rb" hold\par")
     assert " ".join(text_of(path).split()) == f"Let {shown} hold"
+
+
+def _form(kind: int, inside: bytes) -> bytes:
+    return rb"{\field{\*\fldinst{ FORM }{\*\formfield{\fftype%d%s}}}{\fldrslt }}" % (kind, inside)
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [
+        (_form(1, rb"\ffres1\ffdefres0"), "☒"),
+        (_form(1, rb"\ffres25\ffdefres1"), "☒"),
+        (_form(1, rb"\ffres25\fftypetxt0\ffdefres0"), "☐"),
+        (_form(2, rb"\ffres1{\*\ffl red}{\*\ffl blue}"), "blue"),
+        (_form(2, rb"\ffres25\ffdefres0{\*\ffl red}{\*\ffl blue}"), "red"),
+        (_form(2, rb"\ffres7{\*\ffl red}"), ""),
+        (rb"{\field{\*\fldinst FORMTEXT {\*\formfield{\fftype0}}}{\fldrslt typed}}", "typed"),
+    ],
+)
+def test_fields_of_forms_are_read_as_they_show(tmp_path: Path, field: bytes, shown: str) -> None:
+    path = rtf(tmp_path / "a.rtf", rb"\pard a {\field{\*\fldinst PAGE}{\fldrslt 7}} " + field + rb" b\par")
+    assert text_of(path).split() == ["a", "7", *shown.split(), "b"]
+
+
+@pytest.mark.parametrize(
+    ("second", "rows"),
+    [
+        (rb"\trowd\clvmrg\cellx100\cellx200\pard\intbl \cell 2\cell\row", "| Alpha | 2 |"),
+        (rb"\trowd\clvmrg\cellx100\cellx200\pard\intbl own\cell 2\cell\row", "| own | 2 |"),
+        (rb"\trowd\cellx100\cellx200\pard\intbl \cell 2\cell\row", "|  | 2 |"),
+        (rb"\trowd\clvmrg\cellx100\cellx200\pard\intbl \cell 2\cell\row" * 2, "| Alpha | 2 |\n| Alpha | 2 |"),
+    ],
+)
+def test_merged_cells_repeat_their_words(tmp_path: Path, second: bytes, rows: str) -> None:
+    first = rb"\trowd\clvmgf\cellx100\cellx200\pard\intbl Alpha\cell 1\cell\row"
+    assert rows in text_of(rtf(tmp_path / "a.rtf", first + second + rb"\pard x\par"))
+
+
+def test_deleted_words_are_counted(tmp_path: Path) -> None:
+    info, pages = read(rtf(tmp_path / "a.rtf", rb"\pard seen {\deleted two words}{\v one}\par"))
+    assert pages[0].text == "seen"
+    assert info.warnings == (
+        "1 word of hidden text, which is not printed, was left out",
+        "2 words that a tracked change deletes were left out",
+    )

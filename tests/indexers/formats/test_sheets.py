@@ -66,7 +66,9 @@ def row(number: int, *cells: object) -> str:
         (1234567, '#,##0,"k"', "1,235k"),
         (1234567890123456, "", "1234567890123456"), (1e15, "General", "1000000000000000"),
         (0.30000000000000004, "", "0.3"),
-        (1.75, "# ??/??", "1 3/4"), (0.5, "# ?/?", "1/2"), (12345, "0.00E+00", "1.23E+04"),
+        (1.75, "# ??/??", "1 3/4"), (0.5, "# ?/?", "1/2"), (0.25, "??/100", "25/100"),
+        (2.3125, "# ??/16", "2 5/16"), (-1.5, "# ?/2", "-1 1/2"), (2, "# ?/8", "2"), (1.5, "?/4", "6/4"),
+        (12345, "0.00E+00", "1.23E+04"),
         (5, ";;;", "5"), (7, '[>=10]0.0;[<10]"low"', "low"), (2.675, "0.00", "2.68"),
     ],
 )  # fmt: skip
@@ -247,3 +249,82 @@ def test_rows_are_freed_as_they_are_read(rows: int) -> None:
     tables = [block for part in sheet_parts("S", grid) for block in part.blocks if isinstance(block, Table)]
     assert tables[-1].rows[-1] == (f"name {rows}", f"{rows}")
     assert not any(any(grid.row(at)) for at in range(rows))
+
+
+def _sheet_xml(rows: str, styles: str = "", more: str = "") -> str:
+    space = "urn:schemas-microsoft-com:office:spreadsheet"
+    head = '<Row><Cell><Data ss:Type="String">a</Data></Cell><Cell><Data ss:Type="String">b</Data></Cell></Row>'
+    return (
+        f'<?xml version="1.0"?><Workbook xmlns="{space}" xmlns:ss="{space}"><Styles>{styles}</Styles>'
+        f'<Worksheet ss:Name="S"><Table>{head}<Row ss:Hidden="0"><Cell><Data ss:Type="String">x</Data></Cell>{rows}'
+        f"</Row></Table>{more}</Worksheet></Workbook>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "code", "shown"),
+    [
+        ("Number", "0.153", "0.0%", "15.3%"), ("Number", "0.153", "Percent", "15.30%"),
+        ("Number", "421", "00000", "00421"),
+        ("Number", "1.5208333333", "[h]:mm", "36:30"), ("Number", "1234.5", "Standard", "1,234.50"),
+        ("Number", "1234567890123456", "", "1234567890123456"), ("Number", "0", "Yes/No", "No"),
+        ("Boolean", "1", "", "TRUE"), ("Error", "#N/A", "", "#N/A"),
+        ("DateTime", "2024-02-01T00:00:00.000", "", "2024-02-01"),
+        ("DateTime", "2024-02-01T00:00:00.000", "Short Date", "2024-02-01"),
+        ("DateTime", "1900-01-01T12:30:00.000", "[h]:mm", "36:30"),
+        ("DateTime", "1899-12-31T14:30:00.000", "Short Time", "14:30"),
+        ("Number", "none", "0.0%", "none"),
+    ],
+)  # fmt: skip
+def test_spreadsheetml_shows_number_formats(tmp_path: Path, kind: str, value: str, code: str, shown: str) -> None:
+    styles = f'<Style ss:ID="p"><NumberFormat ss:Format="{code}"/></Style><Style ss:ID="s" ss:Parent="p"/>'
+    cell = f'<Cell ss:StyleID="s"><Data ss:Type="{kind}">{value}</Data></Cell>'
+    (tmp_path / "a.xls").write_text(_sheet_xml(cell, styles))
+    assert f"| x | {shown} |" in text_of(tmp_path / "a.xls")
+
+
+def _rich(text: str) -> str:
+    return f'<Cell><ss:Data ss:Type="String" xmlns="http://www.w3.org/TR/REC-html40">{text}</ss:Data></Cell>'
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (_rich("<Font>10</Font><Sup>6</Sup> m"), "10^6 m"),
+        (_rich("was <S>old <B>price</B></S>"), "was ~~old price~~"),
+        ('<Cell ss:StyleID="void"><Data ss:Type="Number">7</Data></Cell>', "~~7~~"),
+    ],
+)  # fmt: skip
+def test_spreadsheetml_marks_raised_and_struck_words(tmp_path: Path, cell: str, shown: str) -> None:
+    (tmp_path / "a.xls").write_text(_sheet_xml(cell, '<Style ss:ID="void"><Font ss:StrikeThrough="1"/></Style>'))
+    assert f"| x | {shown} |" in text_of(tmp_path / "a.xls")
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [("=RC[-1]*2", "=A2*2"), ("=SUM(R1C1:R[-1]C)", "=SUM(A1:B1)"), ("=ROUND(R[3]C[25],1)", "=ROUND(AA5,1)")],
+)
+def test_spreadsheetml_notes_formulas_without_values_and_what_is_hidden(
+    tmp_path: Path, formula: str, shown: str
+) -> None:
+    space = "urn:schemas-microsoft-com:office:excel"
+    hidden = f'<WorksheetOptions xmlns="{space}"><Visible>SheetHidden</Visible></WorksheetOptions>'
+    content = _sheet_xml(f'<Cell ss:Formula="{formula}"/>', more=hidden).replace('Hidden="0"', 'Hidden="1"')
+    (tmp_path / "a.xls").write_text(content)
+    info, pages = read(tmp_path / "a.xls")
+    assert f"| x | {shown} |" in pages[0].text
+    assert set(info.warnings) == {
+        "sheet 'S': 1 formula has no stored value; the formula is shown",
+        "sheet 'S': 1 row is hidden, but was read",
+        "1 of its 1 sheet is hidden, but was read",
+    }
+
+
+def test_opendocument_notes_formulas_without_values(tmp_path: Path) -> None:
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    row = f'<table:table-row>{cell.format("x")}<table:table-cell table:formula="of:=[.A2]*2"/></table:table-row>'
+    head = f"<table:table-row>{cell.format('a')}{cell.format('b')}</table:table-row>"
+    path = opendocument(tmp_path / "a.ods", f'<table:table table:name="S">{head}{row}</table:table>', "spreadsheet")
+    info, pages = read(path)
+    assert "| x | =A2*2 |" in pages[0].text
+    assert info.warnings == ("sheet 'S': 1 formula has no stored value; the formula is shown",)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.indexers.formats.packages import read, text_of
+from hybrid_core.types.notes import Note
+from tests.indexers.formats.packages import epub, read, repacked, text_of
 
 FLEX = "<style>.row{display:flex;flex-direction:row-reverse} .last{order:9} .first{order:-1} .g{display:grid}</style>"
 
@@ -123,17 +124,102 @@ _ARTICLE = "<article><h2>Tides</h2><p>The tide turns at ten and again at four ea
 
 
 @pytest.mark.parametrize(
-    ("body", "present", "note"),
+    ("body", "present", "beside", "framing"),
     [
-        (f"<p>The harbour master told us all of this in May of last year.</p>{_ARTICLE}", True, ""),
-        (f"<nav>Home Fares</nav>{_ARTICLE}<p>One more</p>", False,
-         "2 words beside the main text of the page were left out"),
+        (f"<p>The harbour master told us all of this in May of last year.</p>{_ARTICLE}", True, 0, 0),
+        (f"<nav>Home Fares</nav>{_ARTICLE}<p>One more</p>", False, 2, 2),
         (f"<div role=navigation>Home</div><main>{_ARTICLE}</main><div><p>Boat</p></div><footer>Site</footer>", False,
-         "1 word beside the main text of the page was left out"),
-        (f"<header>Port</header><main>{_ARTICLE}</main><aside>Shop</aside>", False, ""),
+         1, 2),
+        (f"<header>Port</header><main>{_ARTICLE}</main><aside>Shop</aside>", False, 0, 2),
+        (f"<header>Port<script>var a = 1</script></header>{_ARTICLE}<p>The harbour master told us all of this in May."
+         "</p><noscript>Turn on scripts</noscript><footer><p>a</p><p>b</p></footer>", True, 0, 6),
     ],
 )  # fmt: skip
-def test_text_beside_an_article_is_read_or_counted(tmp_path: Path, body: str, present: bool, note: str) -> None:
+def test_text_beside_an_article_is_read_or_counted(
+    tmp_path: Path, body: str, present: bool, beside: int, framing: int
+) -> None:
     text = words(tmp_path, body)
     assert "The tide turns" in text and ("harbour master" in text) is present
-    assert list(map(str, read(tmp_path / "a.html")[0].warnings)) == ([note] if note else [])
+    notes = [Note("read.beside-main", words=beside)] * bool(beside)
+    notes += [Note("read.site-frame", words=framing)] * bool(framing)
+    assert list(map(str, read(tmp_path / "a.html")[0].warnings)) == notes
+
+
+_SUM = "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><mi>i</mi>"
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("<msqrt><mi>a</mi></msqrt>", "√(a)"),
+        (_SUM, "∑_(i=1)^n i"),
+        (f"<semantics><mrow>{_SUM}</mrow><annotation encoding=application/x-tex>\\sum i</annotation></semantics>",
+         "∑_(i=1)^n i"),
+        ("<munder><mi>lim</mi><mrow><mi>n</mi><mo>&rarr;</mo><mn>0</mn></mrow></munder><mi>x</mi>", "lim_(n→0) x"),
+        ("<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn></mtd></mtr></mtable>",
+         "[1, 2; 3]"),
+        ("<mtext>if&nbsp;so</mtext>", "if so"),
+        ("<mi>a</mi><mo>&lt;</mo><mi>b</mi>", "a<b"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_formulas_are_those_of_word(tmp_path: Path, formula: str, shown: str) -> None:
+    assert words(tmp_path, f"<p>So <math>{formula}</math></p>") == f"So {shown}".strip()
+
+
+_NESTED = "<ol><li>Top<ol><li>Sub<li>Next</ol><li>Last</ol>"
+_KIX = (  # as Google Docs writes them
+    "ol.k-0{list-style-type:none}ol.k-0.start{counter-reset:k-0 0}.k-0 > li{counter-increment:k-0}"
+    '.k-0 > li:before{content:"" counter(k-0,lower-latin) ") "}'
+)
+
+
+@pytest.mark.parametrize(
+    ("style", "body", "lines"),
+    [
+        ('ol{counter-reset:item;list-style:none}li:before{content:counters(item,".") " ";counter-increment:item}',
+         _NESTED, ["1 Top", "1.1 Sub", "1.2 Next", "2 Last"]),
+        (_KIX, '<ol class="k-0 start"><li>one</ol><p>between</p><ol class="k-0"><li>two</ol>',
+         ["a) one", "between", "b) two"]),
+        ('body{counter-reset:art}h2{counter-increment:art;counter-reset:sub}h2::before{content:"Article " '
+         'counter(art,upper-roman)}h3{counter-increment:sub}h3::before{content:counter(art) "." counter(sub)}',
+         "<section><h2>Name</h2><h3>One</h3></section><section><h2>Seat</h2><h3>Two</h3></section>",
+         ["## Article I Name", "### 1.1 One", "## Article II Seat", "### 2.1 Two"]),
+        ('p{counter-increment:n}p::before{content:counter(n,decimal-leading-zero) ". "}',
+         "<p>a</p><p style=display:none>b</p><p>c</p>", ["01. a", "02. c"]),
+        ("p::before{content:'New '}", "<p>a</p>", ["a"]),  # a text that a style inserts is not the page's text
+        ("ol{list-style:none}", "<ol><li>(a) goods</ol>", ["- (a) goods"]),
+        ("", "<ol><li style='list-style-type:upper-roman'>a<li>b</ol>", ["I. a", "2. b"]),
+        ("", "<ul style='list-style-type:decimal'><li>a<li>b</ul><ol style='list-style:square'><li>c</ol>",
+         ["1. a", "2. b", "- c"]),
+    ],
+)  # fmt: skip
+def test_numbers_that_styles_show(tmp_path: Path, style: str, body: str, lines: list[str]) -> None:
+    (tmp_path / "a.html").write_text(f"<style>{style}</style><body>{body}")
+    assert [line.strip() for line in text_of(tmp_path / "a.html").split("\n") if line.strip()] == lines
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ("<p>10<span class='up'>6</span></p>", "10^6"),
+        ("<p>was <span class='gone'>5</span> 6</p>", "was ~~5~~ 6"),
+        ("<ol class='letters'><li>goods</li></ol>", "A. goods"),
+        ("<p>seen by all readers</p><p class='no'>unseen</p>", "seen by all readers"),
+    ],
+)
+@pytest.mark.parametrize("link", ["../css/book.css", "missing.css"])
+def test_style_sheets_of_a_book(tmp_path: Path, link: str, body: str, shown: str) -> None:
+    sheet = (
+        ".up{vertical-align:super}.gone{text-decoration:line-through}.letters{list-style:upper-alpha}.no{display:none}"
+    )
+    book = epub(tmp_path / "a.epub", {"t/a.xhtml": "HERE"}, **{"OPS/css/book.css": sheet})
+    head = f'<head><link rel="stylesheet" type="text/css" href="{link}"/></head><body>{body}'
+    path = repacked(book, lambda files: {
+        name: data.replace(b"<body>HERE", head.encode()) for name, data in files.items()
+    })  # fmt: skip
+    info, pages = read(path)
+    text = pages[0].text.strip()
+    assert (text == shown) is (link != "missing.css")
+    hidden = ("1 hidden element of the page was left out",) if "unseen" in body and text == shown else ()
+    assert info.warnings == hidden
