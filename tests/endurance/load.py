@@ -144,7 +144,9 @@ def compare(catalog: Catalog, load: Load, cluster: Machines) -> None:
         log = [(change.doc_id, change.content_id) for change in snapshot.changes("bays", 0)]
         twice = [one for one, times in Counter(log).items() if times > 1]
         assert not twice, twice
-    assert JobReader(catalog).counts().failed == 0
+    reader = JobReader(catalog)
+    failed = [(job.subject, job.stage, job.cause) for job in reader.listed(status=["failed"], limit=5)]
+    assert reader.counts().failed == 0, failed
     with httpx.Client(base_url=cluster.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as client:
         for name in documents:
             words = load.sent[name][0].split("\n\n")[1].strip()
