@@ -58,7 +58,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
     metadata = properties(package)
     warnings: list[str] = []
     try:
-        presentation = _presentation(package, path, warnings)
+        presentation = open_presentation(package, path, warnings)
         slides = presentation.slides
         size = (presentation.slide_width or 1, presentation.slide_height or 1)
         count = len(slides)
@@ -73,7 +73,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
     return Flow(_slide_parts(slides, count, size, warnings, authors), metadata, warnings, images=images)
 
 
-def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
+def open_presentation(package: Package, path: Path, warnings: list[str]) -> Any:
     """Open a presentation. If the library refuses it, repackage it and try again."""
     from pptx.package import Package as Presentation
 
@@ -219,7 +219,7 @@ def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tup
         except NotImplementedError:
             group = False
         if group and deep < _DEEPEST:
-            yield from _shapes(shape.shapes, deep + 1, _inside(shape, scale))
+            yield from _shapes(shape.shapes, deep + 1, inside_group(shape._element, scale))
         elif (box := _box(shape)) is not None:
             across, down, right, below = scale
             yield shape, (box[0] * across + right, box[1] * down + below, box[2] * across, box[3] * down)
@@ -227,12 +227,12 @@ def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tup
             yield shape, None
 
 
-def _inside(group: Any, scale: Scale) -> Scale:
-    """Return the transformation of coordinates from inside a group to the slide.
+def inside_group(group: Any, scale: Scale) -> Scale:
+    """Return the transformation of coordinates from inside a group (its XML element) to the slide.
 
     ``scale`` is the transformation for the group itself.
     """
-    frame = group._element.find(f"{{*}}grpSpPr/{DRAWN}xfrm")
+    frame = group.find(f"{{*}}grpSpPr/{DRAWN}xfrm")
     names = ("off", "ext", "chOff", "chExt") if frame is not None else ()
     parts = [part.values()[:2] for name in names if (part := frame.find(f"{DRAWN}{name}")) is not None]
     try:
@@ -292,7 +292,7 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
         counts: dict[int, int] = {}  # numbers of the open lists, by level
         for paragraph in shape.text_frame.paragraphs:
             if text := _break_lines(paragraph_text(paragraph._p)).strip():
-                mark = _number(paragraph._p, paragraph.level, counts)
+                mark = number_item(paragraph._p, paragraph.level, counts)
                 if mark or listed or paragraph.level:
                     yield Item(text, mark or "-", paragraph.level, place)
                 else:
@@ -341,7 +341,7 @@ def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _number(paragraph: Any, level: int, counts: dict[int, int]) -> str:
+def number_item(paragraph: Any, level: int, counts: dict[int, int]) -> str:
     """Count a paragraph of a numbered list and return its displayed number, "" if it has none."""
     for deeper in [at for at in counts if at > level]:
         del counts[deeper]
