@@ -43,7 +43,7 @@ table { border-collapse: collapse; margin: 6px 0; }
 td, th { border: 1px solid #999999; padding: 2px; text-align: left; }
 """
 _BREAK = "&#8203;"  # position where a word may continue on the next line
-_HEADING = re.compile(r"(#{1,6}) +(.*)")
+HEADING = re.compile(r"(#{1,6}) +(.*)")
 _ITEM = re.compile(r"( *)(?:[-*+•–]|\(?\w{1,4}[.)]) ")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _RULE = re.compile(r"\|(?:[ :]*-+[ :]*\|)+")
@@ -153,7 +153,7 @@ class _Html:
                 yield self._table(lines[start:at], start)
             else:
                 at += 1
-                if heading := _HEADING.fullmatch(line):
+                if heading := HEADING.fullmatch(line):
                     level = len(heading[1])
                     yield f"<h{level}>{self._marked(heading[2])}</h{level}>"
                 elif line.strip():

@@ -389,7 +389,10 @@ class _Drawing:
 
     @staticmethod
     def _fit(story: pymupdf.Story, rect: pymupdf.Rect, width: float) -> tuple[float, float, float]:
-        """Place a text at the largest scale at which it fits a rectangle. Return scale, width and height of the text."""
+        """Place a text at the largest scale at which it fits a rectangle.
+
+        Return the scale, and the width and height of the text before scaling.
+        """
         scale, inner, used = 1.0, width, 0.0
         for scale in _SCALES:
             story.reset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from copy import deepcopy
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -31,6 +32,12 @@ _SERIF, _MONO = (
 )
 _BULLETS = {"§": "▪", "Ø": "➢", "ü": "✓", "q": "❑", "v": "❖", "n": "■", "l": "●", "u": "◆"}  # of the font Wingdings
 _ALIGN = {"ctr": "center", "r": "right", "just": "justify", "dist": "justify"}
+
+
+@cache
+def _font() -> pymupdf.Font:
+    """Return the font that stands for the fonts of slides."""
+    return pymupdf.Font("helv")
 
 
 class TextHtml:
@@ -79,23 +86,22 @@ class TextHtml:
             return share(holder[0]) * height if name_of(holder[0]) == "spcPct" else number(holder[0], "val") / 100
 
         left, indent = max(0.0, stated("marL")), stated("indent")
+        words = "".join(runs).strip()
+        if words and (bullet := mark or self._bullet(nodes)):
+            gap, wide = (_font().text_length(text, height) for text in ("\u00a0", bullet))
+            count = max(1, int((max(0.0, -indent) - wide) / gap))  # spaces up to the text
+            indent = -(wide + count * gap)
+            left = max(left, -indent)
+            _, css, _ = self._run(paragraph.find("{*}r"), nodes, style, size)
+            words = f'<span style="{css}; text-decoration: none">{escape(bullet)}{"&#160;" * count}</span>{words}'
         lines = (space("lnSpc") / height if height else 0) or 1.0
         align = next((_ALIGN.get(node.get("algn"), "left") for node in nodes if node.get("algn") is not None), "left")
         rule = (
             f"text-align: {align}; margin: {space('spcBef'):.1f}pt 0 {space('spcAft'):.1f}pt {left:.1f}pt; "
-            f"line-height: {max(0.7, 1.2 * lines * (1 - reduction)):.2f}; font-size: {height:.1f}pt"
+            f"line-height: {max(0.7, 1.2 * lines * (1 - reduction)):.2f}; font-size: {height:.1f}pt; "
+            f"text-indent: {max(indent, -left):.1f}pt"
         )
-        if not "".join(runs).strip():
-            return f'<p style="{rule}">&#160;</p>'
-        bullet = mark or self._bullet(nodes)
-        if bullet:
-            font = pymupdf.Font("helv")
-            gap = font.text_length("\u00a0", height)
-            count = max(1, int((max(0.0, -indent) - font.text_length(bullet, height)) / gap))
-            indent = -(font.text_length(bullet, height) + count * gap) if indent < 0 else indent
-            _, css, _ = self._run(paragraph.find("{*}r"), nodes, style, size)
-            runs.insert(0, f'<span style="{css}; text-decoration: none">{escape(bullet)}{"&#160;" * count}</span>')
-        return f'<p style="{rule}; text-indent: {indent:.1f}pt">{"".join(runs)}</p>'
+        return f'<p style="{rule}">{words or "&#160;"}</p>'
 
     @staticmethod
     def _bullet(nodes: Sequence[Any]) -> str:
@@ -110,7 +116,7 @@ class TextHtml:
                     font = first_child(nodes, "{*}buFont")
                     if font is not None and "wingdings" in (font.get("typeface") or "").lower():
                         char = _BULLETS.get(char, "•")
-                    return char if char.isprintable() and pymupdf.Font("helv").has_glyph(ord(char[0])) else "•"
+                    return char if char.isprintable() and _font().has_glyph(ord(char[0])) else "•"
         return ""
 
     def _run(self, run: Any, nodes: Sequence[Any], style: TextStyle, size: float) -> tuple[str, str, float]:

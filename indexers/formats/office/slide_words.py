@@ -9,7 +9,7 @@ from itertools import chain
 import pymupdf
 
 from hybrid_core.types.locators import Box, PageLayout, TableBox, WordBox
-from indexers.formats.text_drawing import CELL_BORDER, drawn, markdown_tables
+from indexers.formats.text_drawing import CELL_BORDER, HEADING, drawn, markdown_tables
 from indexers.formats.word_boxes import WORD, around
 
 _MOST_HEIGHT = 14_000.0  # points of the page: a PDF page may have 14,400
@@ -79,12 +79,14 @@ class _WordSearch:
             self._starts.setdefault(letters[0], []).append(at)
 
     def line(self, line: str) -> Words | None:
-        """Return the words of a line with their boxes, None if it is not on the slide."""
-        if not _letters(line):
-            return [] if line.startswith("|") else self._sign_boxes(line.split())
-        words = self._place(line)
-        if words is None and line.startswith("|"):
-            cells = [cell for cell in CELL_BORDER.split(line) if _letters(cell)]
+        """Return the words of a line of Markdown with their boxes, None if it is not on the slide."""
+        if not line.startswith("|"):
+            text = line.lstrip("#").strip() if HEADING.fullmatch(line) else line.strip()
+            return self._place(text) if _letters(text) else self._sign_boxes(text.split())
+        cells = [cell.replace("\\|", "|").strip() for cell in CELL_BORDER.split(line.strip("|"))]
+        cells = [cell for cell in cells if _letters(cell)]
+        words = self._place(" ".join(cells)) if cells else []
+        if words is None:
             places = [self._place(cell) or self._place(cell, again=True) for cell in cells]
             words = None if None in places else [word for place in places for word in place or ()]
         return words
@@ -113,7 +115,7 @@ def _word_boxes(text: str, drawn_words: Sequence[tuple[str, Box]]) -> Iterator[W
     """Yield the words of a text with the boxes of the drawn words that have their letters."""
     owners = [box for letters, box in drawn_words for _ in letters]
     at = 0
-    for word in WORD.findall(text.strip("| ")):
+    for word in WORD.findall(text):
         count = len(_letters(word))
         first = min(at, len(owners) - 1)
         yield WordBox(word, around(owners[first : first + max(1, count)]))
