@@ -6,12 +6,14 @@ Text that is not on the slide, such as speaker's notes, is drawn in a strip belo
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from html import escape
+from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymupdf
 
@@ -28,6 +30,7 @@ from indexers.formats.office.slide_styles import (
     WHITE,
     Colour,
     Sheets,
+    TablePart,
     TextStyle,
     first_child,
     name_of,
@@ -43,10 +46,12 @@ _EMU = 12_700  # English Metric Units per point
 _MOST_SIDE = 5_000.0  # points of a slide's side; PowerPoint allows 4,032
 _MOST_HEIGHT = 14_000.0  # points of the page: a PDF page may have 14,400
 _MOST_SHAPES = 3_000  # shapes beyond this are not drawn
-_DEEPEST = 20
+_MOST_CELLS = 2_000  # a table with more is not drawn
+_FARTHEST = 50_000.0  # points from the top left of the slide
+_DEEPEST = 20  # levels of groups
 _PAD = 20.0  # points around a text, so that tall letters at its edge are not cut
 _SCALES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)  # of a text that does not fit
-_LEAST_SCALE = 0.4
+_LEAST_SCALE = 0.4  # below it a text may leave its shape
 _SPARE = 1.08  # height of a text, relative to its shape, that is not reduced: fonts differ from those of the file
 _STYLE = "body { margin: 0; font-family: sans-serif; } p { margin: 0; white-space: pre-wrap; } td { padding: 2px; }"
 _WIDE = "p { white-space: pre; }"
@@ -95,6 +100,19 @@ def _open(path: Path, changed: int, size: int, limits: ParseLimits) -> Any:
         return open_presentation(package, path, [])
     finally:
         package.close()
+
+
+class _Cell(NamedTuple):
+    """A cell of a table. ``rows`` and ``columns`` are the numbers of rows and columns that it spans."""
+
+    row: int
+    column: int
+    rows: int
+    columns: int
+    margins: tuple[float, float, float, float]
+    anchor: str
+    html: str
+    fill: Colour | None
 
 
 class _Drawing:
@@ -189,7 +207,7 @@ class _Drawing:
     def _geometry(
         self, shape: Any, properties: Sequence[Any], part: Any, rect: pymupdf.Rect, turned: float, transformation: Any
     ) -> None:
-        stated, fill = next((found for node in properties if (found := self._sheets.fill(node))[0]), (False, None))
+        stated, fill = next(filter(itemgetter(0), map(self._sheets.fill, properties)), (False, None))
         if stated and fill is None and (picture := first_child(properties[:1], "{*}blipFill")) is not None:
             self._blip(picture, part, rect, turned)
         fill = fill if stated else self._sheets.referred(shape, "fillRef")
@@ -203,7 +221,7 @@ class _Drawing:
         kind = "" if preset is None else preset.get("prst") or ""
         centre = (rect.tl + rect.br) / 2
         morph = (centre, pymupdf.Matrix(-turned)) if turned else None
-        flips = [transformation.get(name) in ("1", "true") for name in ("flipH", "flipV")]
+        flips = [_is_on(transformation, name) for name in ("flipH", "flipV")]
 
         def point(x: float, y: float) -> pymupdf.Point:
             x, y = (1 - side if flip else side for side, flip in zip((x, y), flips, strict=True))
@@ -324,52 +342,56 @@ class _Drawing:
     def _table(self, table: Any, rect: pymupdf.Rect) -> None:
         """Draw a table cell by cell. Rows grow with their texts, but not over the bottom of the slide."""
         widths = [number(node, "w") / _EMU for node in table.iterfind("{*}tblGrid/{*}gridCol")]
-        rows = table.findall("{*}tr")
-        heights = [number(row, "h") / _EMU for row in rows]
-        options, parts = table.find("{*}tblPr"), self._sheets.table_parts(table)
-        on = {name for name in ("firstRow", "bandRow") if options is not None and options.get(name) in ("1", "true")}
-        cells: list[tuple[int, int, int, int, Any, str, Colour | None]] = []
-        for at, row in enumerate(rows):
-            for column, cell in enumerate(row.findall("{*}tc")[: len(widths)]):
-                if cell.get("hMerge") in ("1", "true") or cell.get("vMerge") in ("1", "true"):
-                    continue
-                head, band = at == 0 and "firstRow" in on, "bandRow" in on and (at - ("firstRow" in on)) % 2 == 0
-                names = ["wholeTbl", *(["band1H"] if band else []), *(["firstRow"] if head else [])]
-                looks = [parts[name] for name in reversed(names) if name in parts]
-                fill = next((look.fill for look in looks if look.fill), None)
-                colour = next((look.colour for look in looks if look.colour), None)
-                stated, own = self._sheets.fill(cell.find("{*}tcPr"))
-                style = self._sheets.text_style([], "other", colour, any(look.bold for look in looks))
-                body = cell.find("{*}txBody")
-                html = "" if body is None else self._html.text(body, style, 1, 0)
-                wide, high = (max(1, int(number(cell, name, 1))) for name in ("gridSpan", "rowSpan"))
-                if html and high == 1:
-                    needed = self._measure(html, sum(widths[column : column + wide]) - 14.4) + 7.2
-                    heights[at] = max(heights[at], needed)
-                cells.append((at, column, high, wide, cell.find("{*}tcPr"), html, own if stated else fill))
-        total = sum(heights)
-        available = max(rect.height, self._height - rect.y0)
-        shrink = min(1.0, available / total) if total else 1.0
-        xs = [rect.x0 + sum(widths[:at]) for at in range(len(widths) + 1)]
-        ys = [rect.y0 + shrink * sum(heights[:at]) for at in range(len(heights) + 1)]
-        border = WHITE if any(look.fill for look in parts.values()) else GREY
-        for at, column, high, wide, properties, html, fill in cells:
-            box = pymupdf.Rect(xs[column], ys[at], xs[min(column + wide, len(widths))], ys[min(at + high, len(rows))])
-            self._fill_rect(box, fill, border)
-            sides = [number(properties, name, default) / _EMU for name, default in _CELL_MARGINS]
-            inner = _inset(box, *sides)
-            if html:
-                self._write(html, inner, (properties.get("anchor") if properties is not None else None) or "t")
+        heights = [number(row, "h") / _EMU for row in table.iterfind("{*}tr")]
+        if len(widths) * len(heights) > _MOST_CELLS:
+            raise ValueError(f"a table has more than {_MOST_CELLS:,} cells")
+        parts = self._sheets.table_parts(table)
+        cells = list(self._cells(table, len(widths), parts))
+        for cell in cells:
+            if cell.html and cell.rows == 1:
+                left, top, right, bottom = cell.margins
+                width = sum(widths[cell.column : cell.column + cell.columns]) - left - right
+                needed = self._measure(cell.html, width) + top + bottom
+                heights[cell.row] = max(heights[cell.row], needed)
+        shrink = min(1.0, max(rect.height, self._height - rect.y0) / max(1.0, sum(heights)))
+        xs = list(accumulate(widths, initial=rect.x0))
+        ys = list(accumulate((shrink * height for height in heights), initial=rect.y0))
+        border = WHITE if any(part.fill for part in parts.values()) else GREY
+        for cell in cells:
+            right, bottom = min(cell.column + cell.columns, len(widths)), min(cell.row + cell.rows, len(heights))
+            box = pymupdf.Rect(xs[cell.column], ys[cell.row], xs[right], ys[bottom])
+            self._fill_rect(box, cell.fill, border)
+            if cell.html:
+                self._write(cell.html, _inset(box, *cell.margins), cell.anchor)
         self.tables.append(pymupdf.Rect(xs[0], ys[0], xs[-1], ys[-1]) & self._page)
+
+    def _cells(self, table: Any, columns: int, parts: Mapping[str, TablePart]) -> Iterator[_Cell]:
+        """Yield the cells of a table, without those that a merged cell covers."""
+        options = table.find("{*}tblPr")
+        headed, banded = (options is not None and _is_on(options, name) for name in ("firstRow", "bandRow"))
+        for at, row in enumerate(table.iterfind("{*}tr")):
+            banded_row = banded and (at - headed) % 2 == 0
+            names = ["firstRow"] * (headed and not at) + ["band1H"] * banded_row + ["wholeTbl"]
+            looks = [parts[name] for name in names if name in parts]
+            colour = next((look.colour for look in looks if look.colour), None)
+            style = self._sheets.text_style([], "other", colour, any(look.bold for look in looks))
+            for column, cell in enumerate(row.findall("{*}tc")[:columns]):
+                if _is_on(cell, "hMerge") or _is_on(cell, "vMerge"):
+                    continue
+                properties, body = cell.find("{*}tcPr"), cell.find("{*}txBody")
+                stated, fill = self._sheets.fill(properties)
+                left, top, right, bottom = (number(properties, *margin) / _EMU for margin in _CELL_MARGINS)
+                rows, spanned = (max(1, int(number(cell, name, 1))) for name in ("rowSpan", "gridSpan"))
+                anchor = (properties.get("anchor") if properties is not None else None) or "t"
+                html = "" if body is None else self._html.text(body, style)
+                fill = fill if stated else next((look.fill for look in looks if look.fill), None)
+                yield _Cell(at, column, rows, spanned, (left, top, right, bottom), anchor, html, fill)
 
     def _text(self, body: Any, rect: pymupdf.Rect, bodies: Sequence[Any], style: TextStyle, turned: float) -> None:
         def option(name: str, default: str) -> str:
             return next((node.get(name) for node in bodies if node.get(name) is not None), default)
 
-        fit = body.find("{*}bodyPr/{*}normAutofit")
-        size = share(fit, "fontScale", 1.0) if fit is not None else 1.0
-        html = self._html.text(body, style, size, share(fit, "lnSpcReduction") if fit is not None else 0.0)
-        if not html:
+        if not (html := self._html.text(body, style)):
             return
         sides = [next((number(node, name) for node in bodies if node.get(name) is not None), default) / _EMU
                  for name, default in _MARGINS]  # fmt: skip
@@ -417,7 +439,7 @@ class _Drawing:
             left = rect.x0 - side * (width - rect.width)
             rect = pymupdf.Rect(left, rect.y0, left + width, rect.y1)
         scale, inner, used = self._fit(story, rect, width)
-        if scale < _LEAST_SCALE and not angle:  # the text may leave a shape that is too small for it
+        if scale < _LEAST_SCALE and not angle:
             right, bottom = max(rect.x1, self._width - _PAD), max(rect.y1, self._height - _PAD)
             rect = pymupdf.Rect(rect.x0, rect.y0, right, bottom)
             scale, inner, used = self._fit(story, rect, max(width, rect.width))
@@ -446,7 +468,8 @@ def _rect(transformation: Any, scale: Scale) -> pymupdf.Rect:
         raise ValueError("a shape has no position")
     x, y = number(offset, "x") * scale[0] + scale[2], number(offset, "y") * scale[1] + scale[3]
     wide, high = number(extent, "cx") * scale[0], number(extent, "cy") * scale[1]
-    return pymupdf.Rect(x, y, x + abs(wide), y + abs(high))
+    sides = (min(_FARTHEST, max(-_FARTHEST, side)) for side in (x, y, x + abs(wide), y + abs(high)))
+    return pymupdf.Rect(*sides)
 
 
 def _inset(rect: pymupdf.Rect, left: float, top: float, right: float, bottom: float) -> pymupdf.Rect:
@@ -463,6 +486,10 @@ def _right_angle(turned: float) -> int:
     """Return a rotation that is about a multiple of 90°, 0 for any other."""
     angle = round(turned / 90) * 90
     return angle % 360 if abs(turned - angle) < 5 else 0
+
+
+def _is_on(node: Any, attribute: str) -> bool:
+    return node.get(attribute) in ("1", "true")
 
 
 def _dashed(line: Any) -> bool:

@@ -76,7 +76,7 @@ def share(node: Any, attribute: str = "val", default: float = 0.0) -> float:
 
 @dataclass(slots=True)
 class TextStyle:
-    """Where the properties of a text are looked up, first to last: lists of styles, the text colour of the shape."""
+    """The lists of styles of a text, the most specific first, and its default colour and boldness."""
 
     lists: Sequence[Any]
     colour: Colour | None = None
@@ -163,15 +163,15 @@ class Sheets:
         """Return a shape and, for a placeholder, the placeholders of layout and master that it inherits from."""
         holder = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
         holder = shape.find("{*}nvPicPr/{*}nvPr/{*}ph") if holder is None else holder
-        found, kind = [shape], "" if holder is None else holder.get("type") or ""
+        members, kind = [shape], "" if holder is None else holder.get("type") or ""
         for level, sheet in enumerate(self.levels[1:], 1) if holder is not None else ():
             others = [(node.getparent().getparent().getparent(), node) for node in sheet._element.iter("{*}ph")]
             index = [other for other, node in others if level == 1 and node.get("idx") == holder.get("idx", "0")]
             same = [other for other, node in others if _group(node.get("type") or "") == _group(kind)]
             exact = [other for other, node in others if (node.get("type") or "") == kind]
             if matches := index or exact or same:
-                found.append(matches[0])
-        return found
+                members.append(matches[0])
+        return members
 
     def text_style(self, family: Sequence[Any], kind: str, colour: Colour | None, bold: bool = False) -> TextStyle:
         """Return the style of a text: lists of the shape and its placeholders, of the master, of the presentation."""
@@ -271,4 +271,4 @@ def level_nodes(style: TextStyle, paragraph: Any) -> Iterator[Any]:
 
 def first_child(nodes: Sequence[Any], path: str) -> Any:
     """Return the first element at a path below one of the nodes, None if there is none."""
-    return next((found for node in nodes if (found := node.find(path)) is not None), None)
+    return next((child for node in nodes if (child := node.find(path)) is not None), None)

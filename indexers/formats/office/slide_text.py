@@ -46,8 +46,10 @@ class TextHtml:
     def __init__(self, sheets: Sheets) -> None:
         self._sheets = sheets
 
-    def text(self, body: Any, style: TextStyle, size: float, reduction: float) -> str:
+    def text(self, body: Any, style: TextStyle) -> str:
         """Return the paragraphs of a text as HTML, "" if it has no words."""
+        fit = body.find("{*}bodyPr/{*}normAutofit")
+        size, reduction = (1.0, 0.0) if fit is None else (share(fit, "fontScale", 1.0), share(fit, "lnSpcReduction"))
         counts: dict[int, int] = {}
         paragraphs = body.findall("{*}p")
         if not any(paragraph_text(paragraph).strip() for paragraph in paragraphs):
@@ -131,7 +133,7 @@ class TextHtml:
         link = own is not None and own.find("{*}hlinkClick") is not None
         fills = [self._sheets.fill(node) for node in sources]
         first = fills[0] if own is not None else (False, None)
-        inherited = next((colour for found, colour in fills if found), None)
+        inherited = next((colour for is_stated, colour in fills if is_stated), None)
         colour = first[1] or (self._sheets.colours.get("hlink") if link else None) or style.colour or inherited
         colour = colour or self._sheets.colours.get("tx1", BLACK)
         latin = first_child(sources, "{*}latin")

@@ -69,8 +69,8 @@ class Drawn:
         return tuple(self.pixels.pixel(round(72 * x), round(72 * y)))
 
 
-def near(colour: tuple[int, ...], other: tuple[int, ...], most: int = 3) -> bool:
-    return all(abs(a - b) <= most for a, b in zip(colour, other, strict=True))
+def near(colour: tuple[int, ...], other: tuple[int, ...], spare: int = 3) -> bool:
+    return all(abs(a - b) <= spare for a, b in zip(colour, other, strict=True))
 
 
 def inside(box: Box, left: float, top: float, width: float, height: float, spare: float = 3) -> bool:
@@ -266,10 +266,10 @@ def test_tables_are_drawn_cell_by_cell(deck: Any, tmp_path: Path) -> None:
     assert inside(drawn.box("r0c0"), 1, 1, 2, 1) and inside(drawn.box("r2c2"), 6, 3, 1, 1)
     assert inside(drawn.box("r1c1"), 3, 2, 3, 1) and near(drawn.colour(5, 2.7), (255, 220, 0))
     assert near(drawn.colour(5, 1.7), _BLUE)  # the header row of the default style
-    [found] = drawn.layout.tables
-    assert near(tuple(map(round, found.box)), (72, 72, 504, 288)) and found.heads == 1
-    assert found.rows[0] == ("r0c0", "r0c1", "r0c2") and len(found.rows) == 3
-    assert all(line.startswith("|") for line in drawn.text.split("\n")[slice(*found.lines)])
+    [box] = drawn.layout.tables
+    assert near(tuple(map(round, box.box)), (72, 72, 504, 288)) and box.heads == 1
+    assert box.rows[0] == ("r0c0", "r0c1", "r0c2") and len(box.rows) == 3
+    assert all(line.startswith("|") for line in drawn.text.split("\n")[slice(*box.lines)])
 
 
 def test_rows_of_a_table_grow_with_their_words_but_not_over_the_slide(deck: Any, tmp_path: Path) -> None:
