@@ -49,7 +49,8 @@ _MOST_SHAPES = 3_000  # shapes beyond this are not drawn
 _MOST_CELLS = 2_000  # a table with more is not drawn
 _FARTHEST = 50_000.0  # points from the top left of the slide
 _DEEPEST = 20  # levels of groups
-_PAD = 20.0  # points around a text, so that tall letters at its edge are not cut
+_MOST_LAYERS = 40  # layers of text; more would slow down MuPDF
+_EDGE = 20.0  # points that a text which leaves its shape keeps from the edge of the slide
 _SCALES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)  # of a text that does not fit
 _LEAST_SCALE = 0.4  # below it a text may leave its shape
 _SPARE = 1.08  # height of a text, relative to its shape, that is not reduced: fonts differ from those of the file
@@ -74,8 +75,6 @@ _OPEN = {
 }  # fmt: skip
 _MARGINS = (("lIns", 91_440), ("tIns", 45_720), ("rIns", 91_440), ("bIns", 45_720))
 _CELL_MARGINS = (("marL", 91_440), ("marT", 45_720), ("marR", 91_440), ("marB", 45_720))
-
-Step = Callable[[pymupdf.Page, pymupdf.Document], object]  # draws on the page; the document has the texts
 
 
 def draw_slide(path: Path, page_number: int, text: str, limits: ParseLimits) -> tuple[bytes, PageLayout]:
@@ -127,33 +126,21 @@ class _Drawing:
         self._page = pymupdf.Rect(0, 0, self._width, self._height)
         self.figures: list[pymupdf.Rect] = []
         self.tables: list[pymupdf.Rect] = []
-        self._steps: list[Step] = []
         self._shapes = 0
-        self._texts = 0
-        self._buffer = io.BytesIO()
-        self._writer = pymupdf.DocumentWriter(self._buffer)
+        self._canvas = _Canvas(self._width, self._height)
 
     def draw(self) -> pymupdf.Document:
         """Return the drawn slide as a document of one page."""
         self._background()
         for level in reversed(range(len(self._sheets.levels))):
             sheets = self._sheets.levels[: level + 1]
-            if all(sheet._element.get("showMasterSp") not in ("0", "false") for sheet in sheets[:-1]):
-                tree = deepcopy(sheets[-1]._element.find("{*}cSld/{*}spTree"))
+            tree = deepcopy(sheets[-1]._element.find("{*}cSld/{*}spTree"))
+            shown = all(sheet._element.get("showMasterSp") not in ("0", "false") for sheet in sheets[:-1])
+            if shown and tree is not None:
                 _choose_pictures(tree)
                 choose_alternatives(tree)
                 self._tree(tree, sheets[-1].part, (1 / _EMU, 1 / _EMU, 0, 0), decoration=level > 0)
-        document = pymupdf.open()
-        page = document.new_page(width=self._width, height=self._height)
-        if self._texts:
-            self._writer.close()
-        with pymupdf.open("pdf", self._buffer.getvalue()) if self._texts else pymupdf.open() as texts:
-            for step in self._steps:
-                try:
-                    step(page, texts)
-                except Exception as error:  # noqa: BLE001 - a damaged shape must not cost the others
-                    plain_reason(error, "a shape of a slide")
-        return document
+        return self._canvas.finish()
 
     def _background(self) -> None:
         for sheet in self._sheets.levels:
@@ -165,7 +152,7 @@ class _Drawing:
             elif len(background):
                 colour = self._sheets.colour(background[0])
             if colour is not None:
-                self._fill_rect(self._page, colour)
+                self._canvas.rectangle(self._page, colour)
             if properties is not None and (fill := properties.find("{*}blipFill")) is not None:
                 self._blip(fill, sheet.part, self._page, 0, figure=False)
             return
@@ -214,7 +201,7 @@ class _Drawing:
         line = first_child(properties, "{*}ln")
         stated, colour = self._sheets.fill(line)
         colour = colour if stated else self._sheets.referred(shape, "lnRef")
-        if fill is None and colour is None:
+        if (fill is None and colour is None) or not (rect.width or rect.height):
             return
         width = max(0.25, number(line, "w", 9_525) / _EMU)
         preset = first_child(properties, "{*}prstGeom")
@@ -227,46 +214,31 @@ class _Drawing:
             x, y = (1 - side if flip else side for side, flip in zip((x, y), flips, strict=True))
             return pymupdf.Point(rect.x0 + x * rect.width, rect.y0 + y * rect.height)
 
-        def draw(page: pymupdf.Page, _: pymupdf.Document) -> None:
-            path, closed = page.new_shape(), True
-            if kind in _OPEN or name_of(shape) == "cxnSp":
-                closed = False
-                path.draw_polyline([point(x, y) for x, y in _OPEN.get(kind, _OPEN["line"])])
-            elif (custom := first_child(properties[:1], "{*}custGeom")) is not None and _is_plain(custom):
-                closed = _draw_custom(path, custom, point, transformation.find("{*}ext"))
-            elif kind in _POINTS:
-                path.draw_polyline([point(x, y) for x, y in _POINTS[kind]])
-            elif "llipse" in kind or kind in ("flowChartConnector", "donut"):
-                path.draw_oval(rect)
-            elif "round" in kind.lower() or kind in ("flowChartTerminator", "flowChartAlternateProcess"):
-                path.draw_rect(rect, radius=0.5 if kind == "flowChartTerminator" else 0.16)
-            else:
-                path.draw_rect(rect)
-            filled = fill if closed else None
-            path.finish(
-                fill=filled and filled.rgb, fill_opacity=filled.opacity if filled else 1, closePath=closed,
-                color=colour and colour.rgb, stroke_opacity=colour.opacity if colour else 1, width=width, morph=morph,
-                dashes="[4 3] 0" if line is not None and _dashed(line) else None, even_odd=True,
-            )  # fmt: skip
-            path.commit()
-            if not closed and not turned and line is not None and colour is not None:
-                ends = [point(x, y) for x, y in _OPEN.get(kind, _OPEN["line"])]
-                for end, before, name in ((ends[0], ends[1], "headEnd"), (ends[-1], ends[-2], "tailEnd")):
-                    if (head := line.find(f"{{*}}{name}")) is not None and head.get("type", "none") != "none":
-                        _draw_arrow(page, end, before, width, colour)
-
-        if rect.width or rect.height:
-            self._steps.append(draw)
-
-    def _fill_rect(self, rect: pymupdf.Rect, fill: Colour | None, line: Colour | None = None) -> None:
-        def draw(page: pymupdf.Page, _: pymupdf.Document) -> None:
-            page.draw_rect(
-                rect, color=line and line.rgb, fill=fill and fill.rgb, width=0.7,
-                fill_opacity=fill.opacity if fill else 1,
-            )  # fmt: skip
-
-        if (fill or line) and not rect.is_empty:
-            self._steps.append(draw)
+        path, closed = self._canvas.path(rect | _swapped(rect) if turned else rect), True
+        if kind in _OPEN or name_of(shape) == "cxnSp":
+            closed = False
+            path.draw_polyline([point(x, y) for x, y in _OPEN.get(kind, _OPEN["line"])])
+        elif (custom := first_child(properties[:1], "{*}custGeom")) is not None and _is_plain(custom):
+            closed = _draw_custom(path, custom, point, transformation.find("{*}ext"))
+        elif kind in _POINTS:
+            path.draw_polyline([point(x, y) for x, y in _POINTS[kind]])
+        elif "llipse" in kind or kind in ("flowChartConnector", "donut"):
+            path.draw_oval(rect)
+        elif "round" in kind.lower() or kind in ("flowChartTerminator", "flowChartAlternateProcess"):
+            path.draw_rect(rect, radius=0.5 if kind == "flowChartTerminator" else 0.16)
+        else:
+            path.draw_rect(rect)
+        filled = fill if closed else None
+        path.finish(
+            fill=filled and filled.rgb, fill_opacity=filled.opacity if filled else 1, closePath=closed,
+            color=colour and colour.rgb, stroke_opacity=colour.opacity if colour else 1, width=width, morph=morph,
+            dashes="[4 3] 0" if line is not None and _dashed(line) else None, even_odd=True,
+        )  # fmt: skip
+        if not closed and not turned and line is not None and colour is not None:
+            ends = [point(x, y) for x, y in _OPEN.get(kind, _OPEN["line"])]
+            for end, before, name in ((ends[0], ends[1], "headEnd"), (ends[-1], ends[-2], "tailEnd")):
+                if (head := line.find(f"{{*}}{name}")) is not None and head.get("type", "none") != "none":
+                    _draw_arrow(path, end, before, width, colour)
 
     def _blip(self, fill: Any, part: Any, rect: pymupdf.Rect, turned: float, figure: bool = True) -> None:
         """Draw a picture, or its outline if it is missing or of an unreadable format."""
@@ -280,11 +252,9 @@ class _Drawing:
             crop = [share(cut, side) if cut is not None else 0.0 for side in ("l", "t", "r", "b")]
             stream = picture_stream(relation.target_part.blob, (crop[0], crop[1], crop[2], crop[3]), self._limits)
         if stream is None:
-            self._fill_rect(rect, None, GREY)
+            self._canvas.rectangle(rect, None, GREY)
         else:
-            self._steps.append(
-                lambda page, _: page.insert_image(rect, stream=stream, keep_proportion=False, rotate=-angle % 360)
-            )
+            self._canvas.picture(rect, stream, angle)
         if figure and not (shown := rect & self._page).is_empty:
             self.figures.append(shown)
 
@@ -317,7 +287,7 @@ class _Drawing:
             elif isinstance(block, Table):
                 rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in block.rows)
                 html += f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
-        self._fill_rect(rect, None, GREY)
+        self._canvas.rectangle(rect, None, GREY)
         self._write(f'<div style="color: {ink.css}; font-size: 14px">{html}</div>', _inset(rect, 4, 4, 4, 4))
         if any(isinstance(block, Table) for block in blocks):
             self.tables.append(rect & self._page)
@@ -336,7 +306,7 @@ class _Drawing:
                 return
         ink = self._sheets.colours.get("tx1", BLACK)
         lines = (f'<p style="margin-left: {12 * depth}pt">{escape(line)}</p>' for depth, line in diagram_lines(root))
-        self._fill_rect(rect, None, GREY)
+        self._canvas.rectangle(rect, None, GREY)
         self._write(f'<div style="color: {ink.css}; font-size: 18px">{"".join(lines)}</div>', _inset(rect, 4, 4, 4, 4))
 
     def _table(self, table: Any, rect: pymupdf.Rect) -> None:
@@ -356,11 +326,14 @@ class _Drawing:
         shrink = min(1.0, max(rect.height, self._height - rect.y0) / max(1.0, sum(heights)))
         xs = list(accumulate(widths, initial=rect.x0))
         ys = list(accumulate((shrink * height for height in heights), initial=rect.y0))
+        boxes = []
         border = WHITE if any(part.fill for part in parts.values()) else GREY
         for cell in cells:
             right, bottom = min(cell.column + cell.columns, len(widths)), min(cell.row + cell.rows, len(heights))
             box = pymupdf.Rect(xs[cell.column], ys[cell.row], xs[right], ys[bottom])
-            self._fill_rect(box, cell.fill, border)
+            self._canvas.rectangle(box, cell.fill, border)
+            boxes.append(box)
+        for cell, box in zip(cells, boxes, strict=True):
             if cell.html:
                 self._write(cell.html, _inset(box, *cell.margins), cell.anchor)
         self.tables.append(pymupdf.Rect(xs[0], ys[0], xs[-1], ys[-1]) & self._page)
@@ -410,53 +383,114 @@ class _Drawing:
         return float(story.place(pymupdf.Rect(0, 0, max(1.0, width), _MOST_HEIGHT))[1][3])
 
     @staticmethod
-    def _fit(story: pymupdf.Story, rect: pymupdf.Rect, width: float) -> tuple[float, float, float]:
+    def _fit(story: pymupdf.Story, rect: pymupdf.Rect, width: float) -> tuple[float, float]:
         """Place a text at the largest scale at which it fits a rectangle.
 
-        Return the scale, and the width and height of the text before scaling.
+        Return the scale, and the height of the text before scaling.
         """
-        scale, inner, used = 1.0, width, 0.0
+        scale, used = 1.0, 0.0
         for scale in _SCALES:
             story.reset()
-            inner = width / scale
-            filled = story.place(pymupdf.Rect(_PAD, _PAD, _PAD + inner, _PAD + _MOST_HEIGHT))[1]
-            used = filled[3] - _PAD
-            if used * scale <= max(1.0, rect.height) * _SPARE and filled[2] - _PAD <= inner + 1:
+            filled = story.place(pymupdf.Rect(0, 0, width / scale, _MOST_HEIGHT))[1]
+            used = filled[3]
+            if used * scale <= max(1.0, rect.height) * _SPARE and filled[2] <= width / scale + 1:
                 break
-        return scale, inner, used
+        return scale, used
 
     def _write(self, html: str, rect: pymupdf.Rect, anchor: str = "t", angle: int = 0, wide: bool = False) -> None:
         """Draw HTML in a rectangle, at a reduced size if it does not fit, rotated clockwise around its centre.
 
         With ``wide`` lines are not broken.
         """
-        style, width = _STYLE + (_WIDE if wide else ""), max(1.0, rect.width)
-        story = pymupdf.Story(html, user_css=style)
+        width = max(1.0, rect.width)
+        story = pymupdf.Story(html, user_css=_STYLE + (_WIDE if wide else ""))
         if wide:
-            natural = story.place(pymupdf.Rect(0, 0, 1, _MOST_HEIGHT))[1][2] + 1
-            width = max(width, natural)
+            width = max(width, story.place(pymupdf.Rect(0, 0, 1, _MOST_HEIGHT))[1][2] + 1)
             side = 0.5 if "text-align: center" in html else 1.0 if "text-align: right" in html else 0.0
             left = rect.x0 - side * (width - rect.width)
             rect = pymupdf.Rect(left, rect.y0, left + width, rect.y1)
-        scale, inner, used = self._fit(story, rect, width)
+        scale, used = self._fit(story, rect, width)
         if scale < _LEAST_SCALE and not angle:
-            right, bottom = max(rect.x1, self._width - _PAD), max(rect.y1, self._height - _PAD)
+            right, bottom = max(rect.x1, self._width - _EDGE), max(rect.y1, self._height - _EDGE)
             rect = pymupdf.Rect(rect.x0, rect.y0, right, bottom)
-            scale, inner, used = self._fit(story, rect, max(width, rect.width))
-        source = pymupdf.Rect(0, 0, inner + 2 * _PAD, used + 2 * _PAD)
-        story.draw(self._writer.begin_page(source))
-        self._writer.end_page()
-        number, self._texts = self._texts, self._texts + 1
+            width = max(width, rect.width)
+            scale, used = self._fit(story, rect, width)
         free = rect.height - used * scale
         top = rect.y0 + (free / 2 if anchor == "ctr" else free if anchor == "b" else 0)
-        place = (
-            pymupdf.Rect(0, 0, source.width * scale, source.height * scale)
-            + (rect.x0 - _PAD * scale, top - _PAD * scale) * 2
-        )
+        matrix = pymupdf.Matrix(scale, scale) * pymupdf.Matrix(1, 0, 0, 1, rect.x0, top)
         if angle:
             centre = (rect.tl + rect.br) / 2
-            place = (place - (*centre, *centre)) * pymupdf.Matrix(angle) + (*centre, *centre)
-        self._steps.append(lambda page, texts: page.show_pdf_page(place, texts, number, rotate=-angle % 360))
+            moved, back = (pymupdf.Matrix(1, 0, 0, 1, sign * centre.x, sign * centre.y) for sign in (-1, 1))
+            matrix = matrix * moved * pymupdf.Matrix(angle) * back
+        self._canvas.text(story, pymupdf.Rect(0, 0, width / scale, used) * matrix, matrix)
+
+
+class _Canvas:
+    """A page on which shapes, pictures and texts are drawn in their order.
+
+    Texts are collected in a layer, which is drawn on the page when a later shape or picture covers one of them.
+    """
+
+    def __init__(self, width: float, height: float) -> None:
+        self._document = pymupdf.open()
+        self._page = self._document.new_page(width=width, height=height)
+        self._path: pymupdf.Shape | None = None
+        self._texts: list[pymupdf.Rect] = []
+        self._layers = 0
+        self._buffer = io.BytesIO()
+        self._writer: pymupdf.DocumentWriter | None = None
+        self._device: Any = None
+
+    def finish(self) -> pymupdf.Document:
+        """Return the document with everything drawn."""
+        self._draw_layer()
+        return self._document
+
+    def path(self, rect: pymupdf.Rect) -> pymupdf.Shape:
+        """Return the path to draw a shape with the bounding box ``rect``."""
+        if self._layers < _MOST_LAYERS and any(rect.intersects(text) for text in self._texts):
+            self._draw_layer()
+        if self._path is None:
+            self._path = self._page.new_shape()
+        return self._path
+
+    def rectangle(self, rect: pymupdf.Rect, fill: Colour | None, line: Colour | None = None) -> None:
+        """Draw a rectangle with straight corners."""
+        if (fill or line) and not rect.is_empty:
+            path = self.path(rect)
+            path.draw_rect(rect)
+            opacity = fill.opacity if fill else 1
+            path.finish(color=line and line.rgb, fill=fill and fill.rgb, width=0.7, fill_opacity=opacity)
+
+    def picture(self, rect: pymupdf.Rect, stream: bytes, angle: int) -> None:
+        """Draw a picture, rotated clockwise by a multiple of 90°."""
+        self.path(rect)
+        self._draw_path()
+        self._page.insert_image(rect, stream=stream, keep_proportion=False, rotate=-angle % 360)
+
+    def text(self, story: pymupdf.Story, rect: pymupdf.Rect, matrix: pymupdf.Matrix) -> None:
+        """Draw a placed text with a transformation, whose result has the bounding box ``rect``."""
+        if self._writer is None:
+            self._buffer = io.BytesIO()
+            self._writer = pymupdf.DocumentWriter(self._buffer)
+            self._device = self._writer.begin_page(self._page.rect)
+        story.draw(self._device, matrix)
+        self._texts.append(rect)
+
+    def _draw_path(self) -> None:
+        if self._path is not None:
+            self._path.commit()
+            self._path = None
+
+    def _draw_layer(self) -> None:
+        self._draw_path()
+        if self._writer is not None:
+            self._writer.end_page()
+            self._writer.close()
+            self._writer, self._device, self._texts = None, None, []
+            self._layers += 1
+            with pymupdf.open("pdf", self._buffer.getvalue()) as texts:
+                self._page.show_pdf_page(self._page.rect, texts, 0)
 
 
 def _rect(transformation: Any, scale: Scale) -> pymupdf.Rect:
@@ -535,10 +569,11 @@ def _draw_custom(
     return closed
 
 
-def _draw_arrow(page: pymupdf.Page, end: pymupdf.Point, before: pymupdf.Point, width: float, colour: Colour) -> None:
+def _draw_arrow(path: pymupdf.Shape, end: pymupdf.Point, before: pymupdf.Point, width: float, colour: Colour) -> None:
     along = (end - before).unit * (4 + 2 * width)
     side = pymupdf.Point(-along.y, along.x) * 0.4
-    page.draw_polyline([end, end - along + side, end - along - side], fill=colour.rgb, color=None, closePath=True)
+    path.draw_polyline([end, end - along + side, end - along - side])
+    path.finish(fill=colour.rgb, color=None, closePath=True)
 
 
 def _choose_pictures(tree: Any) -> None:

@@ -197,6 +197,23 @@ def test_colours_come_from_the_theme_the_master_and_the_run(deck: Any, tmp_path:
     assert near(drawn.colour(2, 1.5), _BLUE) and near(drawn.colour(5, 1.5), (0, 128, 0))
 
 
+def test_later_shapes_cover_earlier_words(deck: Any, tmp_path: Path) -> None:
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    for at in range(2):
+        textbox(slide, "covered", 1, 1 + 3 * at).text_frame.paragraphs[0].font.size = Pt(40)
+        if not at:
+            slide.shapes.add_picture(picture(), Inches(1), Inches(1), Inches(3), Inches(1))
+        else:
+            shape = slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, Inches(1), Inches(4), Inches(3), Inches(1))
+            shape.text = "above"
+    drawn = Drawn(saved(deck, tmp_path))
+    assert drawn.words.count("covered") == 2
+    assert all(near(drawn.colour(1.1 + at / 10, 1.3), (200, 30, 30), 6) for at in range(15))
+    assert all(near(drawn.colour(1.1 + at / 10, 4.25), _BLUE) for at in range(15))
+    x0, y0, x1, y1 = (side / 72 for side in drawn.box("above"))
+    assert not all(near(drawn.colour(x0 + at * (x1 - x0) / 30, (y0 + y1) / 2), _BLUE) for at in range(30))
+
+
 def test_a_colour_map_of_the_slide_changes_names(deck: Any, tmp_path: Path) -> None:
     slide = deck.slides.add_slide(deck.slide_layouts[6])
     textbox(slide, "White words", 1, 1).text_frame.paragraphs[0].font.size = Pt(60)
@@ -206,7 +223,7 @@ def test_a_colour_map_of_the_slide_changes_names(deck: Any, tmp_path: Path) -> N
     slide.background.fill.solid()
     slide.background.fill.fore_color.rgb = RGBColor(90, 90, 90)
     path = saved(deck, tmp_path)
-    drawn = Drawn(path)
+    assert near(Drawn(path).colour(5.5, 5.5), (255, 255, 255))
     names = "bg1 tx1 bg2 tx2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink".split()
     theme = "dk1 lt1 dk2 lt2 accent1 accent2 accent3 accent4 accent5 accent6 hlink folHlink".split()
     override = "".join(f' {name}="{value}"' for name, value in zip(names, theme, strict=True))
@@ -218,6 +235,8 @@ def test_a_colour_map_of_the_slide_changes_names(deck: Any, tmp_path: Path) -> N
 
     drawn = Drawn(repacked(path, dark))
     assert near(drawn.colour(5.5, 5.5), (0, 0, 0))
+    x0, y0, x1, y1 = (side / 72 for side in drawn.box("White"))
+    assert any(near(drawn.colour(x0 + at * (x1 - x0) / 60, (y0 + y1) / 2), (255, 255, 255)) for at in range(60))
 
 
 def test_pictures_are_figures_at_their_places(deck: Any, tmp_path: Path) -> None:
