@@ -177,6 +177,8 @@ class _Drawing:
     def _shape(self, shape: Any, part: Any, scale: Scale) -> None:
         family = self._sheets.family(shape)
         transformation = first_child(family, "{*}spPr/{*}xfrm")
+        if transformation is None:
+            return  # a placeholder without a layout has no place
         rect, turned = _rect(transformation, scale), number(transformation, "rot") / 60_000 % 360
         if name_of(shape) == "pic" and shape.find("{*}blipFill") is not None:
             self._blip(shape.find("{*}blipFill"), part, rect, turned)
