@@ -45,13 +45,14 @@ from indexers.formats.raster import picture_stream
 _EMU = 12_700  # English Metric Units per point
 _MOST_SIDE = 5_000.0  # points of a slide's side; PowerPoint allows 4,032
 _MOST_HEIGHT = 14_000.0  # points of the page: a PDF page may have 14,400
-_MOST_SHAPES = 3_000  # shapes beyond this are not drawn
+_MOST_SHAPES = 1_000  # shapes beyond this are not drawn
 _MOST_CELLS = 2_000  # a table with more is not drawn
 _FARTHEST = 50_000.0  # points from the top left of the slide
 _DEEPEST = 20  # levels of groups
 _MOST_LAYERS = 40  # layers of text; more would slow down MuPDF
 _EDGE = 20.0  # points that a text which leaves its shape keeps from the edge of the slide
 _SCALES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05)  # of a text that does not fit
+_GUESS = 1.2  # how much higher than the square root of the lacking height the next scale may be
 _LEAST_SCALE = 0.4  # below it a text may leave its shape
 _SPARE = 1.08  # height of a text, relative to its shape, that is not reduced: fonts differ from those of the file
 _STYLE = "body { margin: 0; font-family: sans-serif; } p { margin: 0; white-space: pre-wrap; } td { padding: 2px; }"
@@ -390,13 +391,17 @@ class _Drawing:
 
         Return the scale, and the height of the text before scaling.
         """
-        scale, used = 1.0, 0.0
+        scale, used, height = 1.0, 0.0, max(1.0, rect.height)
+        highest = 1.0
         for scale in _SCALES:
+            if scale > highest:
+                continue
             story.reset()
             filled = story.place(pymupdf.Rect(0, 0, width / scale, _MOST_HEIGHT))[1]
             used = filled[3]
-            if used * scale <= max(1.0, rect.height) * _SPARE and filled[2] <= width / scale + 1:
+            if used * scale <= height * _SPARE and filled[2] <= width / scale + 1:
                 break
+            highest = max(_SCALES[-1], scale * _GUESS * min(1.0, (height / (used * scale)) ** 0.5))
         return scale, used
 
     def _write(self, html: str, rect: pymupdf.Rect, anchor: str = "t", angle: int = 0, wide: bool = False) -> None:
