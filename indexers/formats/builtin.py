@@ -21,6 +21,7 @@ _FLOW_LIMITS = frozenset(
 # formats whose pages may have pictures; small plain texts, of which many are indexed together; what LibreOffice prints
 _ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
 _PLAIN = frozenset("html txt csv subtitles ipynb rtf fb2".split())
+_SKETCHED = {"pptx": "office.slide_drawing:draw_slide"}
 _PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())
 
 
@@ -105,7 +106,7 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
         name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _flow_opener(read),
         needs_whole_file=True, limits=_FLOW_LIMITS, place=place, members=_late(members) if members else None,
         may_have_pictures=name in _ILLUSTRATED, reads_siblings=name == "html", office_prints=name in _PRINTED,
-        bytes_are_text=name in _PLAIN,
+        bytes_are_text=name in _PLAIN, sketch=_late(_SKETCHED[name]) if name in _SKETCHED else None,
     )  # fmt: skip
 
 

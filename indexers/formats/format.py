@@ -225,6 +225,7 @@ Layout = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], Pa
 Regions = Callable[[Path, str | None, int, Sequence[PlacedLine], ParseLimits], tuple[Region, ...]]
 Annotate = Callable[[Path, str | None, Path, Sequence[PageNote], ParseLimits], None]
 Show = Callable[[Path, str | None, Sequence[int], PictureOptions, ParseLimits], bytes]
+Sketch = Callable[[Path, int, str, ParseLimits], tuple[bytes, PageLayout]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,9 @@ class Format:
     become separate documents; None if there are none. ``embeds`` is a fast test for embedded files; None if there is no
     such test. ``may_have_pictures`` means that its pages may show pictures beside their text. ``reads_siblings`` means
     that a file shows other files of its folder. ``office_prints`` means that LibreOffice can print its pages,
-    ``bytes_are_text`` that a small file has little text.
+    ``bytes_are_text`` that a small file has little text. ``sketch`` draws a page from the file and the page's
+    stored text, as a PDF of one page with the positions of its words. Without it, pages without images are drawn from
+    their text.
 
     The remaining functions are None for formats without page images. ``look`` describes the drawings on pages, and
     ``layout`` the positions of words. ``draw`` returns images of a page for a model, ``show`` one image of one or
@@ -260,6 +263,7 @@ class Format:
     reads_siblings: bool = False
     office_prints: bool = False
     bytes_are_text: bool = False
+    sketch: Sketch | None = None
     look: Look | None = None
     draw: Draw | None = None
     show: Show | None = None

@@ -179,6 +179,25 @@ def illustration(data: bytes, line: int, limits: ParseLimits) -> Illustration | 
     return Illustration(line, written.getvalue(), shown.width, shown.height)
 
 
+def picture_stream(data: bytes, crop: tuple[float, float, float, float], limits: ParseLimits) -> bytes | None:
+    """Return a picture as JPEG, or as PNG if it is transparent. Return None if it is too large or damaged.
+
+    ``crop`` are the shares to cut off on the left, top, right and bottom.
+    """
+    shown = _opened(data, "RGBA", limits)
+    if shown is None:
+        return None
+    left, top, right, bottom = (min(0.99, max(0.0, side)) for side in crop)
+    box = (left * shown.width, top * shown.height, (1 - right) * shown.width, (1 - bottom) * shown.height)
+    if box[2] - box[0] >= 1 and box[3] - box[1] >= 1:
+        shown = shown.crop(box)
+    shown.thumbnail((_SIDE, _SIDE))
+    opaque = shown.getchannel("A").getextrema()[0] == 255
+    written = io.BytesIO()
+    shown.convert("RGB" if opaque else "RGBA").save(written, "JPEG" if opaque else "PNG", quality=90)
+    return written.getvalue()
+
+
 def _opened(data: bytes, mode: str, limits: ParseLimits) -> Image.Image | None:
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -186,7 +205,7 @@ def _opened(data: bytes, mode: str, limits: ParseLimits) -> Image.Image | None:
             if image.width * image.height > limits.max_pixels:
                 return None
             shown = ImageOps.exif_transpose(image)
-            if shown.mode in ("RGBA", "LA", "PA") or "transparency" in shown.info:
+            if mode != "RGBA" and (shown.mode in ("RGBA", "LA", "PA") or "transparency" in shown.info):
                 shown = Image.alpha_composite(Image.new("RGBA", shown.size, "white"), shown.convert("RGBA"))
             return shown.convert(mode)
     except Exception:  # noqa: BLE001 - Pillow raises many types for damaged input, which shows no words

@@ -7,6 +7,7 @@ not depend on the system.
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from indexers.formats.raster import illustration
 from indexers.formats.registry import format_of, open_file
 from indexers.formats.word_boxes import WORD, around
 
+_log = logging.getLogger(__name__)
+
 _WIDTH, _LEAST_HEIGHT, _MARGIN = 595.0, 300.0, 40.0  # points: the width of A4
 _MOST_HEIGHT = 14_000.0  # points: a PDF page may have 14,400
 _MOST_CHARACTERS = 100_000  # text beyond this is not drawn
@@ -40,11 +43,11 @@ table { border-collapse: collapse; margin: 6px 0; }
 td, th { border: 1px solid #999999; padding: 2px; text-align: left; }
 """
 _BREAK = "&#8203;"  # position where a word may continue on the next line
-_HEADING = re.compile(r"(#{1,6}) +(.*)")
+HEADING = re.compile(r"(#{1,6}) +(.*)")
 _ITEM = re.compile(r"( *)(?:[-*+•–]|\(?\w{1,4}[.)]) ")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _RULE = re.compile(r"\|(?:[ :]*-+[ :]*\|)+")
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
+CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
 def drawn(text: str, pictures: Sequence[Illustration] = ()) -> tuple[bytes, PageLayout]:
@@ -96,16 +99,19 @@ def _boxes(words: Sequence[str], places: Sequence[tuple[int, Box]]) -> Iterator[
             text = ""
 
 
+def markdown_tables(text: str) -> list[MarkdownTable]:
+    """Return the tables of a Markdown text."""
+    return _Html(text[:_MOST_CHARACTERS]).tables
+
+
 def _tables(page: _Html, places: Sequence[tuple[int, Box]]) -> Iterator[TableBox]:
     for table in page.tables:
         if inside := [box for number, box in places if table.first <= number < table.end]:
-            width = max(map(len, table.rows))
-            rows = tuple((*row, *[""] * (width - len(row))) for row in table.rows)
-            yield TableBox(around(inside), rows, table.heads, table.lines)
+            yield TableBox(around(inside), table.even_rows, table.heads, table.lines)
 
 
 @dataclass(slots=True)
-class _Table:
+class MarkdownTable:
     """A table on a drawn page. ``first`` to ``end`` (excluded) are the indexes of its words."""
 
     first: int
@@ -113,6 +119,12 @@ class _Table:
     rows: list[tuple[str, ...]]
     heads: int
     lines: tuple[int, int]
+
+    @property
+    def even_rows(self) -> tuple[tuple[str, ...], ...]:
+        """The rows, filled up with empty cells to the same length."""
+        width = max(map(len, self.rows))
+        return tuple((*row, *[""] * (width - len(row))) for row in self.rows)
 
 
 class _Html:
@@ -124,7 +136,7 @@ class _Html:
     def __init__(self, text: str, pictures: Sequence[Illustration] = ()) -> None:
         self._pictures = list(enumerate(pictures))
         self.words: list[str] = []
-        self.tables: list[_Table] = []
+        self.tables: list[MarkdownTable] = []
         self.columns = 0
         self.body = "".join(self._blocks(text.split("\n"))) or "<p></p>"
 
@@ -141,7 +153,7 @@ class _Html:
                 yield self._table(lines[start:at], start)
             else:
                 at += 1
-                if heading := _HEADING.fullmatch(line):
+                if heading := HEADING.fullmatch(line):
                     level = len(heading[1])
                     yield f"<h{level}>{self._marked(heading[2])}</h{level}>"
                 elif line.strip():
@@ -160,11 +172,11 @@ class _Html:
             yield f'<p class="first"><img src="{number}.jpg" width="{width}" height="{height}"/></p>'
 
     def _table(self, lines: Sequence[str], start: int) -> str:
-        table = _Table(len(self.words), 0, [], 0, (start, start + len(lines)))
+        table = MarkdownTable(len(self.words), 0, [], 0, (start, start + len(lines)))
         rows = []
         for at, line in enumerate(lines):
             if not _RULE.fullmatch(line.strip()):
-                cells = [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(line.strip()[1:-1])]
+                cells = [cell.strip().replace("\\|", "|") for cell in CELL_BORDER.split(line.strip()[1:-1])]
                 head = at + 1 < len(lines) and _RULE.fullmatch(lines[at + 1].strip()) is not None
                 tag = "th" if head else "td"
                 table.heads += head
@@ -196,12 +208,29 @@ def page_layout(
 ) -> PageLayout:
     """Return the positions of words, figures and tables in the image of a page.
 
-    If the format has no page images, it is the image drawn from the page's text.
+    If the format has no page images, it is the image drawn by ``sketch_page``.
     """
     format = None if path is None else format_of(path)
     if path is not None and format is not None and format.layout is not None:
         return format.layout(path, password, number, lines, limits)
-    return drawn("\n".join(text for text, _ in lines), pictures)[1]
+    return sketch_page(path, number, "\n".join(text for text, _ in lines), limits, pictures)[1]
+
+
+def sketch_page(
+    path: Path | None, number: int, text: str, limits: ParseLimits, pictures: Sequence[Illustration] = ()
+) -> tuple[bytes, PageLayout]:
+    """Return a page of a format without page images as a PDF of one page, with the positions of its words.
+
+    The format draws it from its file at ``path``. It is drawn from its text and ``pictures`` if the format cannot draw
+    pages, the file is not available, or this page cannot be drawn.
+    """
+    sketch = None if path is None else format_of(path).sketch
+    if path is not None and sketch is not None:
+        try:
+            return sketch(path, number, text, limits)
+        except DocumentError as error:
+            _log.warning("%s", error)
+    return drawn(text, pictures)
 
 
 _MOST = 30  # maximum pictures per page; more are not drawn

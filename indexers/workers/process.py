@@ -90,7 +90,7 @@ class _Worker:
         if isinstance(task, TextPictureTask):
             from indexers.formats.pdf.picture import draw_texts
 
-            return draw_texts(task.texts, task.picture, task.pictures)
+            return draw_texts(task.texts, task.picture, task.pictures, task.path, task.limits)
         if isinstance(task, LayoutTask):
             from indexers.formats.text_drawing import page_layout
 

@@ -132,12 +132,14 @@ class AnnotateTask:
 class TextPictureTask:
     """Draw pages of a format without page images for viewing; the result is the image.
 
-    They are drawn from their number, text and ``pictures``.
+    They are drawn from their number, text and ``pictures``, or with ``path`` from the file, if its format can do this.
     """
 
     texts: tuple[tuple[int, str], ...]
     picture: PictureOptions
     pictures: tuple[tuple[Illustration, ...], ...]
+    path: Path | None = None
+    limits: ParseLimits = field(default_factory=ParseLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +180,7 @@ class PrintedPictureTask:
 class LayoutTask:
     """Find the positions of words, figures and tables on one page; the result is a PageLayout.
 
-    ``lines`` are the stored lines with boxes. ``path`` is None for formats without page images. Then the lines and
-    ``pictures`` are drawn as a page.
+    ``lines`` are the stored lines with boxes. Without ``path`` the lines and ``pictures`` are drawn as a page.
     """
 
     path: Path | None

@@ -23,6 +23,7 @@ from hybrid_pageindex.engine.documents.reading import PageRead
 
 if TYPE_CHECKING:
     from indexers.formats.format import PictureOptions
+    from indexers.workers.protocol import LayoutTask
 
 
 SHEET = 12  # maximum pages on a contact sheet
@@ -50,7 +51,8 @@ class Pictures:
             document = reading.find_document(snapshot, library, name)
             library_id = snapshot.library(library).id
             reading.check_inside(pages, document)
-            own = format_of_document(document).show is not None
+            format = format_of_document(document)
+            own = format.show is not None
             texts = (
                 () if own else tuple((page.number, page.text) for page in snapshot.pages(document.content_id, pages))
             )
@@ -62,6 +64,12 @@ class Pictures:
             return self._draw_once(place + shape, lambda: self._drawn(library_id, document, pages, picture, password))
         plain = f"{place}{hashlib.sha256(repr(texts).encode()).hexdigest()[:24]}-{shape}"
         if self.work.may_show(library_id, document):
+            if format.sketch is not None:
+                try:
+                    key = f"{plain}-{_SKETCH_VERSION}"
+                    return self._draw_once(key, lambda: self._sketched(library_id, document, texts, picture))
+                except DocumentError:  # the page is drawn from its text
+                    pass
             illustrated = f"{plain}-illustrated"
             if (cached := self._cache.get(illustrated)) is not None:
                 return cached
@@ -86,6 +94,16 @@ class Pictures:
             limits = self._settings.part(ParseLimits)
             return cast("bytes", self.work.run(PictureTask(path, password, tuple(pages), limits, picture)))
 
+    def _sketched(
+        self, library: str, document: Document, texts: tuple[tuple[int, str], ...], picture: PictureOptions
+    ) -> bytes:
+        from indexers.formats.limits import ParseLimits
+        from indexers.workers.protocol import TextPictureTask
+
+        with self.work.original(library, document) as path:
+            task = TextPictureTask(texts, picture, ((),) * len(texts), path, self._settings.part(ParseLimits))
+            return cast("bytes", self.work.run(task))
+
     def _drawn_texts(
         self, texts: tuple[tuple[int, str], ...], picture: PictureOptions, shown: tuple[tuple[Illustration, ...], ...]
     ) -> bytes:
@@ -94,6 +112,8 @@ class Pictures:
         return cast("bytes", self.work.run(TextPictureTask(texts, picture, shown)))
 
 
+_SKETCH_VERSION = "sketched-1"
+"""The version of the code that draws pages from their files (``Format.sketch``), part of the keys of the cache."""
 _PRINT_VERSION = "printed-1"
 _MOST_KEPT = 20_000_000  # maximum bytes of a PDF in the cache
 
@@ -127,7 +147,7 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
     return cast("bytes", work.run(PrintedPictureTask(printed, number, page.text, slide, picture)))
 
 
-_LAYOUT_VERSION = "layout-4"
+_LAYOUT_VERSION = "layout-5"
 """The version of the code that computes positions. With a higher version they are computed again."""
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
 _WORD = re.compile(r"\w+|[()%+\-–−]")
@@ -167,24 +187,36 @@ class Layouts:
             library_id = snapshot.library(library).id
             reading.check_inside([number], document)
             page = snapshot.pages(document.content_id, [number])[0]
-        lines, own = _placed_lines(page), format_of_document(document).layout is not None
+        lines, format = _placed_lines(page), format_of_document(document)
         lines_hash = hashlib.sha256(repr(lines).encode()).hexdigest()[:24]
         key = f"layout/{document.sha256}/{_LAYOUT_VERSION}/{number}/{lines_hash}"
         limits = self._settings.part(ParseLimits)
         pictures: tuple[Illustration, ...] = ()
-        if not own and self._work.may_show(library_id, document):
+        if format.layout is None and self._work.may_show(library_id, document):
+            if format.sketch is not None:
+                sketched = f"{key}-{_SKETCH_VERSION}"
+                if (cached := self._cache.get(sketched)) is not None:
+                    return _unpacked(cached)
+                try:
+                    return self._computed(sketched, library_id, document, LayoutTask(None, None, number, lines, limits))
+                except DocumentError:  # the layout is that of the page drawn from its text
+                    pass
             if (cached := self._cache.get(f"{key}-illustrated")) is not None:
                 return _unpacked(cached)
             if (shown := self._work.illustrations(library_id, document, ((number, page.text),))) is not None:
                 key, pictures = f"{key}-illustrated", shown[0]
         if (cached := self._cache.get(key)) is not None:
             return _unpacked(cached)
-        if not own:
-            page_layout = self._work.run(LayoutTask(None, None, number, lines, limits, pictures))
-        else:
-            with self._work.original(library_id, document) as path:
-                page_layout = self._work.run(LayoutTask(path, password, number, lines, limits))
-        layout = cast("PageLayout", page_layout)
+        if format.layout is None:
+            layout = cast("PageLayout", self._work.run(LayoutTask(None, None, number, lines, limits, pictures)))
+            self._cache.offer({key: _packed(layout)})
+            return layout
+        return self._computed(key, library_id, document, LayoutTask(None, password, number, lines, limits))
+
+    def _computed(self, key: str, library: str, document: Document, task: LayoutTask) -> PageLayout:
+        """Compute the layout of a page of a document's file, and cache it."""
+        with self._work.original(library, document) as path:
+            layout = cast("PageLayout", self._work.run(replace(task, path=path)))
         self._cache.offer({key: _packed(layout)})
         return layout
 

@@ -64,7 +64,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
     metadata = properties(package)
     warnings: list[str] = []
     try:
-        presentation = _presentation(package, path, warnings)
+        presentation = open_presentation(package, path, warnings)
         slides = presentation.slides
         size = (presentation.slide_width or 1, presentation.slide_height or 1)
         count = len(slides)
@@ -79,7 +79,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
     return Flow(_slide_parts(slides, count, size, warnings, authors), metadata, warnings, images=images)
 
 
-def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
+def open_presentation(package: Package, path: Path, warnings: list[str]) -> Any:
     """Open a presentation. If the library refuses it, repackage it and try again."""
     from pptx.package import Package as Presentation
 
@@ -225,7 +225,7 @@ def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tup
         except NotImplementedError:
             group = False
         if group and deep < _DEEPEST:
-            yield from _shapes(shape.shapes, deep + 1, _inside(shape, scale))
+            yield from _shapes(shape.shapes, deep + 1, inside_group(shape._element, scale))
         elif (box := _box(shape)) is not None:
             across, down, right, below = scale
             yield shape, (box[0] * across + right, box[1] * down + below, box[2] * across, box[3] * down)
@@ -233,12 +233,12 @@ def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tup
             yield shape, None
 
 
-def _inside(group: Any, scale: Scale) -> Scale:
-    """Return the transformation of coordinates from inside a group to the slide.
+def inside_group(group: Any, scale: Scale) -> Scale:
+    """Return the transformation of coordinates from inside a group (its XML element) to the slide.
 
     ``scale`` is the transformation for the group itself.
     """
-    frame = group._element.find(f"{{*}}grpSpPr/{DRAWN}xfrm")
+    frame = group.find(f"{{*}}grpSpPr/{DRAWN}xfrm")
     names = ("off", "ext", "chOff", "chExt") if frame is not None else ()
     parts = [part.values()[:2] for name in names if (part := frame.find(f"{DRAWN}{name}")) is not None]
     try:
@@ -296,12 +296,12 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
     elif shape.has_text_frame:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
         counts: dict[int, int] = {}  # numbers of the open lists, by level
-        styles = list(_list_styles(shape))
+        styles = list(list_styles(shape))
         rels = shape.part.rels
         links = {id: rels[id].target_ref for id in rels if rels[id].is_external}
         for paragraph in shape.text_frame.paragraphs:
             if text := _break_lines(paragraph_text(paragraph._p, links)).strip():
-                mark = _number(paragraph._p, paragraph.level, counts, styles)
+                mark = number_item(paragraph._p, paragraph.level, counts, styles)
                 if mark or listed or paragraph.level:
                     yield Item(text, mark or "-", paragraph.level, place)
                 else:
@@ -350,7 +350,7 @@ def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _list_styles(shape: Any) -> Iterator[Any]:
+def list_styles(shape: Any) -> Iterator[Any]:
     """Yield the list styles of a shape, then those of the placeholders of its layout and its master."""
     for _ in range(_MOST_LAYERS):
         if shape is None:
@@ -363,7 +363,7 @@ def _list_styles(shape: Any) -> Iterator[Any]:
             return  # the slide has no layout
 
 
-def _number(paragraph: Any, level: int, counts: dict[int, int], styles: Sequence[Any] = ()) -> str:
+def number_item(paragraph: Any, level: int, counts: dict[int, int], styles: Sequence[Any] = ()) -> str:
     """Count a paragraph of a numbered list and return its displayed number, "" if it has none."""
     for deeper in [at for at in counts if at > level]:
         del counts[deeper]
@@ -398,7 +398,7 @@ def _frame(frame: Any) -> str:
     lines = []
     for paragraph in frame.paragraphs:
         text = paragraph_text(paragraph._p)
-        mark = _number(paragraph._p, paragraph.level, counts) if text.strip() else ""
+        mark = number_item(paragraph._p, paragraph.level, counts) if text.strip() else ""
         lines.append(f"{mark} {text}" if mark else text)
     return _break_lines("\n".join(lines))
 

@@ -13,7 +13,7 @@ from hybrid_core.types.locators import Illustration
 from indexers.formats.format import Drawing, PictureOptions, fitting, tiling
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.document import drawing, viewing
-from indexers.formats.text_drawing import drawn
+from indexers.formats.text_drawing import sketch_page
 
 _MOST_PIXELS = 40_000_000
 # JPEG qualities, tried until the picture is small enough; after that the resolution is reduced
@@ -36,12 +36,22 @@ def draw_picture(
 
 
 def draw_texts(
-    texts: Sequence[tuple[int, str]], how: PictureOptions, pictures: Sequence[Sequence[Illustration]] = ()
+    texts: Sequence[tuple[int, str]],
+    how: PictureOptions,
+    pictures: Sequence[Sequence[Illustration]] = (),
+    path: Path | None = None,
+    limits: ParseLimits = ParseLimits(),
 ) -> bytes:
-    """Draw pages of formats without layout as an image, each from its number, text and pictures."""
+    """Draw pages of formats without page images as an image, each from its number, text and pictures.
+
+    With ``path`` a format may draw them from the file instead.
+    """
     with ExitStack() as opened, drawing(_name_pages([number for number, _ in texts]), "image_dpi"):
         shown = pictures or [()] * len(texts)
-        pdfs = [drawn(text, with_text)[0] for (_, text), with_text in zip(texts, shown, strict=True)]
+        pdfs = [
+            sketch_page(path, number, text, limits, with_text)[0]
+            for (number, text), with_text in zip(texts, shown, strict=True)
+        ]
         documents = [opened.enter_context(pymupdf.open("pdf", pdf)) for pdf in pdfs]
         return _picture([(number, document[0]) for (number, _), document in zip(texts, documents, strict=True)], how)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pptx
 import pymupdf
 import pytest
 
@@ -34,6 +35,11 @@ def shelf(tmp_path: Path) -> Path:
         "<table><tr><th>Berth</th><th>Depth</th></tr><tr><td>East</td><td>7.5</td></tr></table>",
         encoding="utf-8",
     )
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text, slide.placeholders[1].text_frame.text = "Berths", "The eastern quay is closed."
+    slide.notes_slide.notes_text_frame.text = "Until the end of May."
+    deck.save(str(folder / "deck.pptx"))
     (folder / "港口.txt").write_text("第一条 船舶应当在进港前向港口报告。\n", encoding="utf-8")
     return folder
 
@@ -44,6 +50,7 @@ def shelf(tmp_path: Path) -> Path:
         ("report.pdf", "Net sales … 418.2", 2),
         ("rules.html", "report to the KEEPER", 1),
         ("港口.txt", "进港前向港口", 1),
+        ("deck.pptx", "eastern QUAY … end of May", 2),
     ],
 )
 def test_a_quote_has_boxes_on_the_picture_of_its_page(
@@ -68,6 +75,8 @@ def test_a_page_of_text_is_drawn_when_its_file_is_gone_and_one_with_a_look_is_no
         file.unlink()
     assert run(engine.pictures.page("rules.html", 1)).startswith(b"\x89PNG")
     assert [word.text for word in run(engine.pictures.words("rules.html", 1))][:2] == ["Harbour", "rules"]
+    assert [word.text for word in run(engine.pictures.words("deck.pptx", 1))][-3:] == ["end", "of", "May."]
+    assert pymupdf.Pixmap(run(engine.pictures.page("deck.pptx", 1, dpi=72))).width == 595  # drawn from its text
     with pytest.raises(DocumentError, match="original file is missing"):
         run(engine.pictures.words("report.pdf", 1))
     read = run(engine.documents.with_tables(run(engine.pages("report.pdf", 1))[0]))
@@ -75,6 +84,15 @@ def test_a_page_of_text_is_drawn_when_its_file_is_gone_and_one_with_a_look_is_no
         read.text.startswith("Results of operations\n(in millions)  2023")
         and "the original file is missing" in read.note
     )
+
+
+def test_a_slide_is_drawn_as_it_looks(engine: Engine, shelf: Path) -> None:
+    run(engine.index(shelf))
+    words = {word.text: word.box for word in run(engine.pictures.words("deck.pptx", 1))}
+    assert words["Berths"][3] < words["eastern"][1] < 540 < words["Until"][1]
+    picture = pymupdf.Pixmap(run(engine.pictures.page("deck.pptx", 1, dpi=72)))
+    assert picture.width == 720 and picture.height > 540
+    assert run(engine.pictures.contact_sheet("deck.pptx", [1]))[:2] == b"\xff\xd8"
 
 
 def test_what_was_told_once_is_not_told_again(engine: Engine, shelf: Path) -> None:
