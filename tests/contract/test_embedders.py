@@ -170,7 +170,7 @@ def test_wrong_calls(embedder: Embedder) -> None:
         embedder.embed("one text", "query")
     with pytest.raises(UsageError, match="must be a list of strings"):
         embedder.embed(["a", None], "query")  # type: ignore[list-item]
-    with pytest.raises(UsageError, match=r"kind is 'passage'.*query or document"):
+    with pytest.raises(UsageError, match=r"The parameter kind of an embedder is 'passage'.*query or document"):
         embedder.embed(["a"], "passage")  # type: ignore[arg-type]
 
 

@@ -519,6 +519,6 @@ def test_libraries_are_named_and_searched_together(cli: Cli, tmp_path: Path) -> 
         assert {page["library"] for page in shape["results"]} == {"one", "zwei"}
     assert "one: one.md" in cli("search", "tide in Dover", "--all-libraries").stdout
     both = cli("search", "tide", "-L", "one", "--all-libraries")
-    assert both.returncode == 2 and "Use only one of the two options" in both.stderr
+    assert both.returncode == 2 and "Name libraries, or ask for all libraries, but not both" in both.stderr
     taken = cli("libraries", "rename", "one", "ＺＷＥＩ")
     assert taken.returncode == 2 and "A library named 'zwei' already exists" in taken.stderr

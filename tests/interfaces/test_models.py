@@ -204,7 +204,7 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
         (FakeReply(status=401, body={"error": {"message": f"Incorrect API key {KEY}"}}), "Check the API key"),
         (FakeReply(status=404, body={"error": {"message": "no model m"}}), "Check the model's name"),
         (FakeReply(status=400, body={"error": {"message": "image input is not supported"}}), "a vision model"),
-        (FakeReply('{"word": "a blue sky"}'), "does not see images: it calls a red one 'a blue sky'"),
+        (FakeReply('{"word": "a blue sky"}'), "cannot read images: it described a red image as 'a blue sky'"),
         (FakeReply("I see nothing."), "no usable answer"),
         (FakeReply(status=503, body={"error": {"message": "loading"}}), "Try again later"),
     ],

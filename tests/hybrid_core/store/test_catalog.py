@@ -217,7 +217,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
         direct.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
         direct.execute("UPDATE meta SET value = '99.1' WHERE key = 'program'")
     before = path.read_bytes()
-    with pytest.raises(SchemaError, match=r"\(schema 99.*Upgrade hybrid-pageindex to 99.1"):
+    with pytest.raises(SchemaError, match=r"\(schema version 99.*Upgrade hybrid-pageindex to 99.1"):
         Catalog(path)
     assert path.read_bytes() == before
 
@@ -240,7 +240,7 @@ def test_term_weights_are_read_back_in_half_precision(catalog: Catalog) -> None:
 def test_a_file_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     path.write_bytes(b"something else entirely, and long enough to be looked at" * 50)
-    with pytest.raises(StoreError, match=r"not a catalog"):
+    with pytest.raises(StoreError, match=r"this file is not a catalog"):
         Catalog(path)
 
 
