@@ -125,7 +125,10 @@ def test_a_file_that_never_holds_still_is_refused_with_the_reason(
     tries = changing(monkeypatch, grow)
     result = run(engine.index(file)).files[0]
     assert result.status == "failed" and len(tries) == 3
-    assert result.error == "the file changed while it was read. Index it again when no program is writing to it."
+    assert (
+        result.error
+        == "the file changed while it was read. Index the file again when no other program is writing to it."
+    )
     assert left_behind(engine) == []
 
 

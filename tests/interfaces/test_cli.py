@@ -42,7 +42,7 @@ def test_index_and_search_end_to_end(cli: Cli, tmp_path: Path) -> None:
     (a, bad) = json.loads(done.stdout)["files"]
     assert {"path", "status", "error", "doc_id", "pages", "sections", "seconds"} <= a.keys()
     assert (a["status"], a["error"], a["pages"]) == ("indexed", None, 3) and a["path"] == str(files[0])
-    assert (bad["status"], bad["doc_id"]) == ("failed", None) and bad["error"].startswith("not a PDF")
+    assert (bad["status"], bad["doc_id"]) == ("failed", None) and bad["error"].startswith("the file is not a PDF")
     found = cli("search", pdfs.landmark("shoals", 2), "--json", "--top-k", "1", "--effort", "fast")
     assert found.returncode == 0 and found.stderr == ""
     result = json.loads(found.stdout)
@@ -347,7 +347,7 @@ def test_what_finds_nothing_says_why(cli: Cli, tmp_path: Path) -> None:
     assert none["results"] == [] and none["notes"] == ["no document matches the filters (year=1900)"]
     assert cli("list", "--where", "year=1900").stdout == "No document meets these conditions.\n"
     failed = cli("search", "spits", "--doc", "bad.pdf")
-    assert failed.returncode == 1 and "bad.pdf could not be indexed: not a PDF" in failed.stderr
+    assert failed.returncode == 1 and "bad.pdf could not be indexed: the file is not a PDF" in failed.stderr
     mixed = cli("search", "spits", "--doc", "a.pdf", "--doc", "bad")
     assert mixed.returncode == 1 and "could not be indexed" in mixed.stderr
     assert "no document 'worse.pdf'" in cli("search", "spits", "--doc", "worse.pdf").stderr
@@ -372,7 +372,7 @@ def test_a_limit_holds_for_bytes_that_another_library_has(cli: Cli, tmp_path: Pa
     assert cli("index", path).returncode == 0
     (tmp_path / "home" / "config.yaml").write_text("max_pages: 2")
     refused = cli("index", path, "-L", "other")
-    assert refused.returncode == 1 and "it has 3 pages; the limit is 2" in refused.stderr
+    assert refused.returncode == 1 and "the file has 3 pages; the limit is 2" in refused.stderr
     assert cli("index", path).returncode == 0, "what is published stays"
 
 

@@ -83,7 +83,7 @@ def _stream(path: Path, name: str) -> bytes:
         with olefile.OleFileIO(str(path)) as file:
             return bytes(file.openstream(name).read())
     except _DAMAGED as error:
-        raise DocumentError(f"a picture in it is damaged ({error})") from error
+        raise DocumentError(f"a picture in the message is damaged ({error})") from error
 
 
 def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:

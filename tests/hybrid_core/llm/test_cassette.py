@@ -67,5 +67,5 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     for name, content in (("words", "hello"), ("keys", '{"key": 1}\n'), ("list", "[]\n")):
         (tmp_path / name).write_text(content)
     for name in ("words", "keys", "list", "missing"):
-        with pytest.raises(UsageError, match=f"{name}: not a file of recorded replies"):
+        with pytest.raises(UsageError, match=f"{name}: this file does not contain recorded replies"):
             Player(tmp_path / name)

@@ -86,7 +86,8 @@ def test_a_broken_package_is_named_and_stops_nobody(packages: Path, tmp_path: Pa
     notes = "\n".join(said["notes"])
     assert "'slides' of the package pageindex_slides cannot be used: No module named" in notes
     assert (
-        "'notes' of the package pageindex_none cannot be used: its entry point must be a Format, but is a int" in notes
+        "'notes' of the package pageindex_none cannot be used: the entry point of the format must be a Format object, "
+        "but is a int" in notes
     )
     assert (
         "'other' of the package pageindex_other cannot be used: its name or one of its suffixes is already used by the "

@@ -85,7 +85,9 @@ def test_without_engines_or_their_languages_it_is_said_what_to_install(here: Cal
         "install Tesseract, or pip install 'hybrid-pageindex[ocr]', and index again to read these pages by OCR"
     )
     here(("eng",), False)
-    with pytest.raises(DocumentError, match=r"'deu'; it has eng.*tesseract-ocr-deu.*or pip install"):
+    with pytest.raises(
+        DocumentError, match=r"'deu', but only for these languages: eng.*tesseract-ocr-deu.*or pip install"
+    ):
         find_ocr("auto", "eng+deu")
     here(("eng",), True)
     with pytest.raises(DocumentError, match="no data for the language 'rus'") as raised:
