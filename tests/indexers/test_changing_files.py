@@ -186,7 +186,9 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
     monkeypatch.setattr(PageWork, "run", swapped)
     assert run(engine.pictures.page("file.pdf", 2)) == first
     engine._cache().clear()
-    with pytest.raises(DocumentError, match=r"file\.pdf: the file has changed since it was indexed\. Index it again"):
+    with pytest.raises(
+        DocumentError, match=r"file\.pdf: the file has changed since it was indexed\. Index the file again"
+    ):
         run(engine.pictures.page("file.pdf", 2))
     copied(a, file)
     monkeypatch.setattr(PageWork, "run", drawn)

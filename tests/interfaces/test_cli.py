@@ -116,7 +116,7 @@ def test_too_little_memory_gives_a_line_and_no_traceback(tmp_path: Path, limit: 
     ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert ended.returncode == 1 and not ended.stdout
     assert ended.stderr.startswith("hybrid-pageindex: ") and ended.stderr.count("\n") == 1
-    assert "needs 1,000 MB. Raise the limit (ulimit -v)." in ended.stderr
+    assert "needs 1,000 MB. Raise the memory limit (ulimit -v)." in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -258,9 +258,9 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
 USAGE = [
     (["page", "book.pdf", "999"], "book.pdf has no page 999. Its pages are 1 to"),
     (["page", "book.pdf", "0"], "has no page 0"),
-    (["page", "book.pdf", "x"], "'x' is not a list of pages"),
-    (["page", "book.pdf", "3-1"], "'3-1' is not an ascending range"),
-    (["page", "book.pdf", "1,,2"], "is not a list of pages"),
+    (["page", "book.pdf", "x"], "'x' is not a list of page numbers"),
+    (["page", "book.pdf", "3-1"], "The page range '3-1' is not ascending"),
+    (["page", "book.pdf", "1,,2"], "is not a list of page numbers"),
     (["page", "book.pdf", "1", "--image", "a.gif"], "does not end in .png or .jpg"),
     (["search", " "], "The question is empty"),
     (["outline", "book.pdf", "--query", " "], "The question is empty"),

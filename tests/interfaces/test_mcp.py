@@ -360,7 +360,7 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("read", {"document": "book.pdf", "pages": "0"}, "has no page 0"),
         ("read", {"document": "book.pdf", "pages": "1-999999999"}, "has no page 999999999"),
         ("read", {"document": "book.pdf", "node": "9999"}, "has no section '9999'"),
-        ("read", {"document": "book.pdf", "pages": "../../etc"}, "is not a list of pages"),
+        ("read", {"document": "book.pdf", "pages": "../../etc"}, "is not a list of page numbers"),
         ("outline", {"document": "book.pdf", "depth": 0}, "Choose 1 or more"),
         ("outline", {}, "Pass a document, a question, or both"),
         ("get_detail", {"file_path": "book.pdf", "page": -1}, "has no page -1"),

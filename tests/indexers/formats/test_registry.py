@@ -105,7 +105,7 @@ def test_a_document_whose_format_is_gone_is_still_found(packages: Path, tmp_path
     (packages / "pageindex_text-1.0.dist-info" / "entry_points.txt").unlink()
     assert json.loads(program("search", "the keeper counts 44 ships", "--json").stdout)["results"]
     drawn = program("page", "harbours.log", "1", "--image", tmp_path / "out.png")
-    assert "its format text is not supported by this installation" in drawn.stderr
+    assert "the format text is not supported by this installation" in drawn.stderr
     assert "this kind of file is not supported" in program("index", file, "--check-hashes").stdout
 
 
