@@ -318,7 +318,9 @@ def test_libraries_are_named_and_searched_together(tmp_path: Path) -> None:
             for one in (hint for hint in said["next"] if hint["tool"] == "read"):  # as it stands, it reads the page
                 assert one["arguments"]["library"] == held[one["arguments"]["document"]]
                 assert answer(served.call("read", **one["arguments"]))["pages"]
-        assert "Pass only one of them" in refusal(served.call("search", question="q", library="one", libraries=["two"]))
+        assert "Pass only library or only libraries" in refusal(
+            served.call("search", question="q", library="one", libraries=["two"])
+        )
 
 
 def test_libraries_too_go_on_with_a_cursor(tmp_path: Path) -> None:
@@ -351,7 +353,7 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("search", {"question": "a", "top_k": "many"}, "top_k: Input should be a valid integer"),
         ("search", {"question": "a", "surprise": 1}, "surprise: Unexpected keyword argument"),
         ("search", {"question": "a", "top_k": 10**9}, "Choose 1 to 1000"),
-        ("search", {"question": "a", "top_k": 0}, "Choose 1 or more"),
+        ("search", {"question": "a", "top_k": 0}, "Set the parameter to 1 or more"),
         ("search", {"question": " "}, "The question is empty"),
         ("search", {"question": "x" * 10**6}, "question has 1000000 characters"),
         ("search", {"question": "a", "library": "nowhere"}, "nowhere"),
@@ -361,7 +363,7 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("read", {"document": "book.pdf", "pages": "1-999999999"}, "has no page 999999999"),
         ("read", {"document": "book.pdf", "node": "9999"}, "has no section '9999'"),
         ("read", {"document": "book.pdf", "pages": "../../etc"}, "is not a list of page numbers"),
-        ("outline", {"document": "book.pdf", "depth": 0}, "Choose 1 or more"),
+        ("outline", {"document": "book.pdf", "depth": 0}, "Set the parameter to 1 or more"),
         ("outline", {}, "Pass a document, a question, or both"),
         ("get_detail", {"file_path": "book.pdf", "page": -1}, "has no page -1"),
         ("get_detail", {"file_path": "/etc/passwd", "page": 1}, "a folder that the server may read"),
