@@ -138,7 +138,10 @@ def test_sec10q_patterns(write: Write, tmp_path: Path) -> None:
     assert (asked[0].answer, asked[0].evidence[0].page) == ("Two\nlines", None)
     write("sec10q/qna_data.csv", rows + "None?,*ZZZ*,x,x,x\r\n")
     found = load("sec10q", tmp_path)
-    assert (found.questions, found.left_out) == (asked, ("qna_data.csv, row 4: no document fits '*ZZZ*'.",))
+    assert (found.questions, found.left_out) == (
+        asked,
+        ("qna_data.csv, row 4: no document of the data set matches '*ZZZ*'.",),
+    )
 
 
 def test_cuad_wordings_and_spans(write: Write, tmp_path: Path) -> None:
@@ -160,7 +163,7 @@ def test_cuad_wordings_and_spans(write: Write, tmp_path: Path) -> None:
     assert [q.answerable for q in official] == [True, False]
     assert len(descriptions()) == 41
     write("cuad/clauses.jsonl", [none | {"clause": "Weather"}])
-    with pytest.raises(DocumentError, match="line 1: 'Weather' is not a clause of the data set"):
+    with pytest.raises(DocumentError, match="line 1: the data set has no clause 'Weather'"):
         load("cuad", tmp_path)
     with pytest.raises(UsageError, match="'cuad' has no wording 'long'"):
         load("cuad", tmp_path, wording="long")
@@ -303,7 +306,7 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
     ("lines", "said"),
     [
         (GOOD + '{"question": ', r"q\.jsonl, line 3: no valid JSON"),
-        (GOOD + "[1]", "line 3: not a JSON object"),
+        (GOOD + "[1]", "line 3: the line is not a JSON object"),
         (GOOD + '{"evidence": []}', "line 3: the field 'question' is missing"),
         (GOOD + '{"question": "Two?"}', "line 3: the field 'evidence' is missing"),
         (GOOD + '{"question": " ", "evidence": []}', "line 3: 'question' must be a text"),
@@ -328,7 +331,9 @@ def test_bad_lines_are_left_out_and_named(write: Write, tmp_path: Path, lines: s
 def test_a_file_with_nothing_usable_is_an_error(write: Write, tmp_path: Path) -> None:
     write("docs/a.pdf")
     source = write("q.jsonl", '{"question": \n[1]')
-    with pytest.raises(DocumentError, match=r"none of its 2 entries .* first problem: q\.jsonl, line 1: no valid JSON"):
+    with pytest.raises(
+        DocumentError, match=r"none of the 2 entries .* first problem: q\.jsonl, line 1: the line is not valid JSON"
+    ):
         load("custom", docs=tmp_path / "docs", questions=source)
     with pytest.raises(DocumentError, match="custom: no questions"):
         load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", "\n"))
@@ -384,7 +389,7 @@ def test_half_a_set(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"f1 means Lumen_2018_10K\.pdf, which is not among the documents"):
         load("financebench", tmp_path)
     write("financebench/questions.jsonl", [plain(), plain(id="f2", evidence=[])])
-    with pytest.raises(DocumentError, match=r"none of its 2 entries .*line 2: no evidence"):
+    with pytest.raises(DocumentError, match=r"none of the 2 entries .*line 2: the question names no evidence"):
         load("financebench", tmp_path)
     write("financebench/pdfs/Lumen_2018_10K.pdf")
     assert [question.id for question in load("financebench", tmp_path).questions] == ["f1"]

@@ -180,6 +180,8 @@ def test_the_folds_command_shows_both_figures(tmp_path: Path, capsys: pytest.Cap
     assert data["runs"] == ["first", "second"]
     assert (data["in_sample"], data["cross_fold"]) == pytest.approx((0.6, 0.6))
     assert main(["folds", *map(str, folders), "--folds", "6"]) == 2
-    assert "5 groups of questions cannot be divided into 6 folds" in capsys.readouterr().err
+    assert (
+        "5 groups of questions (companies, laws, contracts) cannot be divided into 6 folds" in capsys.readouterr().err
+    )
     assert main(["folds", *map(str, folders), "--measure", "nothing"]) == 2
     assert "no question of these runs has the measure" in capsys.readouterr().err.lower()
