@@ -167,7 +167,7 @@ def test_the_command_backs_up_a_home_in_use_and_restores_it(
             assert "already exists" in cli("backup", file).stderr
             checked = cli("restore", file, "--check", "--json")
             assert checked.returncode == 0 and json.loads(checked.stdout)["differing"] == [], checked.stderr
-            assert "already holds libraries" in cli("restore", file).stderr
+            assert "already contains libraries" in cli("restore", file).stderr
             assert results(engine) == expected, "a check changes nothing"
         another_place()
         empty = tmp_path / "restored"

@@ -93,7 +93,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"fusion": "borda"}, "Choose weighted or rrf"),
     ({"mmr": "all"}, "mmr is 'all'"),
     ({"mmr": float("nan")}, "mmr is nan"),
-    ({"library": ""}, "library's name is empty"),
+    ({"library": ""}, "name of the library is empty"),
 ]
 
 

@@ -164,7 +164,7 @@ def test_the_command_line_says_the_same(engine: Engine, queue: JobQueue, cli: Cl
     assert cli("jobs", "list", "--status", "cancelled", "--status", "failed").stdout.count("cancelled:") == 2
     assert "enqueued" in cli("jobs", "show", "1").stdout
     unclear = cli("jobs", "cancel")
-    assert unclear.returncode == 2 and "does not say which jobs it means" in unclear.stderr
+    assert unclear.returncode == 2 and "does not say which jobs to change" in unclear.stderr
     assert cli("jobs", "show", "77").returncode == 1
 
 

@@ -192,7 +192,7 @@ def test_a_search_goes_on_where_it_stopped(served: Stdio) -> None:
     assert [(r["doc_id"], r["page"]) for r in first["results"] + second["results"]] == [
         (r["doc_id"], r["page"]) for r in whole
     ]
-    assert "belongs to a call with other arguments" in refusal(
+    assert "comes from a call with other arguments" in refusal(
         served.call("search", question="other", top_k=4, cursor=first["cursor"])
     )
 
@@ -236,7 +236,7 @@ def test_reading_sections_and_pictures(served: Stdio) -> None:
     result = served.call("read", document="book.pdf", pages="7", format="image")
     assert answer(result)["pages"][0]["page"] == 7
     assert (result["content"][1]["type"], result["content"][1]["mimeType"]) == ("image", "image/jpeg")
-    assert "either pages or node" in refusal(served.call("read", document="book.pdf"))
+    assert "both or neither of the parameters pages and node" in refusal(served.call("read", document="book.pdf"))
 
 
 def test_the_three_tools_of_pageindex_light(served: Stdio) -> None:
@@ -357,7 +357,7 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("search", {"question": " "}, "The question is empty"),
         ("search", {"question": "x" * 10**6}, "question has 1000000 characters"),
         ("search", {"question": "a", "library": "nowhere"}, "nowhere"),
-        ("search", {"question": "a", "cursor": "zzz"}, "cursor belongs to a call with other arguments"),
+        ("search", {"question": "a", "cursor": "zzz"}, "cursor comes from a call with other arguments"),
         ("read", {"document": "corvane", "pages": "1"}, "Did you mean"),
         ("read", {"document": "book.pdf", "pages": "0"}, "has no page 0"),
         ("read", {"document": "book.pdf", "pages": "1-999999999"}, "has no page 999999999"),

@@ -192,7 +192,10 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
     engine = Engine(settings=Settings(replay_replies=str(tape), storage_path=tmp_path / "home"))
     with closing(engine):
         details = {check.name: (check.ok, check.detail) for check in run(engine.admin.doctor()).checks}
-        assert not details["language model"][0] and "not a file of recorded replies" in details["language model"][1]
+        assert (
+            not details["language model"][0]
+            and "does not contain recorded replies of a model" in details["language model"][1]
+        )
         assert details["vision model"][1].startswith("none"), "none is named, so none is played"
         tape.write_text("")
         assert run(engine.admin.doctor()).ok

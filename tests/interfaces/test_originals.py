@@ -82,7 +82,7 @@ def test_an_upload_names_its_job_though_a_worker_was_quicker(engine: Engine, mon
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:
     with pytest.raises(UsageError, match="no file name"):
         run(engine.index(_NOTES))
-    with pytest.raises(UsageError, match="only bytes need one"):
+    with pytest.raises(UsageError, match="only uploaded bytes need a name"):
         run(engine.index("notes.md", name="other.md"))
     (file,) = run(engine.index(b"\x00\x01\x02", name="data.bin")).files
     assert file.status == "failed" and "not supported" in (file.error or "")

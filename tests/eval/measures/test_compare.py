@@ -72,9 +72,9 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         compare([first, other])
     with pytest.raises(UsageError, match="needs at least two runs"):
         compare([first])
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="names the same run twice"):
         compare([first, first])
-    with pytest.raises(DocumentError, match="contains a question twice"):
+    with pytest.raises(DocumentError, match="contains the same question twice"):
         compare([first, twice])
     with pytest.raises(DocumentError, match="contains no question"):
         compare([first, empty])

@@ -231,7 +231,7 @@ def test_a_folder_that_is_no_run_or_is_damaged_says_so(tmp_path: Path) -> None:
     measure(plan(out, docs, questions, ranker="page-bm25"), QUIET)
     with (out / QUESTIONS_FILE).open("a", encoding="utf-8") as file:
         file.write("nonsense\n")
-    with pytest.raises(DocumentError, match=rf"line {len(pdfs.FISCAL_QUESTIONS) + 1}: not JSON"):
+    with pytest.raises(DocumentError, match=rf"line {len(pdfs.FISCAL_QUESTIONS) + 1}: this line is not valid JSON"):
         read_run(out)
 
 

@@ -33,8 +33,8 @@ from hybrid_core.system import require
         ("st:", "Did you mean sentence-transformers:NAME_OR_PATH"),
         ("sentence-transformer:x", "Did you mean sentence-transformers:NAME_OR_PATH"),
         ("intfloat/e5-base", "Did you mean sentence-transformers:intfloat/e5-base"),
-        ("hashed:3", "Choose 16 to 4096"),
-        ("hashed:1000000", "Choose 16 to 4096"),
+        ("hashed:3", "Choose a dimension from 16 to 4096"),
+        ("hashed:1000000", "Choose a dimension from 16 to 4096"),
     ],
 )
 def test_a_spec_that_names_nothing(spec: str, said: str) -> None:

@@ -160,7 +160,7 @@ def test_secrets_in_the_url_are_not_shown(server: ScriptedServer) -> None:
     [
         ([], {}, "last message"),
         ([Message("assistant", "Yes.")], {}, "last message"),
-        ([Message("user", "Look.", (b"GIF89a",))], {}, "neither PNG nor JPEG"),
+        ([Message("user", "Look.", (b"GIF89a",))], {}, "neither a PNG nor a JPEG file"),
         (QUESTION, {"max_tokens": 0}, "max_tokens of the request to the model is 0"),
     ],
 )

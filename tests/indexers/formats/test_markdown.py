@@ -271,7 +271,7 @@ def test_encodings(tmp_path: Path, data: bytes, expected: str, warning: str) -> 
 
 
 def test_what_is_no_text_and_what_is_over_a_limit_is_refused(tmp_path: Path) -> None:
-    for data, reason in ((b"", "the file is empty"), (b"PK\x03\x04\x00\x00md", "holds binary data")):
+    for data, reason in ((b"", "the file is empty"), (b"PK\x03\x04\x00\x00md", "contains binary data")):
         (tmp_path / "a.md").write_bytes(data)
         with pytest.raises(DocumentError, match=reason):
             MarkdownFile(tmp_path / "a.md")

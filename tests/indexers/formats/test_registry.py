@@ -90,7 +90,8 @@ def test_a_broken_package_is_named_and_stops_nobody(packages: Path, tmp_path: Pa
         "but is a int" in notes
     )
     assert (
-        "'other' of the package pageindex_other cannot be used: its name or one of its suffixes is already used by the "
+        "'other' of the package pageindex_other cannot be used: the name or a file suffix of this format is already "
+        "used by the "
         "format PDF" in notes
     )
     checks = {check["name"]: check for check in json.loads(program("doctor", "--json").stdout)["checks"]}

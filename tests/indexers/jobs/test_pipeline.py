@@ -167,7 +167,7 @@ def test_bad_files_are_refused_with_a_line_and_the_good_ones_indexed(engine: Eng
         failed = found[f"{make.__name__}.pdf"]
         assert failed.status == "failed" and failed.error and reason in failed.error
         assert "\n" not in failed.error
-    assert "Give its password" in (found["encrypted.pdf"].error or "")
+    assert "Give the password of the file" in (found["encrypted.pdf"].error or "")
     assert run(engine.search(pdfs.landmark("peat", 1))).results[0].doc_name == "good.pdf"
 
 

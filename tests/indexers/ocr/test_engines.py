@@ -138,7 +138,7 @@ def test_a_second_engine_is_asked_in_doubt_and_taken_where_it_is_sure() -> None:
     [
         (EngineAnswer(b"second", "Xyz", 70, True), b"first"),
         (EngineAnswer(b"second", "", 0, True), b"first"),
-        (LimitError("it needs more memory"), b"first"),
+        (LimitError("the page needs more memory"), b"first"),
     ],
 )
 def test_the_first_reading_stays_where_the_second_is_no_better(second: EngineAnswer | LimitError, taken: bytes) -> None:
