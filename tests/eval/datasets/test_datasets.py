@@ -117,7 +117,7 @@ def test_mmlongbench_pages_that_do_not_exist(write: Write, tmp_path: Path) -> No
     found = load("mmlongbench", tmp_path)
     assert [question.id for question in found.questions] == ["mmlongbench-2"]
     assert [said.split(": ", 1)[0] for said in found.left_out] == ["samples.json, entry 1", "samples.json, entry 3"]
-    assert "'0' is not a page" in found.left_out[0]
+    assert "'0' is not the number of a page" in found.left_out[0]
 
 
 def test_sec10q_patterns(write: Write, tmp_path: Path) -> None:
@@ -305,7 +305,7 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (GOOD + '{"question": ', r"q\.jsonl, line 3: no valid JSON"),
+        (GOOD + '{"question": ', r"q\.jsonl, line 3: the line is not valid JSON"),
         (GOOD + "[1]", "line 3: the line is not a JSON object"),
         (GOOD + '{"evidence": []}', "line 3: the field 'question' is missing"),
         (GOOD + '{"question": "Two?"}', "line 3: the field 'evidence' is missing"),
@@ -314,9 +314,9 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
         (GOOD + '{"question": "Two?", "evidence": ["a"]}', "line 3: each piece of evidence"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "b", "page": 1}]}', "line 3: the document 'b' is not in"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "twin", "page": 1}]}', "the document 'twin' is ambiguous"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is not a page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is not a page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is not a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is not the number of a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is not the number of a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is not the number of a page"),
         (GOOD + '{"id": 1, "question": "Two?", "evidence": []}', "question id 1 is used more than once"),
     ],
 )  # fmt: skip

@@ -35,7 +35,7 @@ def test_gold_and_order_stay_and_other_questions_are_left_out(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ('{"id": "q9", "question": "?"}', "line 1: weirs has no question q9"),
+        ('{"id": "q9", "question": "?"}', "line 1: the data set weirs has no question q9"),
         ('{"id": "q1", "question": "a"}\n{"id": "q1", "question": "b"}', "line 2: question q1 has two wordings"),
         ('{"id": "q1", "question": " "}', "line 1: 'question' must be a text"),
         ('{"id": "q1"}', "line 1: the field 'question' is missing"),
