@@ -335,7 +335,7 @@ def test_a_file_with_nothing_usable_is_an_error(write: Write, tmp_path: Path) ->
         DocumentError, match=r"none of the 2 entries .* first problem: q\.jsonl, line 1: the line is not valid JSON"
     ):
         load("custom", docs=tmp_path / "docs", questions=source)
-    with pytest.raises(DocumentError, match="custom: no questions"):
+    with pytest.raises(DocumentError, match="custom: the data set has no questions"):
         load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", "\n"))
 
 
