@@ -50,7 +50,10 @@ class Loop:
         """Run a coroutine and return its result. Ctrl-C cancels it."""
         if self._loop.is_closed() or threading.current_thread() is self._thread:
             work.close()
-            raise UsageError("This engine is closed, or one of its own callbacks called it.", "Create another engine.")
+            raise UsageError(
+                "This engine is closed, or one of its own callbacks called it.",
+                "Create another SyncEngine, and do not call the engine within its own callbacks.",
+            )
         task = asyncio.run_coroutine_threadsafe(_whole(work), self._loop)
         try:
             return task.result()

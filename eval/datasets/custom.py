@@ -65,7 +65,7 @@ def _names(files: tuple[Path, ...]) -> dict[str, str]:
 
 def _gold(entry: object, named: Mapping[str, str]) -> Gold:
     if not isinstance(entry, dict):
-        raise ValueError('each piece of evidence must be {"doc", "page"}')
+        raise ValueError('each piece of evidence must be an object of the form {"doc", "page"}')
     document = _document(entry["doc"], named)
     if entry.get("page") is not None:
         return Gold(document, physical(entry["page"]))
@@ -127,7 +127,8 @@ def read_people(root: Path) -> Dataset:
     questions = [question for question in lines(FILE, entry, left_out) if question is not None]
     if not files:
         raise NotFoundError(
-            f"{root} holds none of the documents.", "Put the documents of the other data sets into this folder."
+            f"The folder {root} contains none of the documents that the questions name.",
+            "Put the documents of the data sets into this folder.",
         )
     return Dataset("people", tuple(files), tuple(questions), left_out=tuple(left_out))
 

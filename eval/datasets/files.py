@@ -22,7 +22,7 @@ T = TypeVar("T")
 def documents(folder: Path, *suffixes: str) -> tuple[Path, ...]:
     """Return the files below a folder with a supported suffix, sorted by path. Raise NotFoundError."""
     if not folder.is_dir():
-        raise NotFoundError(f"{folder} is missing.", "Put the documents of the data set into this folder.")
+        raise NotFoundError(f"The folder {folder} is missing.", "Put the documents of the data set into this folder.")
     paths = (path for path in folder.rglob("*") if path.suffix.lower() in suffixes and not path.name.startswith("."))
     return tuple(sorted(paths))
 
@@ -32,10 +32,12 @@ def text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise NotFoundError(f"{path} is missing.", "Name an existing file, or complete the data set.") from None
+        raise NotFoundError(
+            f"The file {path} is missing.", "Name an existing file, or complete the data set."
+        ) from None
     except UnicodeDecodeError as error:
         raise DocumentError(
-            f"{path} is not UTF-8 ({error.reason} at byte {error.start}).", "Convert it to UTF-8."
+            f"{path} is not UTF-8 ({error.reason} at byte {error.start}).", "Convert the file to UTF-8."
         ) from error
 
 
@@ -60,7 +62,7 @@ def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: l
     """
     rows = at(str(path), json.loads, text(path))
     if not isinstance(rows, list):
-        raise DocumentError("not a JSON list.", "Write [{…}, {…}].", file=path)
+        raise DocumentError("the file does not contain a JSON list.", "Write a list of objects: [{…}, {…}].", file=path)
     for number, entry in enumerate(rows, 1):
         yield from usable_entries(
             f"{path.name}, entry {number}", left_out, lambda e, n: make(_object(e), n), entry, number
@@ -85,16 +87,16 @@ def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
     except KeyError as error:
         problem = f"the field {error} is missing"
     except json.JSONDecodeError as error:
-        problem = f"no valid JSON ({error.msg}, line {error.lineno}, column {error.colno})"
+        problem = f"the line is not valid JSON ({error.msg}, line {error.lineno}, column {error.colno})"
     except (ValueError, TypeError, AttributeError, SyntaxError, RecursionError) as error:
         problem = str(error)
-    raise DocumentError(f"{problem}.", "Correct the line and try again.", file=place)
+    raise DocumentError(f"{problem}.", "Correct this line of the file, and try again.", file=place)
 
 
 def physical(page: object) -> int:
     """Check that a value is a page number, which counts from 1, and return it. Raise ValueError for anything else."""
     if isinstance(page, bool) or not isinstance(page, int) or page < 1:
-        raise ValueError(f"'{page}' is not a page; pages are whole numbers from 1")
+        raise ValueError(f"'{page}' is not the number of a page; pages are whole numbers from 1")
     return page
 
 
@@ -107,7 +109,7 @@ def words(value: object, name: str) -> str:
 
 def _object(value: object) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError("not a JSON object")
+        raise ValueError("the line is not a JSON object")
     return value
 
 

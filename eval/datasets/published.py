@@ -62,7 +62,7 @@ def _financebench_question(entry: Mapping[str, Any], number: str, kind: str, gol
     The company is the part of the document's name before the year.
     """
     if not gold:
-        raise ValueError("no evidence")
+        raise ValueError("the question names no evidence")
     company = _COMPANY.match(gold[0].document)
     group = company[1].upper() if company else Path(gold[0].document).stem
     return EvalQuestion(
@@ -106,7 +106,7 @@ def expand(patterns: str, names: list[str]) -> tuple[str, ...]:
     for pattern in (part.strip() for part in patterns.split(",")):
         fitting = [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(Path(name).stem, pattern)]
         if not fitting:
-            raise ValueError(f"no document fits '{pattern}'")
+            raise ValueError(f"no document of the data set matches '{pattern}'")
         files |= dict.fromkeys(fitting)
     return tuple(files)
 
@@ -184,7 +184,7 @@ def read_cuad(root: Path, wording: str = "official") -> Dataset:
     def question(entry: Mapping[str, Any], number: int) -> EvalQuestion:
         clause, document = words(entry["clause"], "clause"), words(entry["doc"], "doc")
         if clause not in descriptions():
-            raise ValueError(f"'{clause}' is not a clause of the data set")
+            raise ValueError(f"the data set has no clause '{clause}'")
         text = _OFFICIAL.format(clause, descriptions()[clause]) if wording == "official" else clause
         spans = ast.literal_eval(entry["spans"]) if isinstance(entry["spans"], str) else entry["spans"]
         pieces = [piece.strip() for span in spans for piece in span.split(_OMISSION)]
@@ -276,7 +276,7 @@ def _statute_question(entry: Mapping[str, Any], laws: Mapping[str, Sequence[_Law
         else:
             absent.append(name)
     if not names:
-        raise ValueError("no article")
+        raise ValueError("the question names no article")
     kind = "absent" if not gold else "one article" if len(names) == 1 else "several articles"
     return EvalQuestion(
         f"statutes-{entry['query_id']}",

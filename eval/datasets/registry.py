@@ -100,7 +100,7 @@ def data_folder(path: str | Path | None = None) -> Path:
     folder = path or os.environ.get(VARIABLE)
     if not folder or not Path(folder).is_dir():
         raise NotFoundError(
-            "The folder of the evaluation data is not set.", f"Name its folder with --data or {VARIABLE}."
+            "The folder of the evaluation data is not set.", f"Name the folder of the data with --data or {VARIABLE}."
         )
     return Path(folder)
 
@@ -121,7 +121,10 @@ def load(
     """
     if wording is not None and (name not in SOURCES or wording not in SOURCES[name].wordings):
         wordings = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
-        raise UsageError(f"'{name}' has no wording '{wording}'.", f"Choose one of: {'; '.join(wordings)}.")
+        raise UsageError(
+            f"The data set '{name}' has no wording '{wording}' of the questions.",
+            f"Choose one of: {'; '.join(wordings)}.",
+        )
     if name == "custom":
         if docs is None or questions is None:
             raise UsageError(
@@ -130,7 +133,8 @@ def load(
         return checked(custom.read_custom(Path(docs), Path(questions)))
     if docs is not None or questions is not None:
         raise UsageError(
-            f"--docs and --questions cannot be used with '{name}'.", "Use these options only with 'custom'."
+            f"--docs and --questions cannot be used with '{name}'.",
+            "Use these options only with the data set 'custom'.",
         )
     source = SOURCES.get(name) or _shared_layout(name)
     if source is None:
@@ -139,7 +143,9 @@ def load(
         )
     root = source.folder(data_folder(folder))
     if not root.is_dir():
-        raise NotFoundError(f"{root} is missing.", f"Get it from {source.address} ({source.layout}).")
+        raise NotFoundError(
+            f"The folder {root} of the data set is missing.", f"Get it from {source.address} ({source.layout})."
+        )
     try:
         return checked(source.read(root) if wording is None else source.read(root, wording))
     except NotFoundError as error:
@@ -179,11 +185,15 @@ def checked(dataset: Dataset) -> Dataset:
     name = dataset.name
     if not dataset.files and not dataset.left_out:
         raise DocumentError(
-            "the set has no documents.", "Put the set's files where its layout expects them.", file=name
+            "the data set has no documents.",
+            "Put the files of the data set where the layout of the data set expects them.",
+            file=name,
         )
     twice = [name for name, times in Counter(path.name for path in dataset.files).items() if times > 1]
     if twice:
-        raise DocumentError(f"two documents have the file name {twice[0]}.", "Rename one of them.", file=name)
+        raise DocumentError(
+            f"two documents have the file name {twice[0]}.", "Rename one of the two documents.", file=name
+        )
     names = {path.name for path in dataset.files}
     usable: dict[str, EvalQuestion] = {}
     left_out = list(dataset.left_out)
@@ -197,10 +207,10 @@ def checked(dataset: Dataset) -> Dataset:
             usable[question.id] = question
     if not usable and not dataset.outlines:
         if not left_out:
-            raise DocumentError("no questions.", "Add at least one.", file=name)
+            raise DocumentError("the data set has no questions.", "Add at least one question.", file=name)
         entries = counted(len(left_out), "entry", "entries")
         raise DocumentError(
-            f"none of its {entries} is valid. The first problem: {left_out[0]}",
+            f"none of the {entries} is valid. The first problem: {left_out[0]}",
             "Correct the entries of the file.",
             file=name,
         )

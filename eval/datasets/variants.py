@@ -132,7 +132,7 @@ def reworded(dataset: Dataset, path: Path) -> Dataset:
             return
         number = words(entry["id"], "id")
         if number not in ids:
-            raise ValueError(f"{dataset.name} has no question {number}")
+            raise ValueError(f"the data set {dataset.name} has no question {number}")
         if number in written:
             raise ValueError(f"question {number} has two wordings")
         before = entry.get("before", [])

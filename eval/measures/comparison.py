@@ -108,7 +108,7 @@ def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 1
     Raise UsageError for fewer than two runs or if no question is in all of them.
     """
     if len(runs) < 2:
-        raise UsageError("A comparison needs at least two runs.", "Name the folders of two runs or more.")
+        raise UsageError("A comparison needs at least two runs.", "Name the folders of at least two runs.")
     names = names_of(runs)
     by_run = [by_id(run) for run in runs]
     shared = shared_ids(by_run)
@@ -135,7 +135,7 @@ def names_of(runs: Sequence[Run]) -> list[str]:
     """Return the names of the run folders, with as many parent folders as needed to distinguish them."""
     paths = [Path(run.folder).resolve().parts for run in runs]
     if len(set(paths)) < len(paths):
-        raise UsageError("The same run is named twice.", "Name each run once.")
+        raise UsageError("The command names the same run twice.", "Name each run once.")
     depth = 1
     while len({path[-depth:] for path in paths}) < len(paths):
         depth += 1
@@ -150,7 +150,7 @@ def by_id(run: Run) -> dict[str, QuestionRecord]:
     records = {record.id: record for record in run.questions}
     if len(records) < len(run.questions):
         raise DocumentError(
-            "the run contains a question twice.", "Repeat the run with a new --out folder.", file=run.folder
+            "the run contains the same question twice.", "Repeat the run with a new --out folder.", file=run.folder
         )
     if not records:
         raise DocumentError("the run contains no question.", "Name a run that has asked questions.", file=run.folder)
@@ -254,8 +254,8 @@ def assign(groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> d
         members.setdefault(group or (question,), []).append(question)
     if folds < 2 or len(members) < folds:
         raise UsageError(
-            f"{len(members)} groups of questions cannot be divided into {folds} folds.",
-            "Use at least two folds and no more than there are groups (companies, laws, contracts).",
+            f"{len(members)} groups of questions (companies, laws, contracts) cannot be divided into {folds} folds.",
+            "Use at least two folds, and at most as many folds as groups.",
         )
     shuffled = sorted(members.values())
     random.Random(seed).shuffle(shuffled)
@@ -308,7 +308,8 @@ def parse_floor(text: str) -> Floor:
         floor = math.nan
     if not name.strip() or not math.isfinite(floor):
         raise UsageError(
-            f"--fail-under {text!r} does not have the form MEASURE=NUMBER.", "Write it like --fail-under hit@5=0.6."
+            f"--fail-under {text!r} does not have the form MEASURE=NUMBER.",
+            "Write the option like --fail-under hit@5=0.6.",
         )
     return name.strip(), floor
 
@@ -322,7 +323,7 @@ def shortfalls(run: str, measures: Mapping[str, float], floors: Sequence[Floor])
     for name, floor in floors:
         if name not in measures:
             names = ", ".join(sorted(measures)) or "none at all"
-            raise UsageError(f"The run {run} has no measure {name!r}.", f"Its measures are {names}.")
+            raise UsageError(f"The run {run} has no measure {name!r}.", f"The measures of this run are {names}.")
         if measures[name] < floor:
             short.append(f"{run}: {name} is {measures[name]:.3f}, under {floor:g}.")
     return short

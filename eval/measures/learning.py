@@ -54,7 +54,7 @@ def learn(
     taught = [[question for question in questions if question.teaches] for questions in sets]
     lists = [question for questions in taught for question in questions]
     if not lists:
-        raise ValueError("no question has both right and wrong candidates")
+        raise ValueError("no question has both right and wrong candidate pages")
     shares = np.concatenate([np.full(len(questions), 1 / len(questions)) for questions in taught if questions])
     shares /= shares.sum()
     values = np.concatenate([question.values for question in lists])

@@ -224,7 +224,8 @@ class ChunkDense:
         """Create the ranker. Raise UsageError without an embedder, ModelError if the embedder fails."""
         if embedder is None:
             raise UsageError(
-                "The ranker chunk-dense needs an embedder.", "Name one, for example --embedder bge-m3 or hashed:256."
+                "The ranker chunk-dense needs an embedder.",
+                "Name an embedder, for example --embedder bge-m3 or hashed:256.",
             )
         self._embedder = embedder
         self.options: Mapping[str, Any] = {"words": WORDS, "overlap": OVERLAP, "embedder": embedder.id.name}

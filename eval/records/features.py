@@ -81,7 +81,7 @@ def write_features(path: Path, features: FeatureSet, stamp: Mapping[str, Any]) -
         partial.replace(path)
     except OSError as error:
         raise StoreError(
-            f"{path}: the file of features cannot be written ({error.strerror}).", "Name another --out."
+            f"{path}: the file of features cannot be written ({error.strerror}).", "Name another file with --out."
         ) from error
 
 

@@ -154,7 +154,9 @@ def write_head(folder: Path, head: RunHead) -> None:
         draft.write_text(json.dumps(asdict(head), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         draft.replace(target)
     except OSError as error:
-        raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Choose another --out.") from error
+        raise StoreError(
+            f"{target}: this file of the run cannot be written ({error.strerror}).", "Choose another folder with --out."
+        ) from error
 
 
 def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
@@ -168,7 +170,10 @@ def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
         with path.open("ab") as file:
             file.write(line)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Free space and run it again.") from error
+        raise StoreError(
+            f"{path}: this file of the run cannot be written ({error.strerror}).",
+            "Free some disk space, and run the same command again.",
+        ) from error
 
 
 def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
@@ -181,7 +186,10 @@ def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
         )
         draft.replace(target)
     except OSError as error:
-        raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Free space and try again.") from error
+        raise StoreError(
+            f"{target}: this file of the run cannot be written ({error.strerror}).",
+            "Free some disk space, and run the same command again.",
+        ) from error
 
 
 def drop_torn_line(folder: Path) -> None:
@@ -205,11 +213,12 @@ def read_head(folder: Path) -> RunHead:
         return _from_fields(RunHead, data | {name: tuple(data.get(name, ())) for name in ("problems", "left_out")})
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"{folder} is not the folder of a run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."
+            f"{folder} is not the folder of a run: it has no {RUN_FILE}.",
+            "Name a folder that the command `eval run` wrote.",
         ) from error
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DocumentError(
-            f"cannot be read ({error}).", "Repeat the run with a new --out folder.", file=path
+            f"the file cannot be read ({error}).", "Repeat the run with a new --out folder.", file=path
         ) from error
 
 
@@ -237,11 +246,13 @@ def _read_records(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
             data = json.loads(line)
         except ValueError as error:
             raise DocumentError(
-                f"{path}, line {number}: not JSON ({error}).", "Remove the line and run the same command again."
+                f"{path}, line {number}: this line is not valid JSON ({error}).",
+                "Remove the line and run the same command again.",
             ) from error
         if not isinstance(data, dict) or not needed <= data.keys():
             raise DocumentError(
-                f"{path}, line {number}: not a record of a run.", "Remove the line and run the same command again."
+                f"{path}, line {number}: this line is not a record of a run.",
+                "Remove the line and run the same command again.",
             )
         rows.append(data)
     return rows

@@ -152,7 +152,7 @@ def _cross(runs: Sequence[Run], measure: str, folds: int = 5, seed: int = 0) -> 
     shared = [id for id in shared_ids(by_run) if all(measure in each[id] for each in values)]
     if not shared:
         raise UsageError(
-            f"No question of these runs has the measure {measure!r}.", "`eval compare` lists the measures."
+            f"No question of these runs has the measure {measure!r}.", "Use a measure that `eval compare` lists."
         )
     groups = {id: by_run[0][id].group for id in shared}
     return across([{id: each[id][measure] for id in shared} for each in values], groups, folds=folds, seed=seed)

@@ -63,12 +63,12 @@ def write_trec(run: Run, folder: Path) -> list[Path]:
                 written.append(file)
     except OSError as error:
         raise StoreError(
-            f"{folder} cannot be written ({error.strerror}).", "Name another folder with --out."
+            f"The folder {folder} cannot be written ({error.strerror}).", "Name another folder with --out."
         ) from error
     if not written:
         raise UsageError(
             f"The run {run.folder} has no questions with known right pages (gold).",
-            "Export a run of a data set that has gold.",
+            "Export a run of a data set that names the right pages of its questions.",
         )
     return written
 
@@ -113,11 +113,14 @@ def read_beir(folder: Path, out: Path, split: str = "test", limit: int = 0) -> d
     qrels, corpus, queries = folder / "qrels" / f"{split}.tsv", folder / "corpus.jsonl", folder / "queries.jsonl"
     for file in (qrels, corpus, queries):
         if not file.is_file():
-            raise NotFoundError(f"{file} is missing.", "A BEIR folder has corpus.jsonl, queries.jsonl and qrels/.")
+            raise NotFoundError(
+                f"The file {file} is missing.",
+                "Name a folder in the BEIR format, with corpus.jsonl, queries.jsonl and qrels/.",
+            )
     relevant = _read_qrels(qrels)
     judged = {item for items in relevant.values() for item in items}
     if (out / "documents").exists():
-        raise UsageError(f"{out / 'documents'} already exists.", "Name another folder with --out.")
+        raise UsageError(f"The folder {out / 'documents'} already exists.", "Name another folder with --out.")
     try:
         (out / "documents").mkdir(parents=True)
         names = _write_corpus(corpus, out / "documents", judged, limit)
@@ -133,7 +136,7 @@ def read_beir(folder: Path, out: Path, split: str = "test", limit: int = 0) -> d
                 elif items is not None:
                     left_out += 1
     except OSError as error:
-        raise StoreError(f"{out} cannot be written ({error.strerror}).", _OTHER_FOLDER) from error
+        raise StoreError(f"The folder {out} cannot be written ({error.strerror}).", _OTHER_FOLDER) from error
     return {"documents": len(names), "questions": count, "left_out": left_out}
 
 
@@ -146,13 +149,13 @@ def _read_qrels(file: Path) -> dict[str, list[str]]:
                 continue
             if len(row) != 3 or not re.fullmatch(r"-?\d{1,6}", row[2]):
                 raise DocumentError(
-                    f"{file.name}, line {number}: this line is not a judgement.",
+                    f"{file.name}, line {number}: this line is not a relevance judgement.",
                     "Write the query, the document and the score, separated by tabs.",
                 )
             if len(relevant) > _QUERY_LIMIT:
                 raise DocumentError(
                     f"the folder contains more than {_QUERY_LIMIT:,} queries.",
-                    "Use only a part of them.",
+                    "Use only a part of the queries.",
                     file=file.name,
                 )
             if int(row[2]) > 0:

@@ -42,12 +42,13 @@ def run_fit(options: argparse.Namespace) -> int:
     """
 
     if options.l2 is not None and not options.l2 > 0:
-        raise UsageError(f"--l2 is {options.l2}, but must be above 0.", "Choose a larger number.")
+        raise UsageError(f"--l2 is {options.l2}, but must be above 0.", "Set --l2 to a number above 0.")
     if options.folds and options.folds < 2:
-        raise UsageError(f"--folds is {options.folds}, but must be at least 2.", "Choose 2 or more.")
+        raise UsageError(f"--folds is {options.folds}, but must be at least 2.", "Set --folds to 2 or more.")
     if options.library and not options.feedback:
         raise UsageError(
-            "--library can be used only with --feedback.", "Data sets have homes of their own, so leave it out."
+            "--library can be used only with --feedback.",
+            "Leave --library out. Data sets do not use the libraries of a home.",
         )
     folder = options.out or DEFAULT_OUT
     return _fit_feedback(options, folder) if options.feedback else _fit_sets(options, folder)
@@ -152,7 +153,9 @@ def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
         text = re.sub(r"\[[\s\d.,]+\]", lambda numbers: "".join(numbers[0].split()).replace(",", ", "), text)
         file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"{file}: cannot be written ({error.strerror}).", "Choose another --write.") from error
+        raise StoreError(
+            f"{file}: the file of weights cannot be written ({error.strerror}).", "Choose another file with --write."
+        ) from error
     return file
 
 

@@ -64,7 +64,7 @@ def run_rejudge(options: argparse.Namespace) -> int:
 
     judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
     if judge is None:
-        raise UsageError("No judging model is configured.", "Set llm_model, or name one with --judge-model.")
+        raise UsageError("No judging model is configured.", "Set llm_model, or name a model with --judge-model.")
     try:
         run = judge_again(options.run, judge, Progress(), everything=options.all)
     finally:
@@ -100,7 +100,9 @@ def _write_lines(path: Path, lines: list[str]) -> None:
     try:
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
+        raise StoreError(
+            f"{path}: the report cannot be written ({error.strerror}).", "Choose another path for the report."
+        ) from error
 
 
 _MAX_NAMED = 5

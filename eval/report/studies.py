@@ -176,8 +176,8 @@ def run_fit_headings(options: argparse.Namespace) -> int:
     documents = _documents(options)
     if len({document.outline.kind for document in documents}) < 2:
         raise UsageError(
-            "All documents are of one kind, so the model cannot be measured on a kind that it was not trained on.",
-            "Name more data sets.",
+            "All documents are of one kind, so the weights cannot be tested on a kind that they were not learned from.",
+            "Name data sets with documents of other kinds.",
         )
     lessons = [lesson(document) for document in documents]
     rules = [judge(document, NO_TREES) for document in documents]
@@ -187,8 +187,8 @@ def run_fit_headings(options: argparse.Namespace) -> int:
         options.write.parent.mkdir(parents=True, exist_ok=True)
         options.write.write_text(_compact(model), encoding="utf-8")
     except OSError as error:
-        message = f"{options.write}: cannot be written ({error.strerror})."
-        raise StoreError(message, "Choose another --write.") from error
+        message = f"{options.write}: the report of the study cannot be written ({error.strerror})."
+        raise StoreError(message, "Choose another file with --write.") from error
     _show(options, {"rules": rules, "held out": unseen}, [f"The model is in {options.write}."])
     return 0
 

@@ -142,4 +142,6 @@ def write_text(path: str, text: str) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
+        raise StoreError(
+            f"{path}: the table cannot be written ({error.strerror}).", "Choose another path for the table."
+        ) from error

@@ -133,7 +133,7 @@ def judge_again(folder: Path, judge: Judge, progress: Progress, *, everything: b
     """
     run = read_run(folder)
     if not run.head.finished or not any(record.answer for record in run.questions):
-        raise UsageError(f"{folder} is not a finished run with answers.", "Make one with: eval run … --answers")
+        raise UsageError(f"{folder} is not a finished run with answers.", "Write answers with: eval run … --answers")
     if not everything and run.head.judge and dict(run.head.judge) != dict(judge.about):
         raise UsageError(
             f"The answers in {folder} were judged by the model {run.head.judge['model']}, or with another prompt.",
@@ -193,7 +193,7 @@ def ask(
     if not indexed:
         raise NotFoundError(
             f"Question {question.id} names no document that was indexed ({', '.join(question.documents) or 'none'}).",
-            "The problems of the run show which documents failed.",
+            "See the problems of the run, which name the documents that failed.",
         )
     if setting in ("library", "given"):
         return indexed, _located(corpus, ranker.rank(question.text, indexed, depth))

@@ -88,7 +88,10 @@ def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: 
     first = plans[0]
     dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
     if not any(map(has_pages, dataset.questions)):
-        raise UsageError(f"No question of {dataset.name} has gold pages.", "Name other data sets.")
+        raise UsageError(
+            f"No question of {dataset.name} has known right pages (gold).",
+            "Name data sets whose questions have right pages.",
+        )
     home = homes / first.label if homes is not None else first.home_folder(dataset.files)
     with ExitStack() as opened:
         located: tuple[EvalQuestion, ...] | None = None
@@ -144,7 +147,10 @@ def _ask(
             step()
     if not questions:
         reason = notes[0] if notes else "their documents are not indexed"
-        raise UsageError(f"The questions of {name} cannot be used for learning ({reason}).", "Name other data sets.")
+        raise UsageError(
+            f"The questions of {name} cannot be used for learning ({reason}).",
+            "Name data sets whose questions have right pages.",
+        )
     return FeatureSet(name, plan.setting, plan.expert, names, pairs, tuple(questions), tuple(notes))
 
 

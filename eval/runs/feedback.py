@@ -113,7 +113,9 @@ def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
     name = library or engine.settings.library
     ids = [entry.id for entry in run(engine.libraries.named()) if entry.called(name)]
     if not ids:
-        raise NotFoundError(f"The library '{name}' does not exist.", "`hybrid-pageindex libraries` lists them.")
+        raise NotFoundError(
+            f"The library '{name}' does not exist.", "List the libraries with: hybrid-pageindex libraries."
+        )
     listed = run(engine.documents.list(library=name))
     documents = {document.path: (document.doc_id, document.pages) for document in listed if document.published}
     questions = rated_questions(engine.feedback.all(ids[0]), documents)

@@ -70,7 +70,7 @@ class Fitter:
         if not sets:
             raise UsageError(
                 "No data sets to learn from were found.",
-                "Name data sets of `eval list`, or name their folder with --data.",
+                "Name data sets of `eval list`, or name the folder of the data sets with --data.",
             )
         self.sets, self._l2 = tuple(sets), l2
         self.names, self._pairs = sets[0].names, sets[0].pairs
@@ -108,7 +108,8 @@ class Fitter:
             return learn(list(by_set.values()), l2=self._l2, prior=prior)
         except ValueError as error:
             raise UsageError(
-                f"Nothing can be learned: {error}.", "Name more sets, of at least two kinds of documents."
+                f"No ranking weights can be learned from these data sets: {error}.",
+                "Name more data sets, with documents of at least two kinds.",
             ) from error
 
     def scores(self, question: QuestionFeatures, weights: Floats) -> Floats:

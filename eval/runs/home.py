@@ -201,7 +201,7 @@ def _only(documents: Sequence[Document], files: Sequence[Path], home: Path) -> N
         raise UsageError(
             f"The home {home} contains {len(others)} documents that do not belong to this run, for "
             f"example {others[0]}.",
-            "Name another --home, or leave the option out.",
+            "Name another home with --home, or leave the option out.",
         )
 
 

@@ -121,6 +121,8 @@ def make_ranker(name: str, engine: Engine, corpus: Corpus, options: RankerOption
             return PageIndexTree(corpus, cache / "pageindex", progress, in_chinese=in_chinese)
         case "whole-tree":
             if options.model is None:
-                raise UsageError("The ranker whole-tree needs a language model.", "Set llm_model, or name a --model.")
+                raise UsageError(
+                    "The ranker whole-tree needs a language model.", "Set llm_model, or name a model with --model."
+                )
             return WholeTree(corpus, options.model)
     raise UsageError(f"The ranker '{name}' does not exist.", f"Choose one of: {', '.join(RANKERS)}.")

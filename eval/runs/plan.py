@@ -84,10 +84,12 @@ class Plan:
         if self.model and self.model not in MODELS:
             raise UsageError(
                 f"--model cannot be '{self.model}'.",
-                f"Choose {' or '.join(MODELS)}; leave it out to use the configured model.",
+                f"Choose {' or '.join(MODELS)}; leave --model out to use the configured model.",
             )
         if self.vision not in ("", *VISION):
-            raise UsageError(f"--vision cannot be '{self.vision}'.", f"Choose {' or '.join(VISION)}, or leave it out.")
+            raise UsageError(
+                f"--vision cannot be '{self.vision}'.", f"Choose {' or '.join(VISION)}, or leave --vision out."
+            )
         if self.vision and not self.answers:
             raise UsageError("--vision is used only with answers, but --answers is missing.", "Add --answers.")
         if not 1 <= self.parallel <= 64:
@@ -98,7 +100,8 @@ class Plan:
             raise UsageError("--judge-model judges answers, but --answers is missing.", "Add --answers.")
         if self.sample < 0 or self.min_pages < 0 or self.misspelt < 0:
             raise UsageError(
-                "--sample, --min-pages and --misspelt cannot be negative.", "Leave them out to ask everything."
+                "--sample, --min-pages and --misspelt cannot be negative.",
+                "Use numbers of 0 or more, or leave these options out to ask all questions.",
             )
 
     @property

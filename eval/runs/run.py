@@ -114,11 +114,16 @@ def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
         return ()
     paths = tuple(path for path in documents(folder, *suffixes_read()) if path.is_file())
     if not paths:
-        raise UsageError(f"{folder} holds no documents.", "--distractors needs a folder of files in supported formats.")
+        raise UsageError(
+            f"The folder {folder} contains no documents.",
+            "Name a folder with files in supported formats with --distractors.",
+        )
     names = [path.name for path in dataset.files]
     for path in paths:
         if path.name in names:
-            raise UsageError(f"{path}: {dataset.name} already has a document of that name.", "Rename the file.")
+            raise UsageError(
+                f"{path}: {dataset.name} already has a document of that name.", "Rename the file of the distractor."
+            )
         names.append(path.name)
     return paths
 
@@ -131,7 +136,10 @@ def within(dataset: Dataset, corpus: Corpus) -> Dataset:
     outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
     inside = tuple(question for question in dataset.questions if question.id not in outside)
     if not inside:
-        raise DocumentError(f"no question is valid; the first: {next(iter(outside.values()))}", file=dataset.name)
+        raise DocumentError(
+            f"no question of the data set is valid. The first problem: {next(iter(outside.values()))}",
+            file=dataset.name,
+        )
     return replace(dataset, questions=inside, left_out=(*dataset.left_out, *outside.values()))
 
 
@@ -150,7 +158,10 @@ def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQues
     """
     kinds = {question.kind for question in dataset.questions}
     if unknown := [kind for kind in plan.kinds if kind not in kinds]:
-        raise UsageError(f"{dataset.name} has no questions of the kind '{unknown[0]}'.", f"It has {sorted(kinds)}.")
+        raise UsageError(
+            f"{dataset.name} has no questions of the kind '{unknown[0]}'.",
+            f"The kinds of this data set are {sorted(kinds)}.",
+        )
     small = {name for name, document in corpus.documents.items() if document.pages < plan.min_pages}
     left = tuple(
         question
@@ -164,7 +175,8 @@ def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQues
         notes = [f"{without} questions name no document, so the setting 'given' leaves them out"] if without else []
     if not left:
         raise UsageError(
-            f"No question of {dataset.name} is left.", "Ask for another --kind or --setting, or fewer --min-pages."
+            f"The options leave no question of {dataset.name} to ask.",
+            "Choose another --kind or --setting, or lower --min-pages.",
         )
     return (sample(left, plan.sample, plan.seed) if plan.sample else left), notes
 

@@ -29,26 +29,37 @@ def correction(field: str, value: str) -> str:
     """
     value = " ".join(value.split())
     if field not in FIELDS:
-        raise UsageError(f"The field '{field}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
+        raise UsageError(
+            f"The field '{field}' cannot be corrected.", f"The fields that can be corrected are: {', '.join(FIELDS)}."
+        )
     if not value or len(value) > LONGEST:
         raise UsageError(
-            f"{field}: the new value {f'has {len(value)} characters' if value else 'is empty'}.",
+            f"The new value of the field '{field}' {f'has {len(value)} characters' if value else 'is empty'}.",
             Advice(
-                f"Give 1 to {LONGEST} characters, or unset {field} to take a correction back.",
-                f"Give 1 to {LONGEST} characters; --unset {field} takes a correction back.",
+                f"Write 1 to {LONGEST} characters, or unset {field} to remove its correction.",
+                f"Write 1 to {LONGEST} characters, or remove the correction with --unset {field}.",
             ),
         )
     if field == "year" and not _YEARS.fullmatch(value):
-        raise UsageError(f"year: '{value}' is not a year.", "Write year=2022, or year=2022,2021 for several.")
+        raise UsageError(
+            f"The new value '{value}' of the field 'year' is not a year.",
+            "Write year=2022, or year=2022,2021 for several years.",
+        )
     if field == "quarter":
         if (match := _QUARTER.fullmatch(value)) is None:
-            raise UsageError(f"quarter: '{value}' is not a quarter.", "Write a number from quarter=1 to quarter=4.")
+            raise UsageError(
+                f"The new value '{value}' of the field 'quarter' is not a quarter of a year.",
+                "Write quarter=1, quarter=2, quarter=3 or quarter=4.",
+            )
         return match[1]
     if field == "date":
         try:
             return datetime.date.fromisoformat(value).isoformat()
         except ValueError as error:
-            raise UsageError(f"date: '{value}' is not a date.", "Write date=2022-12-31.") from error
+            raise UsageError(
+                f"The new value '{value}' of the field 'date' is not a date.",
+                "Write year-month-day, for example date=2022-12-31.",
+            ) from error
     return _known_type(value) if field == "type" else value
 
 
@@ -57,7 +68,10 @@ def _known_type(value: str) -> str:
     if value.lower() in document_types():
         return value.lower()
     if len(set(types)) != 1:
-        raise UsageError(f"type: '{value}' is not a known document type.", f"Known: {', '.join(document_types())}.")
+        raise UsageError(
+            f"The new value '{value}' of the field 'type' is not a known document type.",
+            f"The document types are: {', '.join(document_types())}.",
+        )
     return types[0]
 
 

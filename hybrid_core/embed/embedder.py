@@ -95,9 +95,9 @@ def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:
     Raise UsageError for a single string, for an element that is not a string, and for an unknown kind.
     """
     if kind not in get_args(Kind):
-        raise UsageError(f"kind is '{kind}'.", "Choose query or document.")
+        raise UsageError(f"The parameter kind of an embedder is '{kind}'.", "Set kind to query or document.")
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise UsageError("Texts to embed must be a list of strings.")
+        raise UsageError("The texts to embed are not a list of strings.")
     return [text.encode("utf-8", "replace").decode("utf-8") if text.strip() else " " for text in texts]
 
 

@@ -34,7 +34,10 @@ class HashedEmbedder:
     def __init__(self, dimension: int) -> None:
         name = f"{self._form}:{dimension}"
         if not 16 <= dimension <= 4096:
-            raise UsageError(f"{name} has an invalid dimension.", f"Choose 16 to 4096, for example {self._form}:256.")
+            raise UsageError(
+                f"The embedder name {name} contains an invalid dimension.",
+                f"Choose a dimension from 16 to 4096, for example {self._form}:256.",
+            )
         self._id = EmbedderId(name, dimension, fingerprint(name, TOKENISER, "log-tf signs 1"))
         self._closed = False
 
@@ -44,7 +47,7 @@ class HashedEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         if self._closed:
-            raise UsageError(f"{self._id.name} is closed.", "Load the model again.")
+            raise UsageError(f"{self._id.name} is closed, so it cannot embed texts.", "Load the model again.")
         rows = [self._row(text) for text in checked_texts(texts, kind)]
         return unit_rows(rows, self._id.name, self._id.dimension)
 
@@ -69,7 +72,7 @@ class HashedM3Embedder(HashedEmbedder):
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         if self._closed:
-            raise UsageError(f"{self._id.name} is closed.", "Load the model again.")
+            raise UsageError(f"{self._id.name} is closed, so it cannot embed texts.", "Load the model again.")
         terms = tokenise(checked_texts([query], "query")[0])
         return np.array([_late_interaction(terms, tokenise(text)) for text in checked_texts(texts)], np.float32)
 

@@ -38,7 +38,9 @@ def load_embedder(
     to install, and ModelError if the model cannot be loaded.
     """
     if batch_size is not None and batch_size < 1:
-        raise UsageError(f"batch_size is {batch_size}.", "It must be at least 1.")
+        raise UsageError(
+            f"The parameter batch_size of the embedder is {batch_size}.", "Set batch_size to at least 1 text."
+        )
     kind, colon, rest = (part.strip() for part in spec.strip().partition(":"))
     kind = {"st": "sentence-transformers"}.get(kind.lower(), kind.lower())
     if kind == "onnx" and rest:
@@ -55,7 +57,7 @@ def load_embedder(
 
 
 def _unknown(spec: str, kind: str) -> UsageError:
-    known_forms = f"Known forms: {', '.join(FORMS)}."
+    known_forms = f"The names of embedders have these forms: {', '.join(FORMS)}."
     if spec == "none":
         return UsageError("'none' means no embedder, so no model can be loaded.", known_forms)
     forms = {form.partition(":")[0]: form for form in FORMS}  # the longer form of a name takes precedence

@@ -296,7 +296,10 @@ def export_model(embedder: Embedder, folder: Path) -> ExportReport:
         advice = "Name sentence-transformers:NAME_OR_PATH or bge-m3[:PATH]."
         raise UsageError(f"{name} does not run in PyTorch on this machine, so it cannot be exported.", advice)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise UsageError(f"The folder {folder} already exists.", "Give the path of a folder that does not exist yet.")
+        raise UsageError(
+            f"The model cannot be exported to {folder}, because this folder already exists.",
+            "Give the path of a folder that does not exist yet.",
+        )
     for package in ("onnx", "onnxscript", "tokenizers"):
         require(package, "export")
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -80,7 +80,10 @@ class InputBudget:
     def require(self, size: int) -> None:
         """Raise ChatError ("too long") if fewer than ``size`` tokens are left."""
         if size > self.left:
-            message = f"The request has about {size} tokens, and {self.left} of the question's {self.tokens} are left."
+            message = (
+                f"The request has about {size} tokens, but only {self.left} of the {self.tokens} tokens allowed "
+                "for this question are left."
+            )
             raise ChatError(message, "Raise the setting reason_tokens.", failure="too long")
 
     def take(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:

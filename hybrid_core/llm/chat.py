@@ -122,4 +122,7 @@ def image_type(image: bytes) -> str:
     for start, name in _KINDS:
         if image.startswith(start):
             return name
-    raise UsageError("An image for a model is neither PNG nor JPEG.", "Set image_format to png or jpeg.")
+    raise UsageError(
+        "The image to send to the model is neither a PNG nor a JPEG file.",
+        "Set the parameter image_format to png or jpeg.",
+    )

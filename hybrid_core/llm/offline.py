@@ -55,7 +55,8 @@ class Recorder:
                     file.write(line)
             except OSError as error:
                 raise UsageError(
-                    f"{self._path}: cannot be written ({error}).", "Set record_replies to another file."
+                    f"{self._path}: the recorded replies cannot be written to this file ({error}).",
+                    "Set record_replies to another file.",
                 ) from error
         return completion
 
@@ -83,7 +84,8 @@ class Player:
                 self._name = f"recorded:{entry['model']}"
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UsageError(
-                f"{path}: not a file of recorded replies ({error}).", "Make one with record_replies set to this path."
+                f"{path}: this file does not contain recorded replies of a model ({error}).",
+                "Set record_replies to this path, and ask the questions again to record the replies.",
             ) from error
 
     @property
@@ -97,7 +99,7 @@ class Player:
                 last = " ".join(request.messages[-1].text.split())[:80]
                 raise ChatError(
                     f"{self._path} contains no recorded reply to a request that ends in: {last}",
-                    "Record it again: the documents, the question or a prompt have changed.",
+                    "The documents, the question or a prompt have changed. Record the replies again.",
                     failure="cassette",
                 )
             completion = replies.pop(0) if len(replies) > 1 else replies[0]

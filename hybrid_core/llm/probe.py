@@ -41,7 +41,7 @@ def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
     reply = model.ask(messages, Word, prompt=check_prompt.id, max_tokens=_MAX_TOKENS, scope=CallScope(patient=True))
     word = reply.value.word.strip() if reply.value else ""
     if vision and expected not in word.lower():
-        message = f"{model.name} does not see images: it calls a red one '{word[:40]}'."
+        message = f"{model.name} cannot read images: it described a red image as '{word[:40]}'."
         raise ReplyError(message, "Choose a vision model.", text=reply.text)
     seconds = reply.usage.seconds
     return f"{model.name} answers in {seconds:.1f} s" + (", sees images" if vision else ""), seconds

@@ -175,7 +175,10 @@ class TokenStore:
             if row is None:
                 raise NotFoundError(
                     f"The token '{name}' does not exist.",
-                    Advice("List the existing ones and choose one of them.", "See: hybrid-pageindex token list."),
+                    Advice(
+                        "List the tokens, and choose an existing name.",
+                        "List the tokens with: hybrid-pageindex token list.",
+                    ),
                 )
             [token] = _with_grants(connection, [row])
             connection.execute(delete(tokens).where(or_(tokens.c.id == token.id, tokens.c.parent == token.id)))

@@ -153,7 +153,8 @@ class Bucket:
                     stream.write(part)
             if not name.startswith(digest.hexdigest()):
                 raise StoreError(
-                    f"{self._url}: {name} is damaged.", "Restore the file from a backup, or upload the document again."
+                    f"{self._url}: the original file {name} in the bucket is damaged.",
+                    "Restore the file from a backup, or upload the document again.",
                 )
             self._copies.keep(name, download)
             self._copies.make_room()

@@ -176,8 +176,9 @@ class Cache:
         connection.rollback()
         if version > _VERSION:
             raise SchemaError(
-                f"{self.path}: a newer version wrote this file (version {version}; this program knows {_VERSION}).",
-                "Upgrade hybrid-pageindex, or delete the file: it is a cache, and the engine fills it again.",
+                f"{self.path}: a newer version wrote this file (format version {version}; this program reads up to "
+                f"{_VERSION}).",
+                "Upgrade hybrid-pageindex, or delete the file. It is only a cache, which the engine fills again.",
             )
         if version < _VERSION:
             with connection.execution_options(writing=True).begin():

@@ -57,9 +57,10 @@ def open_home(home: Path) -> None:
         make_folder(home)
     except OSError as error:
         raise StoreError(
-            f"{home}: this home cannot be written ({error.strerror}).",
+            f"{home}: this home folder cannot be written ({error.strerror}).",
             Advice(
-                "Choose another with PAGEINDEX_STORAGE_PATH.", "Choose another with --home or PAGEINDEX_STORAGE_PATH."
+                "Choose another home folder with PAGEINDEX_STORAGE_PATH.",
+                "Choose another home folder with --home or PAGEINDEX_STORAGE_PATH.",
             ),
         ) from error
     if unwritable(home):  # a copy to read keeps its rights
@@ -346,7 +347,7 @@ def _own_folder(place: Path) -> Path:
     status = folder.lstat()
     others = POSIX and stat.S_IMODE(status.st_mode) & _OTHERS  # on Windows the folder of the user's profile is closed
     if not stat.S_ISDIR(status.st_mode) or not is_own(status) or others:
-        raise PermissionError(0, f"{folder.name} can be written by other users, too")
+        raise PermissionError(0, f"other users can write to the folder {folder.name}")
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(0, "cannot be written")
     return folder

@@ -91,7 +91,7 @@ class MappedTable(Mapping[str, Any]):
                 _damaged_files.add(_stamp(self._file.path))
                 self._file.path.unlink(missing_ok=True)
             raise IndexDamagedError(
-                f"{self._file.path}: damaged ({error}).", "The engine builds the file again."
+                f"{self._file.path}: this file of the search is damaged ({error}).", "The engine builds the file again."
             ) from error
 
 
@@ -133,7 +133,8 @@ def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str
         replace_file(draft, path)
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be written ({error}).", "Free some disk space, or check the permissions of the folder."
+            f"{path}: this file of the search cannot be written ({error}).",
+            "Free some disk space, or check the permissions of the folder.",
         ) from error
     finally:
         with suppress(OSError):

@@ -147,4 +147,4 @@ class FeedbackStore:
 
 
 def _none(id: str) -> NotFoundError:
-    return NotFoundError(f"This library has no entry '{id}'.", "List the entries, and choose one of them.")
+    return NotFoundError(f"This library has no note with the id '{id}'.", "List the notes, and choose an existing id.")

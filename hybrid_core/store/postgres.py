@@ -43,7 +43,7 @@ _REFUSALS = (  # messages of libpq, which has no codes; in other languages every
 )  # fmt: skip
 _DAMAGE = ("XX001", "XX002")  # damaged data, or a damaged index
 _READ_ONLY, _LOCKED, _FULL = "25006", "55P03", "53100"
-_HOW = "Write it like postgresql://user@localhost/pageindex, or leave it empty."
+_HOW = "Write the setting like postgresql://user@localhost/pageindex, or leave it empty to use SQLite."
 
 
 class PostgresDatabase:
@@ -192,7 +192,10 @@ class PostgresDatabase:
             error.advice = DAMAGED_DATABASE
             raise
         except UNREADABLE as error:
-            raise DamageError(f"{self}: not a catalog, or damaged ({error}).", DAMAGED_DATABASE) from error
+            raise DamageError(
+                f"{self}: this database does not contain a catalog, or the catalog is damaged ({error}).",
+                DAMAGED_DATABASE,
+            ) from error
         except (DatabaseError, InterfaceError) as error:
             if isinstance(error, DEFECTS):
                 raise
@@ -203,13 +206,16 @@ class PostgresDatabase:
                     f"{self}: the database server refuses writes ({reason}).", "Set postgres_url to the primary server."
                 ) from error
             if state == _FULL:
-                raise DiskFullError(f"{self}: {reason}.", "Free some space on the disk of the server.") from error
+                raise DiskFullError(
+                    f"{self}: {reason}.", "Free some space on the disk of the database server."
+                ) from error
             if state == _LOCKED:
                 message = f"{self}: another process has been writing to the catalog for more than {BUSY_SECONDS} s."
                 raise BusyError(message, "Try again.") from error
             if self._refused(error):
                 raise StoreError(
-                    f"{self}: the database server refuses the connection ({reason}).", "Correct postgres_url."
+                    f"{self}: the database server refuses the connection ({reason}).",
+                    "Correct the user, the password or the database in the setting postgres_url.",
                 ) from error
             message = f"{self}: the database server does not answer ({reason})."
             if error.connection_invalidated or (state or "").startswith(_LOST_STATES):
@@ -217,9 +223,11 @@ class PostgresDatabase:
             if state is None or state.startswith(_LATER):
                 raise UnreachableError(message, "Try again when the server is reachable.") from error
             if state in _DAMAGE:
-                raise DamageError(f"{self}: damaged ({reason}).", DAMAGED_DATABASE) from error
+                raise DamageError(
+                    f"{self}: the catalog in this database is damaged ({reason}).", DAMAGED_DATABASE
+                ) from error
             raise StoreError(
-                f"{self}: cannot be read or written ({reason}).", "Check the log of the database server."
+                f"{self}: the database cannot be read or written ({reason}).", "Check the log of the database server."
             ) from error
 
 
@@ -238,7 +246,8 @@ def address_of(url: str) -> URL:
         raise UsageError("The setting postgres_url is not a valid address.", _HOW) from error
     if address.get_backend_name() not in ("postgresql", "postgres"):
         raise UsageError(
-            f"The setting postgres_url is an address of {address.get_backend_name()}; only PostgreSQL is supported.",
+            f"The setting postgres_url is the address of a database of the type {address.get_backend_name()}, but "
+            "only PostgreSQL is supported.",
             _HOW,
         )
     return address.set(drivername=_DRIVER)

@@ -109,7 +109,7 @@ class SqliteFile:
         with self.reading() as connection:
             verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if verdict != "ok":
-            raise StoreError(f"{self.path}: damaged ({verdict}).", self._mend)
+            raise StoreError(f"{self.path}: this file is damaged ({verdict}).", self._mend)
 
     def size_bytes(self) -> int:
         files = (self.path.with_name(f"{self.path.name}{more}") for more in ("", "-wal", "-shm"))
@@ -131,7 +131,7 @@ class SqliteFile:
                     raise error  # noqa: B904 - it says why the file cannot be written
             return
         if not is_there(self.path):
-            raise ReadOnlyError(f"{self.path}: cannot be opened or created ({reason}).", _OTHER_HOME)
+            raise ReadOnlyError(f"{self.path}: this file cannot be opened or created ({reason}).", _OTHER_HOME)
         self._open_view(reason)
 
     def _open_writable(self) -> None:
@@ -155,7 +155,7 @@ class SqliteFile:
             view = open_read_only(self.path)
         except DBAPIError as error:
             if not self.path.is_file() or not self.path.stat().st_size:
-                raise ReadOnlyError(f"{self.path}: cannot be created ({reason}).", _OTHER_HOME) from error
+                raise ReadOnlyError(f"{self.path}: this file cannot be created ({reason}).", _OTHER_HOME) from error
             raise self._unopened(error) from error
         try:
             with view.engine.connect() as connection:
@@ -179,7 +179,7 @@ class SqliteFile:
             if view is None:
                 return
             if reason:
-                raise ReadOnlyError(f"{self.path.parent}: this home cannot be written ({reason}).", _ELSEWHERE)
+                raise ReadOnlyError(f"{self.path.parent}: this home folder cannot be written ({reason}).", _ELSEWHERE)
             self._open_writable()
             view.close()
 
@@ -226,7 +226,7 @@ class SqliteFile:
                 ) from error
             if any(sign in reason for sign in _DAMAGE):
                 raise self._damaged(reason) from error
-            message = f"{self.path}: cannot be read or written ({reason})."
+            message = f"{self.path}: this file cannot be read or written ({reason})."
             raise self._failure(message, reason, "Check the folder's permissions and the disk.") from error
 
     def _unopened(self, error: Exception) -> StoreError:
@@ -240,7 +240,7 @@ class SqliteFile:
         return self._failure(f"{self.path}: cannot be opened ({reason}).", reason, other)
 
     def _damaged(self, reason: str) -> DamageError:
-        return DamageError(f"{self.path}: not {self._kind}, or damaged ({reason}).", self._mend)
+        return DamageError(f"{self.path}: this file is not {self._kind}, or it is damaged ({reason}).", self._mend)
 
     def _failure(self, message: str, reason: str, advice: str) -> StoreError:
         space = space_advice(reason, self.path.parent)

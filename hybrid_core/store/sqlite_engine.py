@@ -199,7 +199,10 @@ def _file_and_logs(path: Path) -> list[Path]:
 
 def _open_copy(path: Path) -> ReadOnlyFile:
     logs = " and ".join(file.name for file in _file_and_logs(path)[1:] if _stamp(file))
-    purpose = f"{path}: its latest changes are in {logs}, and only a copy of the files can be read. Making that copy"
+    purpose = (
+        f"{path}: this database must be copied before it can be read, because {logs} contains its latest changes. "
+        "The copy"
+    )
     for _ in range(_COPIES):
         seen = stamp(path)
         size = sum(state[1] for state in seen if state is not None)
@@ -213,14 +216,19 @@ def _open_copy(path: Path) -> ReadOnlyFile:
             except OSError as error:
                 if stamp(path) != seen:
                     continue
-                raise DiskFullError(f"{purpose} failed ({error.strerror}).", "Set TMPDIR to another folder.") from error
+                raise DiskFullError(
+                    f"{purpose} failed ({error.strerror}).",
+                    "Set the environment variable TMPDIR to a folder with enough free space.",
+                ) from error
             if stamp(path) != seen:
                 continue
             engine = _reading_engine(copy, "mode=rw", ("query_only=ON", f"mmap_size={_MAP_BYTES}"))
             removing.callback(engine.dispose)
             _read_once(engine)
             return ReadOnlyFile(engine, path, seen, removing.pop_all())
-    raise BusyError(f"{path}: the file changed every time it was copied.", "Try again.")
+    raise BusyError(
+        f"{path}: every attempt to copy this file failed, because another process kept changing it.", "Try again."
+    )
 
 
 def _read_once(engine: Engine) -> None:
@@ -287,7 +295,7 @@ def _reading_engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engi
 def _refuse_to_write(connection: Connection) -> None:
     """Raise ReadOnlyError when a write transaction begins, before a statement fails with a less clear error."""
     if connection.get_execution_options().get("writing", False):
-        raise ReadOnlyError("This file is open for reading only.")
+        raise ReadOnlyError("The catalog is open for reading only, so it cannot be written.")
 
 
 def _on_begin(connection: Connection) -> None:

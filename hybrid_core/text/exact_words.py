@@ -116,9 +116,11 @@ class WordQuery:
                 written = written[1:-1]
         written = unicodedata.normalize("NFC", written).strip()
         if not written.strip("*").strip():
-            raise UsageError("The pattern is empty.", "Give a word or a phrase to search for.")
+            raise UsageError("The search pattern is empty.", "Give a word or a phrase to search for.")
         if len(written) > MAX_PATTERN:
-            raise UsageError(f"The pattern has {len(written)} characters.", f"Use at most {MAX_PATTERN}.")
+            raise UsageError(
+                f"The search pattern has {len(written)} characters.", f"Use at most {MAX_PATTERN} characters."
+            )
         self._written = written
         self.address = _ADDRESS.fullmatch(written) is not None
         self.words, self.exact, _ = _parse_query(written)

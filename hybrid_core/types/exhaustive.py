@@ -48,17 +48,26 @@ class GrepRequest:
         one_of("listed", self.listed, "pages", "documents")
         _check_limit("limit", self.limit, 1)
         if not 0 <= self.context <= MAX_CONTEXT:
-            raise UsageError(f"context is {self.context}.", f"Choose 0 to {MAX_CONTEXT} lines.")
+            raise UsageError(
+                f"The parameter context is {self.context}.", f"Choose a number of lines from 0 to {MAX_CONTEXT}."
+            )
         if self.documents is not None and not self.documents:
-            raise UsageError("The parameter documents is an empty list.", "Leave it out to search all documents.")
+            raise UsageError(
+                "The parameter documents is an empty list.",
+                "Name documents, or leave the parameter out to search all documents.",
+            )
         if self.node and (self.documents is None or len(self.documents) != 1):
             raise UsageError(
                 "A section was named without its document.", "Name the one document that contains the section."
             )
         if not self.pattern.strip():
-            raise UsageError("The pattern is empty.", "Give a word, a phrase or a regular expression to search for.")
+            raise UsageError(
+                "The search pattern is empty.", "Give a word, a phrase or a regular expression to search for."
+            )
         if len(self.pattern) > MAX_PATTERN:
-            raise UsageError(f"The pattern has {len(self.pattern)} characters.", f"Use at most {MAX_PATTERN}.")
+            raise UsageError(
+                f"The search pattern has {len(self.pattern)} characters.", f"Use at most {MAX_PATTERN} characters."
+            )
 
 
 class GrepFields(TypedDict, total=False):
@@ -157,10 +166,13 @@ def compare_request(left: str | CompareRequest, right: str | None, options: Comp
     sides = {name: values.pop(name, None) or "" for name in ("library", "right_library", "left_node", "right_node")}
     if isinstance(left, CompareRequest):
         if right or any(sides.values()):
-            raise UsageError("The request already names its documents.", "Pass only a cursor or limits with it.")
+            raise UsageError(
+                "The request names documents twice: in the request object and as separate arguments.",
+                "With a request object, pass only a cursor or limits.",
+            )
         return replace(left, **values) if values else left
     if not right:
-        raise UsageError("A comparison needs two documents.", "Name the second document, too.")
+        raise UsageError("The request to compare documents names only one document.", "Name two documents.")
     first = CompareSide(left, sides["library"], sides["left_node"])
     second = CompareSide(right, sides["right_library"] or sides["library"], sides["right_node"])
     return CompareRequest(first, second, **values)
@@ -178,4 +190,4 @@ def changed_fields(request: GrepRequest | CompareRequest) -> Mapping[str, Any]:
 
 def _check_limit(name: str, value: int, lowest: int) -> None:
     if not lowest <= value <= MAX_LIMIT:
-        raise UsageError(f"{name} is {value}.", f"Choose {lowest} to {MAX_LIMIT}.")
+        raise UsageError(f"The parameter {name} is {value}.", f"Choose a number from {lowest} to {MAX_LIMIT}.")

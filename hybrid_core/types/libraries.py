@@ -56,7 +56,8 @@ def library_called(name: str, libraries: Iterable[Library]) -> Library | None:
     ]
     if len(matches) > 1:
         raise UsageError(
-            f"'{name}' matches several libraries.", f"Write one of {', '.join(library.name for library in matches)}."
+            f"The name '{name}' matches several libraries.",
+            f"Write the exact name of one library: {', '.join(library.name for library in matches)}.",
         )
     return matches[0] if matches else None
 

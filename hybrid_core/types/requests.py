@@ -92,21 +92,29 @@ class SearchRequest:
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
-            raise UsageError(f"The question is {self.question!r}, not text.", "Pass the question as a string.")
+            raise UsageError(
+                f"The question is {self.question!r}, but it must be a text.", "Pass the question as a string."
+            )
         if not self.question.strip():
-            raise UsageError("The question is empty.", 'Ask something, for example: search "capital expenditure 2018".')
+            raise UsageError(
+                "The question is empty.", 'Write a question, for example: search "capital expenditure 2018".'
+            )
         for name in ("libraries", "where"):
             object.__setattr__(self, name, several(getattr(self, name)))
         if self.documents is not None:
             object.__setattr__(self, "documents", several(self.documents))
         if "" in self.libraries:  # an unset shell variable may be the reason
-            raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
+            raise UsageError("The name of the library is empty.", "Name a library, or leave the parameter out.")
         if self.all_libraries and self.libraries:
             raise UsageError(
-                "The request names libraries and also asks for all libraries.", "Use only one of the two options."
+                "The request names libraries and also asks for all libraries.",
+                "Name libraries, or ask for all libraries, but not both.",
             )
         if self.documents is not None and not self.documents:  # a caller's own search probably returned no document
-            raise UsageError("The parameter documents is an empty list.", "Leave it out to search all documents.")
+            raise UsageError(
+                "The parameter documents is an empty list.",
+                "Name documents, or leave the parameter out to search all documents.",
+            )
         for option in OPTIONS.values():
             if (value := getattr(self, option.name)) is not None:
                 _check(option, value)
@@ -122,7 +130,7 @@ class SearchRequest:
         """Return the only library that the request names. Raise UsageError if it names none or several."""
         if len(self.libraries) != 1:
             raise UsageError(
-                "The request names several libraries, but this function searches only one.", "Name one library."
+                "The request names several libraries, but this function searches only one.", "Name only one library."
             )
         return self.libraries[0]
 
@@ -190,8 +198,8 @@ def check_options(values: Mapping[str, Any], names: Mapping[str, Any], call: str
     for name in values:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-            advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
-            raise UsageError(f"A {call} has no option '{name}'.", advice)
+            advice = f"Did you mean {' or '.join(near)}?" if near else f"The options are: {', '.join(names)}."
+            raise UsageError(f"The option '{name}' does not exist for a {call}.", advice)
 
 
 def several(value: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:
@@ -204,7 +212,7 @@ def several(value: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:
 def one_of(name: str, value: str, *choices: str) -> str:
     """Return the value of the option ``name``. Raise UsageError if it is not one of ``choices``."""
     if value not in choices:
-        raise UsageError(f"{name} is {value!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
+        raise UsageError(f"The option {name} is {value!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
     return value
 
 
@@ -217,9 +225,9 @@ def _check(option: Field[Any], value: Any) -> None:
     if words := choices(option):
         one_of(option.name, value, *words)
     elif option.type is int and not isinstance(value, int):
-        raise UsageError(f"{option.name} is {value!r}.", "Give a whole number.")
+        raise UsageError(f"The option {option.name} is {value!r}.", "Set the option to a whole number.")
     elif option.type is float and not isinstance(value, int | float):
-        raise UsageError(f"{option.name} is {value!r}.", "Give a number.")
+        raise UsageError(f"The option {option.name} is {value!r}.", "Set the option to a number.")
     minimum, maximum, advice = option.metadata.get("range", (None, None, ""))
     if advice and not minimum <= value <= maximum:
-        raise UsageError(f"{option.name} is {value}.", advice)
+        raise UsageError(f"The option {option.name} is {value}.", advice)

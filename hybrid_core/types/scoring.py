@@ -223,18 +223,23 @@ class ScoringConfig:
         for name, value in _flat(values, where):
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-                advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(names))}."
+                advice = (
+                    f"Did you mean {near[0]}?" if near else f"The ranking parameters are: {', '.join(sorted(names))}."
+                )
                 raise UsageError(f"{where}: '{name}' is not a ranking parameter.", advice)
             part, _, member = name.partition(".")
             group = getattr(config, part)
-            number = _coerce_number(f"{where}: {name}", value, getattr(group, member))
+            number = _coerce_number(f"{where}: the ranking parameter {name}", value, getattr(group, member))
             config = replace(config, **{part: replace(group, **{member: number})})
         return config
 
 
 def _flat(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(values, Mapping):
-        raise UsageError(f"{where} is {values!r}.", "Give numbers by name, such as pages.k1: 1.2.")
+        raise UsageError(
+            f"{where} is {values!r}, but it must be a mapping.",
+            "Write ranking parameters with their numbers, such as pages.k1: 1.2.",
+        )
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from ((f"{name}.{inner}", number) for inner, number in value.items())
@@ -246,13 +251,13 @@ def _coerce_number(name: str, value: Any, usual: Any) -> Any:
     """Return a parameter's value in the type of its default, ``usual``. Raise UsageError for an invalid value."""
     if isinstance(usual, tuple):
         if not isinstance(value, list | tuple) or len(value) != len(usual):
-            raise UsageError(f"{name} is {value!r}.", f"Give {len(usual)} numbers.")
+            raise UsageError(f"{name} is {value!r}.", f"Set the parameter to a list of {len(usual)} numbers.")
         return tuple(_coerce_number(name, item, default) for item, default in zip(value, usual, strict=True))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise UsageError(f"{name} is {value!r}.", "Give a number, 0 or more.")
+        raise UsageError(f"{name} is {value!r}.", "Set the parameter to a number of 0 or more.")
     if isinstance(usual, int):
         if value != int(value) or value < 1:
-            raise UsageError(f"{name} is {value!r}.", "Give a whole number, 1 or more.")
+            raise UsageError(f"{name} is {value!r}.", "Set the parameter to a whole number of 1 or more.")
         return int(value)
     return float(value)
 

@@ -59,7 +59,9 @@ async def chat_command(engine: Engine, options: argparse.Namespace) -> int:
 async def _export(conversations: Conversations, id: str, options: argparse.Namespace) -> None:
     if options.format in ("docx", "pdf"):
         if not options.to and sys.stdout.isatty():
-            raise UsageError(f"A terminal cannot show a {options.format.upper()} file.", "Name a file with --to.")
+            raise UsageError(
+                f"A terminal cannot show a {options.format.upper()} file.", "Name a file to write with --to."
+            )
         content = await conversations.export_document(id, options.format)
     else:
         content = (await conversations.export(id, options.format)).encode()

@@ -85,7 +85,10 @@ async def page_command(engine: Engine, options: argparse.Namespace) -> int:
         target = Path(options.image)
         kind = _IMAGE_FORMATS.get(target.suffix.lower())
         if kind is None:
-            raise UsageError(f"'{target}' does not end in .png or .jpg.", "Images are written as PNG or JPEG.")
+            raise UsageError(
+                f"The name of the image file '{target}' does not end in .png or .jpg.",
+                "Choose a file name that ends in .png or .jpg.",
+            )
         for page in pages:
             image = await engine.pictures.page(
                 page.doc_id, page.page, library=library, password=options.password, format=kind, view=options.view
@@ -94,7 +97,9 @@ async def page_command(engine: Engine, options: argparse.Namespace) -> int:
             try:
                 path.write_bytes(image)
             except OSError as error:
-                raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
+                raise StoreError(
+                    f"{path}: the file cannot be written ({error.strerror}).", "Choose another path for the file."
+                ) from error
             images.append(str(path))
     if wants_json_output(options):
         dump(
@@ -125,7 +130,7 @@ async def open_command(engine: Engine, options: argparse.Namespace) -> int:
 async def original_command(engine: Engine, options: argparse.Namespace) -> int:
     library, target = library_option(options), Path(options.file)
     if options.password and not options.highlights:
-        raise UsageError("--password is only needed to write highlights.", "Add --highlights, or leave it out.")
+        raise UsageError("--password is only needed to write highlights.", "Add --highlights, or leave --password out.")
     document = (await engine.documents.get(options.document, library=library)).doc_id
     lent = (
         engine.documents.annotated_original(document, library=library, password=options.password)
@@ -137,9 +142,14 @@ async def original_command(engine: Engine, options: argparse.Namespace) -> int:
             with target.open("xb") as copy, file.open("rb") as source:
                 shutil.copyfileobj(source, copy)
         except FileExistsError as error:
-            raise UsageError(f"{target} exists already.", "Give the path of a file that does not exist yet.") from error
+            raise UsageError(
+                f"The file {target} already exists, so it was not overwritten.",
+                "Give the path of a file that does not exist yet.",
+            ) from error
         except OSError as error:
-            raise StoreError(f"{target}: cannot be written ({error.strerror}).", "Choose another file.") from error
+            raise StoreError(
+                f"{target}: the file cannot be written ({error.strerror}).", "Choose another path for the file."
+            ) from error
     if wants_json_output(options):
         dump({"file": str(target), "highlights": options.highlights})
     else:
@@ -159,7 +169,8 @@ async def edit_command(engine: Engine, options: argparse.Namespace) -> int:
     pairs = [assignment.partition("=") for assignment in options.set]
     if wrong := next((assignment for assignment, pair in zip(options.set, pairs, strict=True) if not pair[1]), None):
         raise UsageError(
-            f"'{wrong}' is not of the form FIELD=VALUE.", "Write --set FIELD=VALUE, for example --set year=2022."
+            f"The correction '{wrong}' does not have the form FIELD=VALUE.",
+            "Write --set FIELD=VALUE, for example --set year=2022.",
         )
     changes = {field: value for field, _, value in pairs}
     document = await engine.documents.edit(

@@ -50,8 +50,8 @@ async def index_command(engine: Engine, options: argparse.Namespace) -> int:
     if "-" in paths:
         if len(paths) > 1 or name is None:
             raise UsageError(
-                "Standard input (-) cannot be combined with other paths, and it needs a file name.",
-                "Type: index - --name notes.md",
+                "Standard input (-) cannot be indexed together with other paths, and its text needs a file name.",
+                "Give only - and a file name: index - --name notes.md",
             )
         paths = sys.stdin.buffer.read()
     with index_progress(json=wants_json_output(options)) as on_progress:
@@ -87,7 +87,7 @@ async def rebuild_command(engine: Engine, options: argparse.Namespace) -> int:
             raise UsageError(
                 "--index rebuilds the search index of a whole library, so it cannot be combined with "
                 "documents or --detach.",
-                "Leave them out, or leave out --index.",
+                "Leave out the documents and --detach, or leave out --index.",
             )
         vectors = await engine.admin.rebuild_index(library_option(options) or "default", everything=options.all)
         dump({"vectors": vectors}) if wants_json_output(options) else show_indexes_rebuilt(vectors)

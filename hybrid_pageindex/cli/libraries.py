@@ -98,7 +98,8 @@ async def bin_command(engine: Engine, options: argparse.Namespace) -> int:
     elif options.action == "empty":
         if options.entry is None and not options.yes:
             raise UsageError(
-                "This command deletes everything in the bin for good.", "Name one entry, or add --yes to confirm."
+                "This command deletes everything in the bin for good.",
+                "Name an entry of the bin to delete only that entry, or add --yes to confirm.",
             )
         number = await engine.bin.empty(options.entry)
         dump({"deleted": number}) if wants_json_output(options) else console.print(

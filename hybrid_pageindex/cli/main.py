@@ -83,7 +83,7 @@ def _check_memory() -> None:
     if limit is not None and limit < _LEAST_MEMORY:
         raise PageIndexError(
             f"The memory limit of this process is {limit // 10**6:,} MB, and the engine needs {needed}.",
-            "Raise the limit (ulimit -v).",
+            "Raise the memory limit (ulimit -v).",
         )
 
 

@@ -121,7 +121,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
     unknown client or a file that is not JSON or TOML, StoreError if the file cannot be written.
     """
     if client not in CLIENTS:
-        raise UsageError(f"'{client}' is not a known client.", f"Choose {', '.join(CLIENTS)}.")
+        raise UsageError(f"'{client}' is not the name of a known MCP client.", f"Choose {', '.join(CLIENTS)}.")
     settings = CLIENTS[client]
     file = settings.file.resolve()
     added = entry(home, roots, options)
@@ -140,7 +140,8 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
         os.replace(new, file)  # noqa: PTH105 - at once: a client may be reading
     except OSError as error:
         raise StoreError(
-            f"{file}: cannot be written ({error.strerror}).", "Add the entry by hand, as the documentation describes."
+            f"{file}: the configuration file cannot be written ({error.strerror}).",
+            "Add the entry of the MCP server to the file by hand, as the documentation describes.",
         ) from error
     return file, backup
 
@@ -162,15 +163,17 @@ def _add_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> by
 
     Raise UsageError with the text of the entry if other contents of the file could be lost.
     """
-    advice = f'Add this by hand under "{key}": {json.dumps({NAME: added}, ensure_ascii=False)}'
+    advice = f'Add this entry by hand under "{key}": {json.dumps({NAME: added}, ensure_ascii=False)}'
     try:
         config = json.loads(before.decode("utf-8-sig").strip() or "{}")
         if isinstance(config, dict) and isinstance(config.setdefault(key, {}), dict):
             config[key][NAME] = added
             return (json.dumps(config, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
     except (ValueError, RecursionError) as error:  # comments, another encoding, numbers that JSON has not
-        raise UsageError(f"{file}: cannot be extended, because it is not valid JSON ({error}).", advice) from error
-    raise UsageError(f"{file}: the entry '{key}' does not have the form that this client uses.", advice)
+        raise UsageError(
+            f"{file}: the MCP server cannot be added: the file is not valid JSON ({error}).", advice
+        ) from error
+    raise UsageError(f"{file}: the entry '{key}' does not have the form that this MCP client uses.", advice)
 
 
 def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) -> bytes:
@@ -180,7 +183,7 @@ def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) 
     """
     head = f"[{key}.{NAME}]"
     table = "\n".join([head, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in added.items())])
-    advice = f"Add this by hand: {table}"
+    advice = f"Add this entry by hand: {table}"
     try:
         text = before.decode("utf-8-sig").replace("\r\n", "\n")
         config = tomllib.loads(text)
@@ -194,9 +197,11 @@ def _add_toml_entry(file: Path, before: bytes, key: str, added: dict[str, Any]) 
         written = tomllib.loads(after)
         written[key][NAME] = {}
     except (ValueError, RecursionError, TypeError) as error:
-        raise UsageError(f"{file}: cannot be extended, because it is not valid TOML ({error}).", advice) from error
+        raise UsageError(
+            f"{file}: the MCP server cannot be added: the file is not valid TOML ({error}).", advice
+        ) from error
     if config != written:
-        raise UsageError(f"{file}: the entry '{key}' does not have the form that this client uses.", advice)
+        raise UsageError(f"{file}: the entry '{key}' does not have the form that this MCP client uses.", advice)
     return after.encode()
 
 

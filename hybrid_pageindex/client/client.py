@@ -180,7 +180,7 @@ class Client(SubClient):
             elif kind == "error":
                 raise error_of(data)
         raise errors.UnreachableError(
-            "The connection to the server ended before the answer was complete.", "Ask again."
+            "The connection to the server ended before the answer was complete.", "Ask the question again."
         )
 
 

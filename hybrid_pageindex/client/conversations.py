@@ -100,7 +100,8 @@ class ConversationsClient:
         where, tries = f"{await self._at(answer)}/events", 0
         while True:
             broke = UnreachableError(
-                "The connection to the server ended before the answer was complete.", "Read the message again later."
+                "The connection to the server ended before the answer was complete.",
+                "The server continues to write the answer. Read the message again later.",
             )
             try:
                 async for number, kind, data in self._wire.events(where, after):

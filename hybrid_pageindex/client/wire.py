@@ -115,7 +115,7 @@ async def _raise_for_problem(answered: httpx.Response) -> None:
     except (ValueError, KeyError, TypeError):
         raise errors.StoreError(
             f"The server answered with the HTTP status {answered.status_code} and no explanation.",
-            "See the log of the server.",
+            "Read the log of the server.",
         ) from None
     raise error_of(details)
 
@@ -151,7 +151,7 @@ class SubClient:
     def _in(self, library: str | None) -> str:
         """Return the URL path of a library, by default the client's library. Raise UsageError for an empty name."""
         if library == "":
-            raise errors.UsageError("The library's name is empty.", "Leave it out, or name a library.")
+            raise errors.UsageError("The name of the library is empty.", "Name a library, or leave the parameter out.")
         return f"/libraries/{quoted(library or self._library)}"
 
     def _of(self, library: str | None, document: str = "", what: str = "") -> str:

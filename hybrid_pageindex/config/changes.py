@@ -73,13 +73,14 @@ def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = Fal
     for name in changes:
         if why := _fixed(name, owner):
             raise UsageError(
-                f"{name[:100]} cannot be changed by this command: {why}",
-                "Change it on the machine where the server is started.",
+                f"The setting {name[:100]} cannot be changed over this interface: {why}",
+                "Change the setting on the machine where the server is started.",
             )
     expert = changes.get("expert")
     if expert is not None and expert not in ("auto", "none") and not {*str(expert).split(",")} <= {*PACKS}:
         raise UsageError(
-            f"The pack '{str(expert)[:100]}' does not exist.", f"Choose auto, none, or packs: {', '.join(PACKS)}."
+            f"The pack of expert knowledge '{str(expert)[:100]}' does not exist.",
+            f"Choose auto, none, or packs: {', '.join(PACKS)}.",
         )
     values = checked(dict(changes))
     settings_now = replace(settings, **values)

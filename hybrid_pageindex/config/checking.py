@@ -59,12 +59,14 @@ def _error_of(error: ErrorDetails, places: Mapping[str, str]) -> UsageError:
     match error["type"]:
         case "literal_error":
             *others, last = get_args(field.type)
-            return UsageError(f"{name} is {value!r}.", limits["advice"] or f"Choose {', '.join(others)} or {last}.")
+            return UsageError(
+                f"The setting {name} is {value!r}.", limits["advice"] or f"Choose {', '.join(others)} or {last}."
+            )
         case "string_pattern_mismatch":
-            return UsageError(f"{name} is '{value}'.", limits["advice"])
+            return UsageError(f"The setting {name} is '{value}'.", limits["advice"])
         case "greater_than_equal" | "less_than_equal":
             low, high = limits["least"], limits["most"]
             usual = f"It must be at least {low}." if high is None else f"Choose {low} to {high}."
-            return UsageError(f"{name} is {value}.", limits["advice"] or usual)
+            return UsageError(f"The setting {name} is {value}.", limits["advice"] or usual)
     kind = getattr(field.type, "__name__", field.type)
-    return UsageError(f"{places.get(name, name)} is '{value}'.", f"It must be of type {kind}.")
+    return UsageError(f"The setting {places.get(name, name)} is '{value}'.", f"Set it to a value of the type {kind}.")

@@ -73,11 +73,14 @@ def _read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}).", "Check the setting aliases.") from error
+        raise UsageError(
+            f"{path}: the file of aliases cannot be read ({error}).",
+            "Set the setting aliases to the path of a readable file.",
+        ) from error
     except yaml.YAMLError as error:
-        raise UsageError(f"{path}: not a YAML file ({' '.join(str(error).split())}).") from error
+        raise UsageError(f"{path}: the file of aliases is not valid YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(data, dict) or not all(isinstance(names, list) for names in data.values()):
-        raise UsageError(f"{path}: must map each organisation to a list of nicknames.")
+        raise UsageError(f"{path}: the file of aliases must map each organisation to a list of nicknames.")
     return {str(name): tuple(map(str, names)) for name, names in data.items()}
 
 

@@ -42,7 +42,7 @@ def count(written: str) -> int:
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{written}' is not a whole number") from None
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is too small, the minimum is 1")
+        raise argparse.ArgumentTypeError(f"the number {number} is too small; the minimum is 1")
     return number
 
 
@@ -52,7 +52,7 @@ def _share(written: str) -> float:
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{written}' is not a number") from None
     if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"{written} is not between 0 and 1")
+        raise argparse.ArgumentTypeError(f"the number {written} is not between 0 and 1")
     return share
 
 

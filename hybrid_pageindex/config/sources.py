@@ -64,7 +64,9 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
     try:
         values_set = _Variables(variables)()
     except SettingsError as error:
-        raise UsageError(f"{PREFIX}SCORING is not valid JSON.", 'Write it as {"pages.k1": 1.2}.') from error
+        raise UsageError(
+            f"The environment variable {PREFIX}SCORING is not valid JSON.", 'Write JSON like {"pages.k1": 1.2}.'
+        ) from error
     places = {key: f"{file}: {key}" for key in values} | {key: PREFIX + key.upper() for key in values_set}
     return checked(values | values_set, places)
 
@@ -82,17 +84,17 @@ def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
         if setting == key or field is None or field.repr:
             continue
         if setting in variables:
-            raise UsageError(f"Both {setting} and {key} are set.", "Leave one of them out.")
+            raise UsageError(f"Both {setting} and {key} are set.", "Leave one of the two settings out.")
         try:
             resolved[setting] = Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not a text file"
             raise UsageError(
-                f"{key}: {path} cannot be read ({why}).", "Name a file that contains the secret."
+                f"{key}: the secret file {path} cannot be read ({why}).", "Name a file that contains the secret."
             ) from error
         del resolved[key]
         if not resolved[setting]:
-            raise UsageError(f"{key}: {path} is empty.", "Name a file that contains the secret.")
+            raise UsageError(f"{key}: the secret file {path} is empty.", "Name a file that contains the secret.")
     return resolved
 
 
@@ -100,9 +102,9 @@ def _read_yaml(file: Path) -> dict[str, Any]:
     try:
         return YamlConfigSettingsSource(_Sources, file).yaml_data
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read as YAML ({' '.join(str(error).split())}).") from error
+        raise UsageError(f"{file}: the settings file is not valid YAML ({' '.join(str(error).split())}).") from error
     except (TypeError, ValueError):
-        raise UsageError(f"{file}: must hold settings as 'key: value' lines.") from None
+        raise UsageError(f"{file}: the settings file must contain lines of the form 'key: value'.") from None
 
 
 def _all_known(keys: Iterable[tuple[str, str]]) -> None:
@@ -115,8 +117,8 @@ def _all_known(keys: Iterable[tuple[str, str]]) -> None:
             near = difflib.get_close_matches(key, KNOWN, n=1, cutoff=0.5)
             if where.startswith(PREFIX):
                 near = [PREFIX + name.upper() for name in near]
-            advice = f"Did you mean {near[0]}?" if near else f"Known settings: {', '.join(KNOWN)}."
-            raise UsageError(f"Unknown setting {where}.", advice)
+            advice = f"Did you mean {near[0]}?" if near else f"The settings are: {', '.join(KNOWN)}."
+            raise UsageError(f"The setting {where} does not exist.", advice)
 
 
 def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:

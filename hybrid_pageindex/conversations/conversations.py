@@ -89,7 +89,8 @@ class Conversations:
         named = several(libraries)
         if named and all_libraries:
             raise UsageError(
-                "The request names libraries and also asks for all libraries.", "Use only one of the two options."
+                "The request names libraries and also asks for all libraries.",
+                "Name libraries, or ask for all libraries, but not both.",
             )
         named = named or (() if all_libraries else (self._settings.library,))
 
@@ -133,10 +134,10 @@ class Conversations:
         if wrong := [name for name in _SCOPE_FIELDS if name in fields]:
             raise UsageError(
                 f"{wrong[0]} cannot be changed after a conversation has begun.",
-                "Begin another conversation with another value.",
+                "Begin a new conversation with the new value.",
             )
         if not question.strip():
-            raise UsageError("The question is empty.", "Ask something.")
+            raise UsageError("The question is empty.", "Write a question.")
 
         def begun() -> ConversationMessage:
             fence = self._turns.begin(id, question.strip(), self._worker, after=after)
@@ -187,7 +188,8 @@ class Conversations:
         before = await self.message(question)
         if before.role != "user":
             raise UsageError(
-                f"Message {question} is an answer, not a question.", "Name a question of this conversation to edit."
+                f"Message {question} is an answer, so it cannot be edited as a question.",
+                "Name a question of this conversation to edit.",
             )
         return await self.ask(before.conversation, text, after=before.parent, **fields)
 
@@ -246,7 +248,7 @@ class Conversations:
 
     async def rename(self, id: str, title: str) -> Conversation:
         if not title.strip():
-            raise UsageError("The title is empty.", "Write a title.")
+            raise UsageError("The title of the conversation is empty.", "Write a title.")
         await asyncio.to_thread(lambda: self._writer.name(id, " ".join(title.split()), "user"))
         return await self.get(id)
 
@@ -323,7 +325,9 @@ class Conversations:
     def _place(self, answer: int, number: int) -> CitedPlace:
         citation = next((entry for entry in self._reader.message(answer).citations if entry.number == number), None)
         if citation is None:
-            raise NotFoundError(f"Message {answer} has no source {number}.", "Name one of its citations.")
+            raise NotFoundError(
+                f"Message {answer} has no source {number}.", "Use the number of a citation in this answer."
+            )
         with self._catalog.snapshot() as snapshot:
             library = next((entry.name for entry in snapshot.named_libraries() if entry.id == citation.library), "")
         if citation.state == "gone" or not library:

@@ -55,8 +55,8 @@ class Tokens:
             raise UsageError(f"'{name[:_LONGEST]}' cannot be a token's name.", f"Use 1 to {_LONGEST} characters.")
         if days < 0 or days > 36_500:
             raise UsageError(
-                f"{days} days is not a valid period of validity for a token.",
-                "Choose 0 (valid until it is revoked) or more.",
+                f"A token cannot be valid for {days} days.",
+                "Choose at least 1 day, or 0 for a token that stays valid until it is revoked.",
             )
         roles: dict[str, Role] = {}
         with self._catalog.snapshot() as snapshot:
@@ -129,7 +129,7 @@ def _role(name: str) -> Any:
 
 
 _log = logging.getLogger(__name__)
-_ADVICE = "The count starts again next month (UTC). To allow more, raise the setting {}."
+_ADVICE = "The count starts again at the beginning of next month (UTC). To allow more, raise the setting {}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +163,13 @@ class Spending:
             return
         cost, unpriced = UsageStore(self.catalog).spent(_month())
         if priced and cost >= limit:
-            message = f"{model} was not asked: {cost:.2f} of {limit:g} are already spent this month."
+            message = f"{model} was not called, because {cost:.2f} of the monthly limit of {limit:g} are already spent."
             raise ChatError(message, _ADVICE.format("monthly_spending"), failure="quota")
         if not priced and unpriced >= tokens:
-            message = f"{model} was not asked: {unpriced:,} of {tokens:,} tokens without a price are used this month."
+            message = (
+                f"{model} was not called, because models without a price have used {unpriced:,} tokens of "
+                f"the monthly limit of {tokens:,} tokens."
+            )
             raise ChatError(message, _ADVICE.format("monthly_tokens"), failure="quota")
 
     def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
@@ -212,4 +215,4 @@ def _day(text: str) -> str:
     try:
         return datetime.date.fromisoformat(text).isoformat() if text else ""
     except ValueError as error:
-        raise UsageError(f"'{text[:40]}' is not a date.", "Write 2026-03-31.") from error
+        raise UsageError(f"'{text[:40]}' is not a date.", "Write year-month-day, for example 2026-03-31.") from error

@@ -186,7 +186,8 @@ class Pending(Coroutine[Any, Any, Any]):
         self._coroutine.close()
         raise NotAwaitedError(
             f"{what} {self._name}(…), which was not awaited.",
-            f"Write await engine.{call}(…) in asynchronous code, run(engine.{call}(…)), or use SyncEngine.",
+            f"In asynchronous code, write await engine.{call}(…). Elsewhere, write run(engine.{call}(…)) or use "
+            "SyncEngine.",
         )
 
 

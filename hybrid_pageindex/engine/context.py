@@ -82,7 +82,7 @@ class Context:
         Raise UsageError for an empty name, which an unset variable may cause.
         """
         if name == "":
-            raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
+            raise UsageError("The name of the library is empty.", "Name a library, or leave the parameter out.")
         return name
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:

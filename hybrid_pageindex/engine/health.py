@@ -169,5 +169,7 @@ def _free(home: Path) -> str:
         return f"{home} cannot be written ({reason}): searches work, but nothing can be indexed"
     free = shutil.disk_usage(home).free
     if free < _LEAST_FREE:
-        raise PageIndexError(f"only {free / 1e6:.0f} MB free at {home}.", "Free some space before indexing.")
+        raise PageIndexError(
+            f"the disk of {home} has only {free / 1e6:.0f} MB free.", "Free some disk space before you index documents."
+        )
     return f"{free / 1e9:.1f} GB free"

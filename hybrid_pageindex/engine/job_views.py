@@ -27,8 +27,8 @@ class JobChoice:
         """Raise UsageError unless exactly one selection is used: numbers, a library, or all jobs."""
         if bool(self.ids) + (self.library is not None) + self.everything != 1:
             raise UsageError(
-                "The request does not say which jobs it means.",
-                "Name jobs by their numbers, or name a library, or choose all.",
+                "The request does not say which jobs to change.",
+                "Name jobs by their numbers, name a library, or choose all.",
             )
 
 

@@ -155,7 +155,7 @@ class _Jobs:
         unknown status.
         """
         if wrong := set(status) - set(STATUSES):
-            raise UsageError(f"'{min(wrong)}' is not a job status.", f"Choose from {', '.join(STATUSES)}.")
+            raise UsageError(f"'{min(wrong)}' is not the status of a job.", f"Choose from {', '.join(STATUSES)}.")
         id = None if library is None else self._library(library)
         jobs = self._reader.listed(library=id, status=status or None, limit=limit)
         names = self._names()
@@ -191,7 +191,7 @@ class _Jobs:
         for job in self._named(choice):
             if job.ended:
                 raise ConflictError(
-                    f"Job {job.id} is {job.status}.",
+                    f"Job {job.id} cannot be paused, because its status is {job.status}.",
                     Advice(
                         "Only waiting and running jobs can be paused.",
                         "Only waiting and running jobs can be paused: jobs list shows them.",
@@ -232,7 +232,8 @@ class _Jobs:
         named = self._named(choice)
         if going := [job.id for job in named if not job.ended]:
             raise ConflictError(
-                f"Job {going[0]} has not ended.", Advice("Cancel it first.", "Cancel it first: jobs cancel.")
+                f"Job {going[0]} cannot be deleted, because it has not ended.",
+                Advice("Cancel the job first.", "Cancel the job first: jobs cancel."),
             )
         gone = self._control.forget(choice.ids or None, library=self._id(choice))
         return JobDecision(choice.ids, f"{counted(gone, 'job')} deleted from the list.")

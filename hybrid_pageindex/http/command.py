@@ -61,14 +61,14 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
 def listening_of(engine: Engine, options: argparse.Namespace) -> Listening:
     token = options.token or engine.settings.http_token
     if token and len(token) < _TOKEN_LENGTH:
-        raise UsageError("The token is too short.", f"Use {_TOKEN_LENGTH} random characters or more.")
+        raise UsageError("The setting http_token is too short.", f"Use {_TOKEN_LENGTH} random characters or more.")
     if not token and not loopback(options.host):
         raise UsageError(
-            f"{options.host} can be reached by other machines, but no token is set to protect it.",
-            "Set PAGEINDEX_HTTP_TOKEN to a long random word, or use 127.0.0.1.",
+            f"Other machines can reach the address {options.host}, but no token is set to protect the server.",
+            "Set PAGEINDEX_HTTP_TOKEN to a long random word, or listen on 127.0.0.1.",
         )
     if bool(options.user_header) != bool(options.trust_proxy):
-        raise UsageError("--user-header and --trust-proxy work only together.", "Give both options.")
+        raise UsageError("--user-header and --trust-proxy work only together.", "Give both options, or neither.")
     usual = [str(Path.home())] if loopback(options.host) and Path.home().is_dir() else []
     proxy = Proxy(options.user_header, frozenset(options.trust_proxy)) if options.user_header else None
     return Listening(

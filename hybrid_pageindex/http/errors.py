@@ -378,7 +378,11 @@ def method_not_allowed(method: str, allowed: Sequence[str]) -> Refusal:
     """Return the refusal of a method that the path does not allow. ``allowed`` are the methods that it allows."""
     answered = ", ".join(allowed)
     return Refusal(
-        405, "method_not_allowed", f"{method[:20]} is not accepted at this address.", f"Use {answered}.", Allow=answered
+        405,
+        "method_not_allowed",
+        f"The HTTP method {method[:20]} is not allowed at this address.",
+        f"Use one of these methods: {answered}.",
+        Allow=answered,
     )
 
 

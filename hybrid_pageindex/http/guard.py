@@ -158,7 +158,7 @@ class Guard:
                 421,
                 "host_not_allowed",
                 "This server does not accept requests for that host name.",
-                "The person who runs the server can allow it.",
+                "The person who runs the server can allow this host name.",
             )
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
@@ -168,7 +168,7 @@ class Guard:
                 403,
                 "origin_not_allowed",
                 "Web pages of this origin may not call this server.",
-                "The person who runs the server can allow it.",
+                "The person who runs the server can allow this origin.",
             )
         if origins and origins[0] in self._origins:
             return
@@ -177,7 +177,10 @@ class Guard:
         opened = scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
         if not opened or scope["path"].startswith(("/api/", "/v1/", "/mcp")):
             raise Refusal(
-                403, "origin_not_allowed", "A page of another site sent this request.", "Open the address in a new tab."
+                403,
+                "origin_not_allowed",
+                "A page of another site sent this request.",
+                "Open the address of this server in a new tab of the browser.",
             )
 
     def _own(self, origin: str, host: str) -> bool:
@@ -270,8 +273,8 @@ def _too_large(limit: int) -> Refusal:
     return Refusal(
         413,
         "too_large",
-        f"A request to this address may have at most {limit:,} bytes.",
-        "Send less.",
+        f"The request is too large: a request to this address may have at most {limit:,} bytes.",
+        "Send a smaller request.",
         connection="close",
     )
 

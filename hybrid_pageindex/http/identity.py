@@ -157,7 +157,7 @@ class Identity:
                 caller = None if file else await self._identify(scope)
                 if caller is None and not file and (scope["method"], scope["path"]) not in OPEN:
                     raise Refusal(
-                        401, "not_signed_in", "This request needs a token.",
+                        401, "not_signed_in", "This request contains no token, but the server requires a token.",
                         "Send the header 'Authorization: Bearer TOKEN', or open the address that the command 'serve' "
                         "printed.",
                         www_authenticate="Bearer",
@@ -215,7 +215,11 @@ class Identity:
     async def _by_proxy(self, scope: Scope, named: list[str]) -> Caller:
         """Return the user that the trusted proxy names. Raise Refusal if another sender uses the header."""
         if self._proxy is None or _address(scope) not in self._proxy.addresses or len(named) != 1:
-            raise Refusal(403, "proxy_not_trusted", "Only the trusted proxy may send the header that names the user.")
+            raise Refusal(
+                403,
+                "proxy_not_trusted",
+                "The request contains the header that names the user, but only the trusted proxy may send this header.",
+            )
         caller = await self._callers.by_name(named[0])
         if caller is None:
             raise Refusal(
@@ -285,7 +289,7 @@ class Slots:
             raise Refusal(
                 503,
                 "busy",
-                "Too many requests wait for a search or an answer.",
+                "Too many other requests are waiting for a search or an answer.",
                 "Try again in a moment.",
                 retry_after="1",
             )

@@ -154,7 +154,7 @@ class Idempotency:
             return
         if not 1 <= len(key) <= _KEY_LENGTH:
             refusal = Refusal(
-                400, "bad_request", "The idempotency key is empty or too long.", f"Use 1 to {_KEY_LENGTH}."
+                400, "bad_request", "The idempotency key is empty or too long.", f"Use 1 to {_KEY_LENGTH} characters."
             )
             await refusal.response()(scope, receive, send)
             return
@@ -168,7 +168,13 @@ class Idempotency:
             return
         except PageIndexError:
             reply = None
-            refusal = Refusal(503, "busy", "The idempotency key could not be stored.", "Try again.", retry_after="1")
+            refusal = Refusal(
+                503,
+                "busy",
+                "The server is too busy to store the idempotency key of this request.",
+                "Try again.",
+                retry_after="1",
+            )
             await refusal.response()(scope, receive, send)
             return
         if reply is not None:
@@ -229,14 +235,16 @@ async def _hash_request(scope: Scope, receive: Receive) -> tuple[str, Receive]:
 
 def _replay_reply(request_hash: str, kept_hash: str, status: int, headers: dict[str, str], body: bytes) -> Response:
     if request_hash != kept_hash:
-        refusal = Refusal(422, "key_used", "Another request has already used this idempotency key.", "Use a new one.")
+        refusal = Refusal(
+            422, "key_used", "Another request has already used this idempotency key.", "Use a new idempotency key."
+        )
         return refusal.response()
     if not status:
         return Refusal(
             409,
             "in_progress",
             "The server is still processing the first request with this idempotency key.",
-            "Wait.",
+            "Wait for a few seconds, then send the request again.",
             retry_after="2",
         ).response()
     return Response(body, status, headers | {"Idempotent-Replay": "true"})

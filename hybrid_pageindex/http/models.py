@@ -74,7 +74,8 @@ def checked_expert(expert: str | None) -> str | None:
         for name in expert.split(","):
             if name.strip() not in PACKS:
                 raise UsageError(
-                    f"The pack '{name[:100]}' does not exist.", f"Choose auto, none, or packs: {', '.join(PACKS)}."
+                    f"The pack of expert knowledge '{name[:100]}' does not exist.",
+                    f"Choose auto, none, or packs: {', '.join(PACKS)}.",
                 )
     return expert
 

@@ -163,7 +163,10 @@ def tags_of(written: str) -> Sequence[str]:
 def changed_refusal() -> Refusal:
     """Return the refusal (412) of a change by a caller who has read an outdated version."""
     return Refusal(
-        412, "changed", "The resource has changed since you read it.", "Read it again, and then repeat the change."
+        412,
+        "changed",
+        "The object was not changed, because another request has changed it since you read it.",
+        "Read the object again, then repeat the change.",
     )
 
 
@@ -203,7 +206,7 @@ def check_file(request: Request, version: FileVersion, headers: Mapping[str, str
     spans = requested_spans(request.headers, version)
     if spans is not None and not spans:
         raise Refusal(
-            416, "range_not_satisfiable", f"The file has {version.size:,} bytes.", "Request a range of these bytes.",
+            416, "range_not_satisfiable", f"The file has {version.size:,} bytes.", "Request a range within the file.",
             content_range=f"bytes */{version.size}",
         )  # fmt: skip
     others = [(name, value) for name, value in request.scope["headers"] if name not in (b"range", b"if-range")]

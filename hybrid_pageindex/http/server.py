@@ -96,7 +96,12 @@ def caller_of(request: Request) -> Caller:
     """Return the caller of a request. Raise Refusal if there is none."""
     caller: Caller | None = request.scope.get("state", {}).get("caller")
     if caller is None:
-        raise Refusal(401, "not_signed_in", "This request needs a token.", www_authenticate="Bearer")
+        raise Refusal(
+            401,
+            "not_signed_in",
+            "This request contains no token, but the server requires a token.",
+            www_authenticate="Bearer",
+        )
     return caller
 
 

@@ -55,11 +55,16 @@ async def _receive_files(
 ) -> list[Upload]:
     sent = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if not sent and "content-type" not in request.headers:
-        raise Refusal(400, "bad_request", "The request contains no file.", "Send the file as the body.")
+        raise Refusal(400, "bad_request", "The request contains no file.", "Send the file as the body of the request.")
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != b"multipart/form-data":
         if not name:
-            raise Refusal(400, "bad_request", "This file has no name.", "Add ?name=report.pdf.")
+            raise Refusal(
+                400,
+                "bad_request",
+                "The uploaded file has no name.",
+                "Add a file name to the address, for example ?name=report.pdf.",
+            )
         with closing(_FileSink(folder, limit)) as sink:
             sink.begin(name)
             await _write_stream(request, sink.write, sink)
@@ -68,7 +73,7 @@ async def _receive_files(
     parts = _MultipartFiles(_FileSink(folder, limit), fields)
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= 70:
-        raise Refusal(400, "bad_request", "The Content-Type header of the upload names no boundary.")
+        raise Refusal(400, "bad_request", "The Content-Type header of the multipart upload names no boundary.")
     parser = MultipartParser(boundary, parts.callbacks())
     with closing(parts.sink):
         await _write_stream(request, parser.write, parts.sink)
@@ -88,7 +93,12 @@ async def _write_stream(request: Request, write: Callable[[bytes], object], sink
             received += len(chunk)
             seconds = time.monotonic() - began
             if seconds > _SLOW_SECONDS and received < _SLOW_RATE * seconds:
-                raise Refusal(408, "too_slow", "The upload is too slow.", "Send it over a faster connection.")
+                raise Refusal(
+                    408,
+                    "too_slow",
+                    "The upload was stopped, because it was too slow.",
+                    "Upload the files again over a faster connection.",
+                )
             if len(gathered) >= 1 << 18:
                 sink.check_room()
                 await asyncio.to_thread(write, bytes(gathered))
@@ -115,7 +125,7 @@ class _FileSink:
                 413,
                 "too_many_files",
                 f"A request may upload at most {FILES_PER_REQUEST:,} files.",
-                "Send several requests.",
+                "Divide the files among several requests.",
             )
         self._name, self._size = name, 0
         self._file = (self._folder / f"{len(self.uploads)}.part").open("xb")
@@ -128,8 +138,8 @@ class _FileSink:
             raise Refusal(
                 413,
                 "too_large",
-                f"A file may have at most {self._most:,} bytes.",
-                "Raise the setting max_upload_size to allow it.",
+                f"The uploaded file is too large: a file may have at most {self._most:,} bytes.",
+                "Raise the setting max_upload_size to allow larger files.",
             )
         self._file.write(data)
 
@@ -146,7 +156,10 @@ class _FileSink:
 
     def check_room(self) -> None:
         if shutil.disk_usage(self._folder).free < _FREE_BYTES:
-            raise StoreError("The disk of the server is nearly full, so uploads are refused.", "Free some space.")
+            raise StoreError(
+                "The disk of the server is nearly full, so uploads are refused.",
+                "Free some space on the disk of the server.",
+            )
 
 
 @dataclass

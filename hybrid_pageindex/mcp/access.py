@@ -35,7 +35,10 @@ class Access:
     def check_writing(self) -> None:
         """Raise UsageError if the server is read-only."""
         if self.read_only:
-            raise UsageError("This server is read-only.", "Start a server without --read-only to change libraries.")
+            raise UsageError(
+                "This MCP server is read-only, so it cannot change libraries.",
+                "To change libraries, start an MCP server without --read-only.",
+            )
 
     def may_read(self, name: str) -> Path | None:
         """Return the resolved path below a root, whether or not it exists, None if it is outside the roots.
@@ -59,7 +62,9 @@ class Access:
             raise self.refused(name)
         if not exists(path):
             raise DocumentError(
-                "no such file or folder.", "Check the path; it must be on the server's machine.", file=name[:200]
+                "no such file or folder.",
+                "Give the path of a file or folder on the machine of the server.",
+                file=name[:200],
             )
         return path
 
@@ -111,5 +116,5 @@ class Access:
         allowed = ", ".join(map(str, self.roots)) or "none"
         return UsageError(
             f"{shown} is neither in the default library nor in a folder that this server may read ({allowed}).",
-            "Name a document that is indexed, or a file in a folder that the server may read.",
+            "Name an indexed document, or a file in a folder that the server may read.",
         )

@@ -132,7 +132,7 @@ class Builds:
         if self._closed:
             raise StoreError(
                 "The server is shutting down.",
-                "Call the tool again when the server is back; documents already indexed stay.",
+                "Call the tool again when the server runs again. Documents that are already indexed stay indexed.",
             )
         name = library or self._engine.settings.library
         key = (name, *sorted(files))

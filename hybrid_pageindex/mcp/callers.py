@@ -63,7 +63,10 @@ def required_caller() -> Caller:
     except RuntimeError:
         caller = None
     if not isinstance(caller, Caller):
-        raise UsageError("The caller is unknown.", "Send Authorization: Bearer TOKEN.")
+        raise UsageError(
+            "The request contains no valid token, so its sender is unknown.",
+            "Send the header Authorization: Bearer TOKEN.",
+        )
     return caller
 
 
@@ -122,7 +125,9 @@ class LimitedEngine:
         if len(readable) == 1:
             return readable[0]
         names = ", ".join(item.name for item in readable[:20])
-        raise UsageError("The call does not say which library to use.", f"Name one of these: {names or 'none'}.")
+        raise UsageError(
+            "The call does not say which library to use.", f"Name one of these libraries: {names or 'none'}."
+        )
 
     async def writable(self, name: str | None, role: Role = "write") -> Library:
         """Return a library as ``library`` does. Also raise UsageError if the caller lacks the role in it."""

@@ -103,7 +103,7 @@ def _parts_of(id: str) -> tuple[str, str, int]:
     """
     parts = id.split("/")
     if len(parts) != 3 or not all(parts) or not (parts[2].isascii() and parts[2].isdecimal()):
-        raise NotFoundError(f"No page has the id '{id[:100]}'.", "Take an id from the results of search.")
+        raise NotFoundError(f"No page has the id '{id[:100]}'.", "Use an id from the results of the tool search.")
     return unquote(parts[0]), unquote(parts[1]), int(parts[2][:9])
 
 

@@ -147,7 +147,7 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
         """Index files and folders in the background; long ones answer status "building"."""
         state.access.check_writing()
         if not 1 <= len(paths) <= _MOST_PATHS:
-            raise UsageError(f"{len(paths)} paths were passed.", f"Give 1 to {_MOST_PATHS}.")
+            raise UsageError(f"The call names {len(paths)} paths.", f"Name 1 to {_MOST_PATHS} paths in a call.")
         files, problems, notes = await asyncio.to_thread(state.access.files, paths)
         refused = [{"path": path, "error": why} for path, why in problems]
         if not files:
@@ -185,7 +185,9 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
         """
         state.access.check_writing()
         if not 1 <= len(documents) <= _MOST_REMOVED:
-            raise UsageError(f"{len(documents)} documents were named.", f"Give ids or names of 1 to {_MOST_REMOVED}.")
+            raise UsageError(
+                f"The call names {len(documents)} documents.", f"Name 1 to {_MOST_REMOVED} documents in a call."
+            )
         named = [
             await state.engine.documents.get(check_length("document", name), library=library or None)
             for name in documents
@@ -247,7 +249,7 @@ def _register_jobs(server: FastMCP, state: ToolState) -> None:
     ) -> dict[str, Any]:
         """List running and waiting jobs, and decide about them. rebuild makes documents anew."""
         if len(jobs) > _NAMED_JOBS:
-            raise UsageError(f"{len(jobs)} jobs are named.", f"Name at most {_NAMED_JOBS}.")
+            raise UsageError(f"The call names {len(jobs)} jobs.", f"Name at most {_NAMED_JOBS} jobs in a call.")
         if action == "list":
             queue = await state.engine.jobs.list(library=check_length("library", library) or None, limit=_LISTED_JOBS)
             paused = f"paused: {', '.join(queue.paused)}" if queue.paused else ""
@@ -304,14 +306,20 @@ def _decode_upload(text: str, encoded: str, limit: int) -> bytes:
     Raise UsageError unless exactly one of text and valid base64 is given and its size is within ``limit``.
     """
     if bool(text) == bool(encoded):
-        raise UsageError("The document must have either text or data, not both or neither.", "Give text or data.")
+        raise UsageError(
+            "The document must have exactly one of the fields text and data.",
+            "Pass the content of the document as text, or as base64 in data.",
+        )
     try:
         data = base64.b64decode(encoded, validate=True) if encoded else text.encode()
     except (binascii.Error, ValueError) as error:
-        raise UsageError("The field data is not valid base64.", "Encode the file's bytes again.") from error
+        raise UsageError(
+            "The field data is not valid base64.", "Encode the bytes of the file as base64 again."
+        ) from error
     if len(data) > limit:
         raise UsageError(
-            f"A file may have at most {limit:,} bytes.", "The setting max_upload_size of the server is the limit."
+            f"The uploaded file is too large: a file may have at most {limit:,} bytes.",
+            "Upload a smaller file, or raise the setting max_upload_size of the server.",
         )
     return data
 

@@ -119,7 +119,7 @@ async def _find_indexed(state: ToolState, file_path: str) -> Document:
         return await state.document(indexed.doc_id)
     if path is None:
         raise state.access.refused(file_path)
-    raise NotFoundError(f"{file_path} is not indexed.", "Call get_index or build_index with it first.")
+    raise NotFoundError(f"{file_path} is not indexed.", "Call get_index or build_index with this file first.")
 
 
 async def _search_pages(

@@ -86,7 +86,8 @@ def read_cursor(call: Mapping[str, Any], cursor: str) -> tuple[int, int]:
     mark, *numbers = cursor[:100].split(".")
     if mark != _call_hash(call) or len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers):
         raise UsageError(
-            "The cursor belongs to a call with other arguments.", "Repeat the same call and add only its cursor."
+            "The cursor comes from a call with other arguments.",
+            "Repeat that call with the same arguments, and add only the cursor.",
         )
     return int(numbers[0]), int(numbers[1])
 

@@ -88,7 +88,9 @@ class _ResourceErrors:
 async def _read_page(state: ToolState, library: str, document: str, page: str) -> PageRead:
     """Return one page. Raise UsageError if ``page`` is not a number."""
     if not page.isdecimal():
-        raise UsageError(f"'{page[:50]}' is not a page number.", "Read pageindex://LIBRARY/DOCUMENT/page/7.")
+        raise UsageError(
+            f"'{page[:50]}' is not a page number.", "Use an address like pageindex://LIBRARY/DOCUMENT/page/7."
+        )
     return (await state.engine.pages(document, int(page[:9]), library=library))[0]
 
 

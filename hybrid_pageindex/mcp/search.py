@@ -83,7 +83,7 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
     ) -> ToolResult:
         """Start here: the pages that answer a question, with snippets. evidence says how sure that is."""
         if top_k < 1:
-            raise UsageError(f"top_k is {top_k}.", "Choose 1 or more.")
+            raise UsageError(f"The parameter top_k is {top_k}.", "Set the parameter to 1 or more.")
         scope = {
             "library": library, "documents": list(documents), "where": list(where), "top_k": top_k, "effort": effort,
         } | without_empty({"libraries": list(libraries)})  # fmt: skip
@@ -163,7 +163,8 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
         info = await state.document(document, library)
         if bool(pages) == bool(node):
             raise UsageError(
-                "Pass either pages or node, not both.", 'pages="3,7-9", or a node_id from search or outline.'
+                "The call contains both or neither of the parameters pages and node.",
+                'pages="3,7-9", or a node_id from search or outline.',
             )
         if node:
             first = (await state.engine.outline(info.doc_id, library=library or None, node=node)).nodes[0].section
@@ -230,7 +231,9 @@ def _library_scope(library: str, libraries: Sequence[str]) -> Sequence[str] | No
     Raise UsageError if both arguments are given.
     """
     if library and libraries:
-        raise UsageError("Both library and libraries were passed.", "Pass only one of them.")
+        raise UsageError(
+            "The call contains both parameters library and libraries.", "Pass only library or only libraries."
+        )
     named = libraries or (library,)
     return None if named[0] in ("", "*") else named
 
@@ -239,7 +242,7 @@ async def _read_outlines(
     state: ToolState, document: str, question: str, depth: int, node: str, library: str
 ) -> list[Outline]:
     if depth < 1:
-        raise UsageError(f"depth is {depth}.", "Choose 1 or more.")
+        raise UsageError(f"The parameter depth is {depth}.", "Set the parameter to 1 or more.")
     if document:
         info = await state.document(document, library)
         return [
@@ -248,7 +251,10 @@ async def _read_outlines(
             )
         ]
     if not question or node:
-        raise UsageError("Pass a document, a question, or both.", "A node was passed without its document.")
+        raise UsageError(
+            "The call contains neither a document nor a question, or a node without its document.",
+            "Pass a document, a question, or both.",
+        )
     return await state.engine.outlines(question, library=library or None, depth=depth)
 
 

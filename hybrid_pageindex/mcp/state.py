@@ -65,7 +65,8 @@ class ToolState:
         )
         if not document.published:
             raise NotFoundError(
-                f"{document.name} could not be indexed: {document.error}", "Repair the file and build it again."
+                f"{document.name} could not be indexed: {document.error}",
+                "Repair the file, and call build_index again.",
             )
         return document
 
@@ -146,7 +147,7 @@ def check_built(files: Iterable[FileResult]) -> None:
     """Raise DocumentError for the first file that failed. Do nothing if none failed."""
     for file in files:
         if file.status == "failed":
-            raise DocumentError(f"{file.error}", "Repair the file and build it again.", file=file.path)
+            raise DocumentError(f"{file.error}", "Repair the file, and call build_index again.", file=file.path)
 
 
 async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:
@@ -177,7 +178,7 @@ async def build_reporter(ctx: Context) -> BuildReport:
 def check_length(name: str, text: str, limit: int = _TEXT_LENGTH) -> str:
     """Return the text. Raise UsageError if it is too long."""
     if len(text) > limit:
-        raise UsageError(f"{name} has {len(text)} characters.", f"Use at most {limit}.")
+        raise UsageError(f"The parameter {name} has {len(text)} characters.", f"Use at most {limit} characters.")
     return text
 
 

@@ -101,7 +101,7 @@ def endable_stdin() -> Iterator[EndableInput]:
     if standard is None:
         raise UsageError(
             "The server cannot receive requests, because it was started without standard input.",
-            "Have an MCP client start the server, or use --http.",
+            "Let an MCP client start the server, or start it with --http.",
         )
     source = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -149,13 +149,13 @@ def parse_address(written: str, token: str) -> tuple[str, int]:
     host, _, port = (f"127.0.0.1:{written}" if written.isdigit() else written).rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise UsageError(f"'{written}' is not an address.", "Write HOST:PORT, for example 127.0.0.1:8765.")
+        raise UsageError(f"'{written}' is not an address to listen on.", "Write HOST:PORT, for example 127.0.0.1:8765.")
     if token and len(token) < _TOKEN_LENGTH:
         raise UsageError("The setting mcp_token is too short.", f"Use {_TOKEN_LENGTH} random characters or more.")
     if not token and not loopback(host):
         raise UsageError(
-            f"{host} can be reached by other machines, but no token is set to protect it.",
-            "Set PAGEINDEX_MCP_TOKEN to a long random word, or use 127.0.0.1.",
+            f"Other machines can reach the address {host}, but no token is set to protect the server.",
+            "Set PAGEINDEX_MCP_TOKEN to a long random word, or listen on 127.0.0.1.",
         )
     return host, int(port)
 
@@ -178,7 +178,9 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
         )  # fmt: skip
         await uvicorn.Server(config).serve()
     except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
-        raise StoreError(f"{host}:{port} cannot be opened for listening.", "Choose another port.") from error
+        raise StoreError(
+            f"The address {host}:{port} cannot be opened for listening.", "Choose another port."
+        ) from error
 
 
 def event_store() -> EventStore:

@@ -80,7 +80,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
             readable.append(file)
         except UnicodeEncodeError:
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
-            problems.append((shown, "its name is not valid UTF-8; rename the file."))
+            problems.append((shown, "the name of the file is not valid UTF-8. Rename the file."))
     unread_endings = Counter(ending for path, ending in skipped.items() if path not in alone)
     note = (Note.joined((left_out(unread_endings), advice())),) if unread_endings else ()
     notes = (*note, *format_problems())

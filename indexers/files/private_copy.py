@@ -104,8 +104,10 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
                 with (place / name).open("xb") as stream:
                     pictures.append((name, _read_file(file, picture, stream.write)[1]))
         except OSError as error:
-            message = f"cannot be copied to {folder} for reading ({error.strerror})."
-            raise DocumentError(message, "Free some space, or choose another home.", file=file) from error
+            message = f"the file cannot be copied to {folder} for reading ({error.strerror})."
+            raise DocumentError(
+                message, "Free some space on that disk, or choose another home folder.", file=file
+            ) from error
         copy = PrivateCopy(target, _with(sha256, pictures), stat)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
@@ -136,7 +138,7 @@ def _with(sha256: str, pictures: Sequence[tuple[str, str]]) -> str:
 
 def changed(file: Path) -> ChangedError:
     return ChangedError(
-        "the file changed while it was read.", "Index it again when no program is writing to it.", file=file
+        "the file changed while it was read.", "Index the file again when no other program is writing to it.", file=file
     )
 
 
@@ -163,7 +165,7 @@ def _read_file(
     with stream:
         status = os.fstat(stream.fileno())
         if not S_ISREG(status.st_mode):
-            raise DocumentError("not a regular file.", file=file)
+            raise DocumentError("this is a special file, such as a device or a pipe, not a regular file.", file=file)
         if reach is not None and not reach.allows_open(at, stream.fileno()):
             raise DocumentError(OUTSIDE, file=file)
         while True:
@@ -184,7 +186,7 @@ def _readable(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DocumentError(f"cannot be read ({error.strerror}).", file=file) from error
+        raise DocumentError(f"the file cannot be read ({error.strerror}).", file=file) from error
 
 
 def _identity(stat: os.stat_result) -> tuple[int, ...]:

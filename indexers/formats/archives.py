@@ -68,7 +68,9 @@ def _zip_entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.Zip
     package.close()
     if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise PasswordError(
-            "all files in the archive are encrypted.", "Unpack the archive and index the folder.", file=path
+            "all files in the archive are encrypted.",
+            "Unpack the archive with its password, and index the folder with the unpacked files.",
+            file=path,
         )
     named = [_unicode_name(entry) for entry in entries]
     names = [name or entry.filename for name, entry in zip(named, entries, strict=True)]
@@ -92,7 +94,10 @@ def _unicode_name(entry: zipfile.ZipInfo) -> str:
 
 def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     if entry.flag_bits & _ENCRYPTED:
-        raise PasswordError("the file is encrypted.", "Unpack the archive and index the folder.")
+        raise PasswordError(
+            "the file is encrypted.",
+            "Unpack the archive with its password, and index the folder with the unpacked files.",
+        )
     try:
         with zipfile.ZipFile(path) as archive, archive.open(entry) as file:
             while piece := file.read(_PIECE):
@@ -225,7 +230,7 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
                 return
             with closing(tarfile.open(fileobj=stream, mode="r|")) as archive:
                 for at, entry in enumerate(archive):
-                    limits.check("max_entries", at + 1, f"it contains {at + 1:,} files or more", file=path)
+                    limits.check("max_entries", at + 1, f"the archive contains {at + 1:,} files or more", file=path)
                     if entry.isreg() and (file := archive.extractfile(entry)) is not None:
                         yield _decode_name(entry.name), entry.size, file
         except LimitError:

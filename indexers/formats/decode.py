@@ -107,7 +107,7 @@ def read_text(path: Path) -> tuple[str, list[str]]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DocumentError(f"cannot be read ({error.strerror}).", file=path) from error
+        raise DocumentError(f"the file cannot be read ({error.strerror}).", file=path) from error
     if not data:
         raise EmptyFileError("the file is empty.", file=path)
     text, warnings = decode(data, path)
@@ -230,7 +230,7 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
         return _replaced(data, wide, [Note("read.encoding-unnamed", encoding=wide.upper())])
     if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
-        raise BrokenFileError("not a text file (it holds binary data).", file=path)
+        raise BrokenFileError("the file is not a text file, because it contains binary data.", file=path)
     if _ISO_2022.search(data) and data.isascii():
         for text_data, name in ((data, "iso2022_jp_2"), (_JIS.sub(b"\x1b$(Q", data), "iso2022_jp_2004")):
             try:

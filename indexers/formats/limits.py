@@ -47,12 +47,14 @@ class ParseLimits:
         """Raise LimitError if ``value`` exceeds the limit ``name``. ``what`` begins the message."""
         maximum = getattr(self, name)
         if value > maximum:
-            raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.", file=file)
+            raise LimitError(
+                f"{what}; the limit is {maximum:,}.", f"Raise the setting {name}, and index the file again.", file=file
+            )
 
     def check_file(self, path: Path) -> None:
         """Raise LimitError if a file that is read in one piece exceeds ``max_expanded_bytes``."""
         size = path.stat().st_size
-        self.check("max_expanded_bytes", size, f"it has {size:,} bytes", file=path)
+        self.check("max_expanded_bytes", size, f"the file has {size:,} bytes", file=path)
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
         """Return a page, or the LimitError with which it is refused.

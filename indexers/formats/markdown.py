@@ -194,7 +194,7 @@ class MarkdownFile(MarkedFile):
         blocks.roles[: front.lines] = ["metadata"] * front.lines
         lines = [_cleaned(without_data(line), role) for line, role in zip(source, blocks.roles, strict=True)]
         spans = cut_pages(lines, page_borders(blocks.borders, lines, blocks.roles, blocks.paragraphs))
-        limits.check("max_pages", len(spans), f"it has {len(spans):,} pages", file=path)
+        limits.check("max_pages", len(spans), f"the file has {len(spans):,} pages", file=path)
         headings = with_clauses(blocks.headings, lines, _starts(blocks, lines))
         tables = [table for table in blocks.tables if sum(map(len, lines[table[0] : table[0] + 2])) < _LONGEST_HEADS]
         columns: list[list[Any]] = [lines, source, blocks.roles, origins]

@@ -73,7 +73,7 @@ def picture_in_base64(written: str) -> bytes:
     try:
         return base64.b64decode(written)
     except (ValueError, binascii.Error) as error:
-        raise DocumentError("a picture in it is damaged.") from error
+        raise DocumentError("a picture in the file is damaged.") from error
 
 
 _MOST, _MOST_BYTES = 200, 30_000_000  # maximum pictures of a file, and bytes of each

@@ -72,7 +72,7 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
         else None
     )
     if not isinstance(cells, list):
-        raise BrokenFileError("not a notebook (it has no cells).", file=path)
+        raise BrokenFileError("the file is not a notebook, because it has no cells.", file=path)
     described = notebook.get("metadata") if isinstance(notebook.get("metadata"), dict) else {}
     language = (described.get("language_info") or described.get("kernelspec") or {}).get("name") or "python"
     metadata = {"title": str(described["title"])} if described.get("title") else {}

@@ -42,7 +42,7 @@ class RasterFile:
             raise BrokenFileError(
                 f"the file is damaged: it cannot be read as a picture{system_reason(error)}.", file=path
             ) from error
-        limits.check("max_pages", self.pages, f"it has {self.pages:,} frames", file=path)
+        limits.check("max_pages", self.pages, f"the file has {self.pages:,} frames", file=path)
         self._limits = limits
         try:
             self._seek(1)
@@ -102,7 +102,7 @@ class RasterFile:
             raise DocumentError(f"frame {number} is damaged{system_reason(error)}.") from error
         dots = self._image.width * self._image.height
         size = f"{self._image.width:,} × {self._image.height:,}"
-        self._limits.check("max_pixels", dots, f"a frame of {size} has {dots:,} dots")
+        self._limits.check("max_pixels", dots, f"a frame of {size} has {dots:,} pixels")
 
     def _size(self, number: int) -> tuple[float, float]:
         """Return a frame's width and height in points."""

@@ -91,7 +91,7 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
     format = format or FORMATS[0]  # an empty or unreadable file is reported by its parser
     file = format.open(path, password, limits)
     if "max_pages" not in format.limits:
-        limits.check("max_pages", file.pages, f"it has {file.pages:,} of {format.place}", file=path)
+        limits.check("max_pages", file.pages, f"the file has {file.pages:,} of {format.place}", file=path)
     return file
 
 
@@ -149,10 +149,10 @@ def _called(entry: EntryPoint) -> str:
 
 def _check_format(format: object, others: list[Format]) -> Format:
     if not isinstance(format, Format):
-        raise TypeError(f"its entry point must be a Format, but is a {type(format).__name__}")
+        raise TypeError(f"the entry point of the format must be a Format object, but is a {type(format).__name__}")
     for other in others:
         if other.name == format.name or set(other.suffixes) & set(format.suffixes):
-            raise ValueError(f"its name or one of its suffixes is already used by the format {other.title}")
+            raise ValueError(f"the name or a file suffix of this format is already used by the format {other.title}")
     if not all(suffix.startswith(".") and suffix == suffix.lower() for suffix in format.suffixes):
-        raise ValueError("suffixes must begin with a dot and be in small letters")
+        raise ValueError("the file suffixes of a format must begin with a dot and be in small letters")
     return format

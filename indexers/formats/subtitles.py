@@ -32,7 +32,7 @@ def read_subtitles(path: Path, limits: ParseLimits) -> Flow:
     cues = _script_cues(text) if _SCRIPT.search(text[:2_000]) is not None else _read_cues(text)
     blocks = list(_sentences(cues))
     if not blocks and not text.lstrip("\ufeff").startswith("WEBVTT"):
-        raise DocumentError("not a subtitle file (no line has a start and an end time).", file=path)
+        raise DocumentError("the file is not a subtitle file (no line has a start and an end time).", file=path)
     return Flow(iter([Part(blocks)]), {}, warnings)
 
 

@@ -56,7 +56,9 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
         if of_suffix(suffix) is None:
             skipped[suffix] += 1
             continue
-        limits.check("max_entries", len(members) + 1, f"it contains more than {len(members):,} files", file=path)
+        limits.check(
+            "max_entries", len(members) + 1, f"the archive contains more than {len(members):,} files", file=path
+        )
         name = _single(name, names)
         file = folder / f"{len(members)}{suffix}"
         try:
@@ -67,7 +69,7 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
             damaged.append((name, str(error)))
             continue
         size += written
-        limits.check("max_expanded_bytes", size, f"the files in it have {size:,} bytes or more", file=path)
+        limits.check("max_expanded_bytes", size, f"the files in the archive have {size:,} bytes or more", file=path)
         if written:
             members.append(UnpackedMember(name, file, sha256, written))
     return Unpacked(tuple(members), tuple(damaged), dict(skipped))

@@ -97,7 +97,7 @@ def embed_library(
             if cancelled is not None and cancelled.is_set():
                 raise Cancelled(
                     f"Embedding was stopped; {number} of {len(waiting)} documents are done.",
-                    "Run embed again to continue.",
+                    "Run the command 'embed' again to continue where embedding stopped.",
                 )
             on_progress(EmbedProgress(len(waiting), number, max(expected, texts_done), texts_done))
             some = missing[start : start + _TEXTS_AT_ONCE]
@@ -108,7 +108,10 @@ def embed_library(
     on_progress(EmbedProgress(len(waiting), len(waiting), texts_done, texts_done))
     serving = target.finish()
     if damaged:
-        message = f"{len(damaged)} of {len(waiting)} documents cannot be embedded, the others are: {damaged[0].message}"
+        message = (
+            f"{len(damaged)} of {len(waiting)} documents could not be embedded; the others were embedded. "
+            f"The first problem: {damaged[0].message}"
+        )
         raise DamageError(message, damaged[0].advice) from damaged[0]
     seconds = round(time.monotonic() - began, 2)
     return EmbedReport(stored.name, stored.dimension, len(waiting), vectors, texts_done - vectors, seconds, serving)
@@ -207,11 +210,17 @@ def embed(
         stack.callback(runner.close)
         runner.run(has_ended, stopped)
         if stopped.is_set():
-            raise Cancelled("Embedding was stopped; the vectors made so far are saved.", "Run embed again to continue.")
+            raise Cancelled(
+                "Embedding was stopped; the vectors made so far are saved.",
+                "Run the command 'embed' again to continue where embedding stopped.",
+            )
         reports = []
         for job in map(reader.job, awaited):
             if not job.result:
-                raise PageIndexError(f"Embedding has failed: {job.cause}", "Run embed again to continue.")
+                raise PageIndexError(
+                    f"Embedding has failed: {job.cause}",
+                    "Run the command 'embed' again to continue where embedding stopped.",
+                )
             reports.append(EmbedReport(**job.result))
         first = reports[0]
         return replace(

@@ -164,7 +164,7 @@ class Improver:
             return before
         stamp, sha256 = fingerprint(file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError("the file has changed since it was read.", "Index it again.", file=file)
+            raise DocumentError("the file has changed since it was read.", "Index the file again.", file=file)
         with self._publisher.content_lock(f"models/{sha256}"):  # the same bytes twice are paid for once
             best = self._publisher.stored.best(published, tags)
             if best is not None and best.version.improved_by(tags):

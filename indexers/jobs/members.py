@@ -107,11 +107,14 @@ class _Opening:
     def _inner(self, address: str, file: Path, folder: Path, depth: int) -> None:
         try:
             self._limits.check(
-                "max_nesting", depth + 1, f"the archive is nested {depth} levels deep and was not opened", file=file
+                "max_nesting",
+                depth + 1,
+                f"the archive was not opened, because it is nested {depth} levels deep",
+                file=file,
             )
             if self._full:
                 raise LimitError(
-                    "its outermost archive contains more files than are read from one archive.",
+                    "the file was skipped, because its outermost archive contains more files than the limit allows.",
                     "Raise the setting max_entries, or unpack the archive yourself.",
                 )
             folder.mkdir()

@@ -143,7 +143,7 @@ class Publisher:
         if stored is None:
             return None
         pages = stored.pages  # it may have been read under other limits
-        self._limits.check("max_pages", pages, f"it has {pages:,} pages", file=turn.file)
+        self._limits.check("max_pages", pages, f"the file has {pages:,} pages", file=turn.file)
         if self.stored.encrypted(stored.content_id):  # who does not know the password does not get the text
             with self.parser.copy(turn.file, sha256, turn.source) as copy:
                 self.parser.opens(copy)

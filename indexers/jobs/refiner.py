@@ -157,7 +157,7 @@ class Refiner:
             raise ModelError(self._absent)
         stamp, sha256 = fingerprint(turn.file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError("the file has changed since it was read.", "Index it again.", file=turn.file)
+            raise DocumentError("the file has changed since it was read.", "Index the file again.", file=turn.file)
         target = replace(published.version.unimproved, outline=mark(document, self._options))
         with self._publisher.content_lock(f"refine/{sha256}"):
             if (stored := self._stored_version(target)) is not None:
@@ -226,7 +226,7 @@ class Refiner:
             self._show(turn, len(regions) + len(failed), len(numbers))
         is_complete = len(regions) + len(failed) == len(numbers)
         if not regions and not is_complete:
-            raise DocumentError("the layout model read no page within the time limit for a document.")
+            raise DocumentError("the layout model did not finish any page within the time limit for a document.")
         if self._options.outline == "auto":
             return regions, [], is_complete
         if len(failed) > _MAX_FAILED_PAGES:

@@ -144,8 +144,9 @@ def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
     """
     package = f"tesseract-ocr-{name.replace('_', '-')}"
     return DocumentError(
-        f"Tesseract has no data for the language '{name}'; it has {', '.join(tesseract.languages_installed)}.",
-        f"Install it (on Debian and Ubuntu: apt install {package}; elsewhere put {name}.traineddata into "
+        f"Tesseract has no data for the language '{name}', but only for these languages: "
+        f"{', '.join(tesseract.languages_installed)}.",
+        f"Install the data (on Debian and Ubuntu: apt install {package}; elsewhere put {name}.traineddata into "
         f"{tesseract.folder}){otherwise}, or change the setting ocr_languages.",
     )
 
@@ -278,6 +279,6 @@ def find_ocr(wish: str, languages: str) -> Ocr | NoOcr:
     if tesseract is None and (unknown := sorted(set(languages.split("+")) - _RAPID)):
         raise DocumentError(
             f"RapidOCR does not read the language '{unknown[0]}'.",
-            "Install Tesseract with its data, or change the setting ocr_languages.",
+            "Install Tesseract with the data of this language, or change the setting ocr_languages.",
         )
     return Ocr(languages, tesseract, rapid)

@@ -157,7 +157,7 @@ def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> 
         if isinstance(file, PicturedFile):
             return _read_pictures(file, number, name, engine)
         if not isinstance(file, DrawnFile):
-            raise DocumentError("this format has no page images")
+            raise DocumentError("files of this format have no page images to recognise")
         before = next(iter(file.read([number], lambda _: None)))
         if isinstance(before, DocumentError):
             raise before
@@ -166,8 +166,8 @@ def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> 
         raise
     except Exception as error:
         if out_of_memory(error):
-            raise LimitError("reading it needs more memory than a worker process may use") from error
-        raise DocumentError(f"it cannot be drawn ({error})") from error
+            raise LimitError("reading the page needs more memory than a worker process may use") from error
+        raise DocumentError(f"the page cannot be drawn ({error})") from error
 
 
 def _read_drawn(file: DrawnFile, before: ParsedPage, name: EngineName, engine: Engine) -> Reading:
@@ -182,7 +182,7 @@ def _read_drawn(file: DrawnFile, before: ParsedPage, name: EngineName, engine: E
         pieces = sorted((*pieces, *(Piece(line, True) for line in own)), key=lambda piece: piece.line.y0)
     lines = in_reading_order(pieces)
     if not readable("\n".join(line.text for line in lines)) and (lines or before.lines):
-        raise DocumentError("the result of OCR is not text")
+        raise DocumentError("the result of OCR is not readable text")
     return Reading(number, name, round(sureness(read_lines)), tuple(lines))
 
 

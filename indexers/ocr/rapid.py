@@ -64,7 +64,8 @@ class RapidOcr:
         except Exception as error:
             if out_of_memory(error):
                 raise LimitError(
-                    "OCR of this page needs more memory than the setting allows", "Raise the setting max_ocr_memory."
+                    "OCR of this page needs more memory than the setting max_ocr_memory allows",
+                    "Raise the setting max_ocr_memory.",
                 ) from error
             raise DocumentError(f"RapidOCR failed ({plain_reason(error, 'RapidOCR')})") from error
         if output.txts is None or output.boxes is None:

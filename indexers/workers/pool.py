@@ -281,7 +281,7 @@ class WorkerPool:
         if self._closed:
             return _stopped()
         if ended(process.returncode):
-            return _SlowPageError("a page took too long to read.")
+            return _SlowPageError("reading a page took too long.")
         if self._idle and process.returncode == 0:
             return _IdleEndError("the worker process was idle for too long.")
         if verdict == "time":
@@ -289,11 +289,13 @@ class WorkerPool:
         max_memory = self._limits.max_worker_memory
         if verdict == "memory" or largest > _FULL * max_memory:
             return LimitError(
-                f"reading it needs more than the {max_memory / 1000000.0:,.0f} MB of memory that a "
+                f"reading the file needs more than the {max_memory / 1000000.0:,.0f} MB of memory that a "
                 "worker process may use.",
                 f"Raise the setting {'max_ocr_memory' if self._idle else 'max_worker_memory'}.",
             )
-        return DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
+        return DocumentError(
+            f"the worker process that was reading the file ended unexpectedly (exit status {process.returncode})."
+        )
 
     def _worn(self) -> float:
         """Return the memory in bytes above which an idle worker process is replaced by a new one.
@@ -309,7 +311,7 @@ class WorkerPool:
                 "Raise the setting seconds_per_file.",
             )
         return LimitError(
-            f"reading one range of its pages took longer than {self._limits.seconds_per_task:,.0f} s.",
+            f"reading a range of the pages took longer than {self._limits.seconds_per_task:,.0f} s.",
             "Raise the setting seconds_per_task.",
         )
 

@@ -120,7 +120,7 @@ class _Worker:
             return format.regions(task.path, task.password, task.page, task.lines, task.limits)
         if isinstance(task, AnnotateTask) and format.annotate is not None:
             return format.annotate(task.path, task.password, task.result, task.notes, task.limits)
-        raise DocumentError(f"the format {format.title} has no page images.", file=task.path)
+        raise DocumentError(f"files of the format {format.title} have no page images.", file=task.path)
 
     def _read_scan(self, task: ScanTask) -> EngineAnswer:
         name = task.engine or task.ocr.first
@@ -269,6 +269,6 @@ def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
 def _explained(error: Exception, task: Task) -> DocumentError:
     if out_of_memory(error):
         return LimitError(
-            "reading it needs more memory than a worker process may use.", "Raise the setting max_worker_memory."
+            "reading the file needs more memory than a worker process may use.", "Raise the setting max_worker_memory."
         )
-    return DocumentError(f"it could not be read: {plain_reason(error, str(getattr(task, 'path', '')))}.")
+    return DocumentError(f"the file could not be read: {plain_reason(error, str(getattr(task, 'path', '')))}.")

@@ -318,7 +318,7 @@ def portable(error: PageIndexError, task: Task) -> PageIndexError:
     return type(error)(message, error.advice)
 
 
-_ADVICE = "Raise the setting seconds_per_page to read {}."
+_ADVICE = "Raise the setting seconds_per_page, and index the file again."
 
 
 _SLOW_STATUS = 86  # exit status on Windows, which has no signals
@@ -347,10 +347,10 @@ def ended(status: int | None) -> bool:
 
 
 def too_slow(number: int, seconds: float) -> DocumentError:
-    return LimitError(f"page {number} took longer than {seconds:g} s to read.", _ADVICE.format("it"))
+    return LimitError(f"page {number} took longer than {seconds:g} s to read.", _ADVICE)
 
 
 def too_many(seconds: float) -> LimitError:
     return LimitError(
-        f"more than {MAX_SLOW_PAGES} of its pages took longer than {seconds:g} s each.", _ADVICE.format("them")
+        f"more than {MAX_SLOW_PAGES} pages of the file took longer than {seconds:g} s each to read.", _ADVICE
     )

@@ -365,7 +365,9 @@ def select_where(documents: Sequence[Document], conditions: Sequence[str]) -> li
                 Advice("Write key=value, for example year=2023.", "Write --where key=value, for example year=2023."),
             )
         if documents and key not in keys:
-            raise UsageError(f"No document has the metadata field '{key}'.", f"Known fields: {', '.join(keys)}.")
+            raise UsageError(
+                f"No document has the metadata field '{key}'.", f"The metadata fields are: {', '.join(keys)}."
+            )
         selected = [
             d
             for d in selected

@@ -66,7 +66,7 @@ def pattern(written: str, place: str) -> Pattern:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(
             f"{place} has an invalid regular expression ({reason}).",
-            "Write it without look-around and back-references.",
+            "Write the regular expression without look-around and back-references.",
         ) from error
     return Pattern(written, f"{_BEGINS}(?:{written}){_ENDS}")
 
@@ -289,7 +289,9 @@ def load_expert(path: Path) -> Expert:
     try:
         written = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}).", "Name an expert file, a pack, or none.") from error
+        raise UsageError(
+            f"{path}: the expert file cannot be read ({error}).", "Name an existing expert file, a pack, or none."
+        ) from error
     return read_expert(written, str(path))
 
 
@@ -301,10 +303,13 @@ def read_expert(written: str, name: str) -> Expert:
     try:
         data = yaml.load(written, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # in C ten times as fast
     except yaml.YAMLError as error:
-        raise UsageError(f"{name}: not a YAML file ({' '.join(str(error).split())}).") from error
+        raise UsageError(f"{name}: the expert file is not valid YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(data, dict) or not data.keys() <= _KEYS:
         wrong = sorted(map(str, data.keys() - _KEYS)) if isinstance(data, dict) else ["no mapping"]
-        raise UsageError(f"{name}: unknown entries {wrong}.", f"Known: {', '.join(sorted(_KEYS))}.")
+        raise UsageError(
+            f"{name}: the expert file contains unknown entries {wrong}.",
+            f"The entries of an expert file are: {', '.join(sorted(_KEYS))}.",
+        )
     role_data = data.get("roles") or {}
     if not isinstance(role_data, dict):
         raise UsageError(f"{name}: 'roles' must map the name of each role to a regular expression for section titles.")
@@ -312,10 +317,10 @@ def read_expert(written: str, name: str) -> Expert:
     role_names = {role.name for role in roles}
     primary = data.get("primary") or []
     if not isinstance(primary, list) or not set(primary) <= role_names:
-        raise UsageError(f"{name}: primary must be a list of roles that are described under 'roles'.")
+        raise UsageError(f"{name}: 'primary' must be a list of the roles that are described under 'roles'.")
     documents = data.get("documents") or []
     if not isinstance(documents, list):
-        raise UsageError(f"{name}: documents must be a list of document types.")
+        raise UsageError(f"{name}: 'documents' must be a list of document types.")
     kinds = frozenset(map(str, documents))
     expansions = tuple(
         replace(_expansion(name, at, entry, role_names), source=name, documents=kinds)
@@ -323,7 +328,7 @@ def read_expert(written: str, name: str) -> Expert:
     )
     aliases = data.get("aliases") or {}
     if not isinstance(aliases, dict) or not all(isinstance(names, list) for names in aliases.values()):
-        raise UsageError(f"{name}: aliases must map a name to a list of nicknames.")
+        raise UsageError(f"{name}: 'aliases' must map each name to a list of nicknames.")
     phrases = {phrase for e in expansions for phrase in (*e.phrases, *e.headings) if not has_cjk(phrase)}
     pairs = {frozenset(pair) for phrase in phrases for pair in combinations(_terms(phrase), 2)}
     known_as = {str(who): tuple(map(str, names)) for who, names in aliases.items()}
@@ -333,14 +338,19 @@ def read_expert(written: str, name: str) -> Expert:
 def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> ExpansionRule:
     place = f"expand entry {number}"
     if not isinstance(entry, dict) or "when" not in entry or len(entry) < 2:
-        raise UsageError(f"{name}: {place} needs 'when' and one of phrases, headings, roles.")
+        raise UsageError(
+            f"{name}: {place} needs the key 'when', and one of the keys 'phrases', 'headings' and 'roles'."
+        )
     if wrong := sorted(map(str, entry.keys() - _ENTRY_KEYS)):
-        raise UsageError(f"{name}: {place} has unknown entries {wrong}.", f"Known: {', '.join(sorted(_ENTRY_KEYS))}.")
+        raise UsageError(
+            f"{name}: {place} contains unknown keys {wrong}.",
+            f"The keys of an expand entry are: {', '.join(sorted(_ENTRY_KEYS))}.",
+        )
     listed: dict[str, tuple[str, ...]] = {}
     for key in ("phrases", "headings", "roles"):
         value = entry.get(key) or []
         if not isinstance(value, list):
-            raise UsageError(f"{name}: {place}: {key} must be a list.")
+            raise UsageError(f"{name}: {place}: '{key}' must be a list.")
         listed[key] = tuple(map(str, value))
     if unknown := [role for role in listed["roles"] if role not in known_roles]:
         raise UsageError(
@@ -349,10 +359,11 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
     try:
         weight = float(entry.get("weight", _WEIGHT))
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{name}: {place}: weight must be a number.") from error
+        raise UsageError(f"{name}: {place}: 'weight' must be a number.") from error
     if not 0 <= weight < math.inf:
         raise UsageError(
-            f"{name}: {place}: weight is {weight:g}.", "Choose 0 or more; a word of the question has the weight 1."
+            f"{name}: {place}: the weight is {weight:g}.",
+            "Choose a weight of 0 or more. A word of the question has the weight 1.",
         )
     return ExpansionRule(
         pattern(str(entry["when"]), f"{name}: {place}"), listed["phrases"], listed["headings"], listed["roles"], weight

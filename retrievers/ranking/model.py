@@ -33,8 +33,8 @@ PAIRS = (
 LEAST = 1e-6
 """The minimum score of a candidate page. A page with score 0 is no result."""
 _ADVICE = Advice(
-    "Learn weights anew, or unset ranking_weights.",
-    "Learn weights anew (hybrid-pageindex eval fit), or unset ranking_weights.",
+    "Learn the ranking weights again, or unset ranking_weights.",
+    "Learn the ranking weights again (hybrid-pageindex eval fit), or unset ranking_weights.",
 )
 
 
@@ -97,12 +97,16 @@ class RankingModel:
             ) from error
         if not all(map(isfinite, (*weights.values(), base, scale))) or scale <= 0:
             raise UsageError(
-                f"{where}: this file does not contain valid ranking weights (a number is not finite).", _ADVICE
+                f"{where}: this file does not contain valid ranking weights (a weight is NaN or infinite).", _ADVICE
             )
         for name, weight in weights.items():
             feature = name.removesuffix(TIMES_NAMED)
             if feature not in FEATURES:
-                raise UsageError(f"{where}: the ranking has no feature '{feature}'.", _ADVICE)
+                raise UsageError(
+                    f"{where}: the file contains a weight for the feature '{feature}', which this version does not "
+                    "have.",
+                    _ADVICE,
+                )
             target = named if name.endswith(TIMES_NAMED) else plain
             target[names.index(feature)] = weight
         if not evidence and where != str(_SHIPPED):

@@ -166,11 +166,11 @@ def test_several_threads(embedder: Embedder) -> None:
 
 
 def test_wrong_calls(embedder: Embedder) -> None:
-    with pytest.raises(UsageError, match="must be a list of strings"):
+    with pytest.raises(UsageError, match="are not a list of strings"):
         embedder.embed("one text", "query")
-    with pytest.raises(UsageError, match="must be a list of strings"):
+    with pytest.raises(UsageError, match="are not a list of strings"):
         embedder.embed(["a", None], "query")  # type: ignore[list-item]
-    with pytest.raises(UsageError, match=r"kind is 'passage'.*query or document"):
+    with pytest.raises(UsageError, match=r"The parameter kind of an embedder is 'passage'.*query or document"):
         embedder.embed(["a"], "passage")  # type: ignore[arg-type]
 
 

@@ -150,7 +150,7 @@ def test_the_same_file_can_be_indexed_while_an_older_copy_is_in_the_bin(engine: 
     entry = run(engine.documents.discard([name])).entry
     run(engine.index(tmp_path / name))
     assert [document.doc_id for document in run(engine.documents.list())] == [before.doc_id]
-    with pytest.raises(UsageError, match="in the library again"):
+    with pytest.raises(UsageError, match="the library again contains"):
         run(engine.bin.restore(entry))
     run(engine.documents.remove([name], for_good=True))
     run(engine.bin.restore(entry))

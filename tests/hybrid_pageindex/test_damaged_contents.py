@@ -78,7 +78,7 @@ def test_embed_goes_on_with_the_other_documents_and_says_which_it_left_out(tmp_p
     home, folder = tmp_path / "home", tmp_path / "files"
     indexed(home, folder, "a page's text")
     with closing(Engine(home)) as engine:
-        with pytest.raises(DamageError, match="1 of 3 documents cannot be embedded, the others are"):
+        with pytest.raises(DamageError, match="1 of 3 documents could not be embedded; the others were embedded"):
             run(engine.models.embed("hashed:16"))
         with engine._catalog().snapshot() as snapshot:
             sound = {document.content_id for document in snapshot.documents("default") if document.name != "b.md"}

@@ -71,7 +71,7 @@ def test_a_page_is_read_where_its_result_says(homes: tuple[Engine, Engine]) -> N
 
 def test_scopes_that_cannot_be(homes: tuple[Engine, Engine]) -> None:
     _, three = homes
-    with pytest.raises(UsageError, match="Use only one of the two options"):
+    with pytest.raises(UsageError, match="Name libraries, or ask for all libraries, but not both"):
         run(three.search("q", library="a", all_libraries=True))
     with pytest.raises(NotFoundError, match=r"library 'd' does not exist.*a, b, c"):
         run(three.search("q", library=["a", "d"]))

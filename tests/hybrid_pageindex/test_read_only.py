@@ -100,7 +100,7 @@ run(work())
     )
     reason, first, missing, *refused = json.loads(done.stdout)
     assert (reason, first, missing) == ("read-only file system", "mill.md", {})
-    assert len(refused) == 3 and all(f"{home}: this home cannot be written" in message for message in refused)
+    assert len(refused) == 3 and all(f"{home}: this home folder cannot be written" in message for message in refused)
 
 
 def left_in_the_log(home: Path) -> None:

@@ -125,7 +125,10 @@ def test_a_file_that_never_holds_still_is_refused_with_the_reason(
     tries = changing(monkeypatch, grow)
     result = run(engine.index(file)).files[0]
     assert result.status == "failed" and len(tries) == 3
-    assert result.error == "the file changed while it was read. Index it again when no program is writing to it."
+    assert (
+        result.error
+        == "the file changed while it was read. Index the file again when no other program is writing to it."
+    )
     assert left_behind(engine) == []
 
 
@@ -183,7 +186,9 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
     monkeypatch.setattr(PageWork, "run", swapped)
     assert run(engine.pictures.page("file.pdf", 2)) == first
     engine._cache().clear()
-    with pytest.raises(DocumentError, match=r"file\.pdf: the file has changed since it was indexed\. Index it again"):
+    with pytest.raises(
+        DocumentError, match=r"file\.pdf: the file has changed since it was indexed\. Index the file again"
+    ):
         run(engine.pictures.page("file.pdf", 2))
     copied(a, file)
     monkeypatch.setattr(PageWork, "run", drawn)

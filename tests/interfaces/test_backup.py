@@ -164,10 +164,10 @@ def test_the_command_backs_up_a_home_in_use_and_restores_it(
                 writer.join()
             assert made.returncode == 0, made.stderr
             assert json.loads(made.stdout)["documents"] == 2 and file.stat().st_mode & 0o077 == 0
-            assert "exists already" in cli("backup", file).stderr
+            assert "already exists" in cli("backup", file).stderr
             checked = cli("restore", file, "--check", "--json")
             assert checked.returncode == 0 and json.loads(checked.stdout)["differing"] == [], checked.stderr
-            assert "already holds libraries" in cli("restore", file).stderr
+            assert "already contains libraries" in cli("restore", file).stderr
             assert results(engine) == expected, "a check changes nothing"
         another_place()
         empty = tmp_path / "restored"

@@ -42,7 +42,7 @@ def test_index_and_search_end_to_end(cli: Cli, tmp_path: Path) -> None:
     (a, bad) = json.loads(done.stdout)["files"]
     assert {"path", "status", "error", "doc_id", "pages", "sections", "seconds"} <= a.keys()
     assert (a["status"], a["error"], a["pages"]) == ("indexed", None, 3) and a["path"] == str(files[0])
-    assert (bad["status"], bad["doc_id"]) == ("failed", None) and bad["error"].startswith("not a PDF")
+    assert (bad["status"], bad["doc_id"]) == ("failed", None) and bad["error"].startswith("the file is not a PDF")
     found = cli("search", pdfs.landmark("shoals", 2), "--json", "--top-k", "1", "--effort", "fast")
     assert found.returncode == 0 and found.stderr == ""
     result = json.loads(found.stdout)
@@ -116,7 +116,7 @@ def test_too_little_memory_gives_a_line_and_no_traceback(tmp_path: Path, limit: 
     ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert ended.returncode == 1 and not ended.stdout
     assert ended.stderr.startswith("hybrid-pageindex: ") and ended.stderr.count("\n") == 1
-    assert "needs 1,000 MB. Raise the limit (ulimit -v)." in ended.stderr
+    assert "needs 1,000 MB. Raise the memory limit (ulimit -v)." in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,14 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
 USAGE = [
     (["page", "book.pdf", "999"], "book.pdf has no page 999. Its pages are 1 to"),
     (["page", "book.pdf", "0"], "has no page 0"),
-    (["page", "book.pdf", "x"], "'x' is not a list of pages"),
-    (["page", "book.pdf", "3-1"], "'3-1' is not an ascending range"),
-    (["page", "book.pdf", "1,,2"], "is not a list of pages"),
+    (["page", "book.pdf", "x"], "'x' is not a list of page numbers"),
+    (["page", "book.pdf", "3-1"], "The page range '3-1' is not ascending"),
+    (["page", "book.pdf", "1,,2"], "is not a list of page numbers"),
     (["page", "book.pdf", "1", "--image", "a.gif"], "does not end in .png or .jpg"),
     (["search", " "], "The question is empty"),
     (["outline", "book.pdf", "--query", " "], "The question is empty"),
-    (["list", "--library", ""], "library's name is empty"),
-    (["clear", "--yes", "--library", ""], "library's name is empty"),
+    (["list", "--library", ""], "name of the library is empty"),
+    (["clear", "--yes", "--library", ""], "name of the library is empty"),
     (["search", "x", "--top", "3"], "unrecognized arguments"),
     (["search", "x", "--where", "nonsense"], "is not a filter"),
     (["search", "x", "--top-k", "0"], "too small"),
@@ -347,7 +347,7 @@ def test_what_finds_nothing_says_why(cli: Cli, tmp_path: Path) -> None:
     assert none["results"] == [] and none["notes"] == ["no document matches the filters (year=1900)"]
     assert cli("list", "--where", "year=1900").stdout == "No document meets these conditions.\n"
     failed = cli("search", "spits", "--doc", "bad.pdf")
-    assert failed.returncode == 1 and "bad.pdf could not be indexed: not a PDF" in failed.stderr
+    assert failed.returncode == 1 and "bad.pdf could not be indexed: the file is not a PDF" in failed.stderr
     mixed = cli("search", "spits", "--doc", "a.pdf", "--doc", "bad")
     assert mixed.returncode == 1 and "could not be indexed" in mixed.stderr
     assert "no document 'worse.pdf'" in cli("search", "spits", "--doc", "worse.pdf").stderr
@@ -372,7 +372,7 @@ def test_a_limit_holds_for_bytes_that_another_library_has(cli: Cli, tmp_path: Pa
     assert cli("index", path).returncode == 0
     (tmp_path / "home" / "config.yaml").write_text("max_pages: 2")
     refused = cli("index", path, "-L", "other")
-    assert refused.returncode == 1 and "it has 3 pages; the limit is 2" in refused.stderr
+    assert refused.returncode == 1 and "the file has 3 pages; the limit is 2" in refused.stderr
     assert cli("index", path).returncode == 0, "what is published stays"
 
 
@@ -519,6 +519,6 @@ def test_libraries_are_named_and_searched_together(cli: Cli, tmp_path: Path) -> 
         assert {page["library"] for page in shape["results"]} == {"one", "zwei"}
     assert "one: one.md" in cli("search", "tide in Dover", "--all-libraries").stdout
     both = cli("search", "tide", "-L", "one", "--all-libraries")
-    assert both.returncode == 2 and "Use only one of the two options" in both.stderr
+    assert both.returncode == 2 and "Name libraries, or ask for all libraries, but not both" in both.stderr
     taken = cli("libraries", "rename", "one", "ＺＷＥＩ")
     assert taken.returncode == 2 and "A library named 'zwei' already exists" in taken.stderr

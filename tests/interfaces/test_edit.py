@@ -115,7 +115,7 @@ _ASKED_BY = {
         ({"date": "2022-13-01"}, "is not a date"),
         ({"quarter": "5"}, "quarter"),
         ({"type": "poem of a gull"}, "not a known document type"),
-        ({"title": "  "}, "the new value is empty"),
+        ({"title": "  "}, "The new value of the field 'title' is empty"),
         ({}, "The correction does not say which field to change"),
     ],
 )

@@ -85,7 +85,7 @@ async def test_one_string_is_one_name(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"question": None}, "The question is None, not text"),
+    ({"question": None}, "The question is None, but it must be a text"),
     ({"documents": []}, "documents is an empty list"),
     ({"effort": "hard"}, "Choose fast, auto or deep"),
     ({"effort": ["fast"]}, "Choose fast, auto or deep"),
@@ -93,7 +93,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"fusion": "borda"}, "Choose weighted or rrf"),
     ({"mmr": "all"}, "mmr is 'all'"),
     ({"mmr": float("nan")}, "mmr is nan"),
-    ({"library": ""}, "library's name is empty"),
+    ({"library": ""}, "name of the library is empty"),
 ]
 
 

@@ -104,7 +104,7 @@ def test_decisions_about_one_a_library_or_all(engine: Engine, queue: JobQueue) -
     queue.advance(job.fence, JobUpdate("cancelled", cause="The job was cancelled."))
     assert run(engine.jobs.retry(library="reports")).jobs == (), "what was cancelled stays so unless it is named"
     assert run(engine.jobs.retry(1, 2)).said == "2 jobs wait again."
-    with pytest.raises(UsageError, match=r"Job 1 has not ended.*Cancel it first"):
+    with pytest.raises(UsageError, match=r"Job 1 cannot be deleted, because it has not ended.*Cancel the job first"):
         run(engine.jobs.forget(1))
     run(engine.jobs.cancel(everything=True))
     assert run(engine.jobs.forget(everything=True)).said == "3 jobs deleted from the list."
@@ -121,7 +121,7 @@ def test_what_is_meant_has_to_be_said(engine: Engine, queue: JobQueue) -> None:
             run(decide(99))
         with pytest.raises(NotFoundError, match="The library 'nowhere' does not exist"):
             run(decide(library="nowhere"))
-    with pytest.raises(UsageError, match="'lost' is not a job status"):
+    with pytest.raises(UsageError, match="'lost' is not the status of a job"):
         run(engine.jobs.list(status=["lost"]))  # type: ignore[list-item]
 
 
@@ -164,7 +164,7 @@ def test_the_command_line_says_the_same(engine: Engine, queue: JobQueue, cli: Cl
     assert cli("jobs", "list", "--status", "cancelled", "--status", "failed").stdout.count("cancelled:") == 2
     assert "enqueued" in cli("jobs", "show", "1").stdout
     unclear = cli("jobs", "cancel")
-    assert unclear.returncode == 2 and "does not say which jobs it means" in unclear.stderr
+    assert unclear.returncode == 2 and "does not say which jobs to change" in unclear.stderr
     assert cli("jobs", "show", "77").returncode == 1
 
 

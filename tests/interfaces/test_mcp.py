@@ -192,7 +192,7 @@ def test_a_search_goes_on_where_it_stopped(served: Stdio) -> None:
     assert [(r["doc_id"], r["page"]) for r in first["results"] + second["results"]] == [
         (r["doc_id"], r["page"]) for r in whole
     ]
-    assert "belongs to a call with other arguments" in refusal(
+    assert "comes from a call with other arguments" in refusal(
         served.call("search", question="other", top_k=4, cursor=first["cursor"])
     )
 
@@ -236,7 +236,7 @@ def test_reading_sections_and_pictures(served: Stdio) -> None:
     result = served.call("read", document="book.pdf", pages="7", format="image")
     assert answer(result)["pages"][0]["page"] == 7
     assert (result["content"][1]["type"], result["content"][1]["mimeType"]) == ("image", "image/jpeg")
-    assert "either pages or node" in refusal(served.call("read", document="book.pdf"))
+    assert "both or neither of the parameters pages and node" in refusal(served.call("read", document="book.pdf"))
 
 
 def test_the_three_tools_of_pageindex_light(served: Stdio) -> None:
@@ -318,7 +318,9 @@ def test_libraries_are_named_and_searched_together(tmp_path: Path) -> None:
             for one in (hint for hint in said["next"] if hint["tool"] == "read"):  # as it stands, it reads the page
                 assert one["arguments"]["library"] == held[one["arguments"]["document"]]
                 assert answer(served.call("read", **one["arguments"]))["pages"]
-        assert "Pass only one of them" in refusal(served.call("search", question="q", library="one", libraries=["two"]))
+        assert "Pass only library or only libraries" in refusal(
+            served.call("search", question="q", library="one", libraries=["two"])
+        )
 
 
 def test_libraries_too_go_on_with_a_cursor(tmp_path: Path) -> None:
@@ -351,17 +353,17 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("search", {"question": "a", "top_k": "many"}, "top_k: Input should be a valid integer"),
         ("search", {"question": "a", "surprise": 1}, "surprise: Unexpected keyword argument"),
         ("search", {"question": "a", "top_k": 10**9}, "Choose 1 to 1000"),
-        ("search", {"question": "a", "top_k": 0}, "Choose 1 or more"),
+        ("search", {"question": "a", "top_k": 0}, "Set the parameter to 1 or more"),
         ("search", {"question": " "}, "The question is empty"),
         ("search", {"question": "x" * 10**6}, "question has 1000000 characters"),
         ("search", {"question": "a", "library": "nowhere"}, "nowhere"),
-        ("search", {"question": "a", "cursor": "zzz"}, "cursor belongs to a call with other arguments"),
+        ("search", {"question": "a", "cursor": "zzz"}, "cursor comes from a call with other arguments"),
         ("read", {"document": "corvane", "pages": "1"}, "Did you mean"),
         ("read", {"document": "book.pdf", "pages": "0"}, "has no page 0"),
         ("read", {"document": "book.pdf", "pages": "1-999999999"}, "has no page 999999999"),
         ("read", {"document": "book.pdf", "node": "9999"}, "has no section '9999'"),
-        ("read", {"document": "book.pdf", "pages": "../../etc"}, "is not a list of pages"),
-        ("outline", {"document": "book.pdf", "depth": 0}, "Choose 1 or more"),
+        ("read", {"document": "book.pdf", "pages": "../../etc"}, "is not a list of page numbers"),
+        ("outline", {"document": "book.pdf", "depth": 0}, "Set the parameter to 1 or more"),
         ("outline", {}, "Pass a document, a question, or both"),
         ("get_detail", {"file_path": "book.pdf", "page": -1}, "has no page -1"),
         ("get_detail", {"file_path": "/etc/passwd", "page": 1}, "a folder that the server may read"),

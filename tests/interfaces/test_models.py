@@ -192,7 +192,10 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
     engine = Engine(settings=Settings(replay_replies=str(tape), storage_path=tmp_path / "home"))
     with closing(engine):
         details = {check.name: (check.ok, check.detail) for check in run(engine.admin.doctor()).checks}
-        assert not details["language model"][0] and "not a file of recorded replies" in details["language model"][1]
+        assert (
+            not details["language model"][0]
+            and "does not contain recorded replies of a model" in details["language model"][1]
+        )
         assert details["vision model"][1].startswith("none"), "none is named, so none is played"
         tape.write_text("")
         assert run(engine.admin.doctor()).ok
@@ -204,7 +207,7 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
         (FakeReply(status=401, body={"error": {"message": f"Incorrect API key {KEY}"}}), "Check the API key"),
         (FakeReply(status=404, body={"error": {"message": "no model m"}}), "Check the model's name"),
         (FakeReply(status=400, body={"error": {"message": "image input is not supported"}}), "a vision model"),
-        (FakeReply('{"word": "a blue sky"}'), "does not see images: it calls a red one 'a blue sky'"),
+        (FakeReply('{"word": "a blue sky"}'), "cannot read images: it described a red image as 'a blue sky'"),
         (FakeReply("I see nothing."), "no usable answer"),
         (FakeReply(status=503, body={"error": {"message": "loading"}}), "Try again later"),
     ],

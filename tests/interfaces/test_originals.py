@@ -82,7 +82,7 @@ def test_an_upload_names_its_job_though_a_worker_was_quicker(engine: Engine, mon
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:
     with pytest.raises(UsageError, match="no file name"):
         run(engine.index(_NOTES))
-    with pytest.raises(UsageError, match="only bytes need one"):
+    with pytest.raises(UsageError, match="only uploaded bytes need a name"):
         run(engine.index("notes.md", name="other.md"))
     (file,) = run(engine.index(b"\x00\x01\x02", name="data.bin")).files
     assert file.status == "failed" and "not supported" in (file.error or "")
@@ -212,7 +212,7 @@ def test_highlights_are_written_into_a_copy_of_the_original(tmp_path: Path, prog
         assert abs(shown["Highlight"][1].y0 - second.y0) < 4, "the second of three places"
         assert shown["Text"][0] == "never here\n\nLost", "words that are not on the page are kept as a note"
     assert file.read_bytes() == before
-    assert f"{copy} exists already" in " ".join(program("original", "tides.pdf", copy).stderr.split())
+    assert f"The file {copy} already exists" in " ".join(program("original", "tides.pdf", copy).stderr.split())
     refused = program("original", "lease.md", tmp_path / "lease-copy.md", "--highlights")
     assert "PDF files only" in refused.stderr and not (tmp_path / "lease-copy.md").exists()
     program("original", "lease.md", tmp_path / "lease-copy.md")

@@ -59,7 +59,7 @@ def test_a_catalog_moves_to_postgresql_and_back(
             "postgresql://nobody:secret@127.0.0.1:1/none",
             "@127.0.0.1:1/none: the database server does not answer",
         ),
-        ("mysql://localhost/x", "is an address of mysql; only PostgreSQL"),
+        ("mysql://localhost/x", "is the address of a database of the type mysql, but only PostgreSQL"),
         ("rubbish", "is not a valid address"),
     ],
 )

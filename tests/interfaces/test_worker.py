@@ -73,7 +73,7 @@ def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp
     assert [job.status for job in all_jobs(engine)] == ["done"]
     assert not list((engine.home / "tmp").iterdir())
     refused = program("index", file, "--detach", "--password", "secret")
-    assert refused.returncode == 2 and "never stored" in refused.stderr
+    assert refused.returncode == 2 and "not stored" in refused.stderr
 
 
 def test_a_worker_that_ends_gives_back_what_it_has(engine: Engine, tmp_path: Path, long_file: LongFile) -> None:

@@ -290,7 +290,7 @@ def test_an_expert_file_adds_words_and_nicknames(library: Engine, tmp_path: Path
 @pytest.mark.parametrize(
     ("written", "reason"),
     [("- a list", "unknown entries"), ("expan: []", "unknown entries"), ("expand: [{when: x}]", "phrases"),
-     ("expand: [{when: '(', phrases: [x]}]", "expand entry 1 has an invalid regular"), ("{", "not a YAML file"),
+     ("expand: [{when: '(', phrases: [x]}]", "expand entry 1 has an invalid regular"), ("{", "not valid YAML"),
      ("roles: {x: '('}", "role 'x' has an invalid regular expression"),
      ("expand: [{when: 'a(?!b)', phrases: [x]}]", "entry 1 has an invalid regular.*\\n?.*without look-around"),
      ("expand: [{when: x, phrases: [y], weight: -1}]", "expand entry 1: weight is -1"),

@@ -216,9 +216,15 @@ class ChatModel:
 def _validate_request(request: Request) -> Request:
     """Check a request and replace characters that cannot be sent. Raise UsageError if the request is invalid."""
     if not request.messages or request.messages[-1].role not in ("user", "tool"):
-        raise UsageError("The last message to a model must be the user's or a tool's.", "Add the user's message.")
+        raise UsageError(
+            "The last message of the request to the model is neither the user's nor a tool's.",
+            "Add a message with the role user at the end.",
+        )
     if request.max_tokens < 1:
-        raise UsageError(f"max_tokens is {request.max_tokens}.", "It must be at least 1.")
+        raise UsageError(
+            f"The parameter max_tokens of the request to the model is {request.max_tokens}.",
+            "Set max_tokens to at least 1 token.",
+        )
     for message in request.messages:
         for image in message.images:
             image_type(image)

@@ -82,7 +82,9 @@ class Client:
         self, name: str, limiter: Limiter, retries: Retries, timeout: float, error: type[EndpointError] = EndpointError
     ) -> None:
         if not timeout > 0:
-            raise UsageError(f"timeout is {timeout}.", "It must be above 0 seconds.")
+            raise UsageError(
+                f"The timeout of requests to the model is {timeout} s.", "Set timeout to more than 0 seconds."
+            )
         self._name, self._limiter, self._retries, self._timeout = name, limiter, retries, timeout
         self._error = error
         self._closed = threading.Event()

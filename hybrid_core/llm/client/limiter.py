@@ -141,9 +141,9 @@ class Limiter:
     def __init__(self, concurrency: int, per_minute: int = 0) -> None:
         if concurrency < 1 or per_minute < 0:
             raise UsageError(
-                f"The limits of a model's endpoint are not valid: {concurrency} calls at once and "
+                f"The limits for calls to a model are not valid: {concurrency} calls at once and "
                 f"{per_minute} per minute.",
-                "Allow at least one at once; 0 per minute means no limit.",
+                "Allow at least 1 call at once. 0 calls per minute means no limit.",
             )
         self.breaker = Breaker()
         self._free = concurrency

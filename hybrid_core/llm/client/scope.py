@@ -107,7 +107,7 @@ class CallScope:
         """
         left, advice = self.left, f"Allow more time ({self._setting})." if self._setting else "Allow more time."
         if left <= 0:
-            message = f"The {self._bound():g} seconds that models may spend on one question are over."
+            message = f"The models may spend {self._bound():g} s on one question, and this time is used up."
             raise ChatError(message, advice, failure="timeout")
         try:
             reply = ask(left) if self._stopped is None else _call_unless(self._stopped, lambda: ask(left))

@@ -88,7 +88,7 @@ def prompt(name: str, language: str = "") -> Prompt:
     source = next((file for file in files if file.is_file()), None)
     if source is None:
         raise UsageError(
-            f"The prompt '{name}' does not exist.", "Prompts are the .md files of hybrid_core/llm/prompts."
+            f"The prompt '{name}' does not exist.", "Use the name of an .md file in hybrid_core/llm/prompts."
         )
     text = source.read_text(encoding="utf-8").replace("\\\n", "")
     version = hashlib.sha256((RULE + text).encode()).hexdigest()[:10]

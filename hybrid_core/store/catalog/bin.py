@@ -108,8 +108,8 @@ def restore(catalog: Catalog, entry: str) -> None:
             taken = select(_documents.name).where(_documents.library == origin, _documents.path.in_(paths))
             if (name := connection.scalar(taken.limit(1))) is not None:
                 raise UsageError(
-                    f"'{name}' cannot be restored, because a document of that path is in the library again.",
-                    "Remove the document that is there now, then restore this one.",
+                    f"'{name}' cannot be restored, because the library again contains a document with this path.",
+                    "Remove the document from the library, then restore the deleted one from the bin.",
                 )
             doc_ids = list(connection.scalars(select(_documents.doc_id).where(binned)))
             _move(connection, doc_ids, entry, origin)
@@ -163,7 +163,8 @@ def _require_mark(connection: Connection, entry: str) -> dict[str, str]:
     mark = _marks(connection).get(entry)
     if mark is None:
         raise NotFoundError(
-            f"The bin has no entry '{entry[:200]}'.", "List the entries of the bin. They are deleted after 30 days."
+            f"The bin has no entry '{entry[:200]}'.",
+            "List the entries of the bin. The engine deletes entries after 30 days.",
         )
     return mark
 

@@ -138,7 +138,8 @@ class Catalog:
                 return
             if library in snapshot.library_ids():
                 raise NotFoundError(
-                    f"The library '{library}' is in the bin.", "Restore the library, or name another one."
+                    f"The library '{library}' is in the bin.",
+                    "Restore the library from the bin, or name another library.",
                 )
         create_library(self, library.partition(RENEWED)[0], library=library)
 
@@ -339,7 +340,10 @@ class Catalog:
                 objects.confirm(original.name, original.file)
         except OSError as error:
             advice = advice_of(str(error.strerror), self.path.parent, "Check the folder's permissions.")
-            raise StoreError(f"{self.originals}: cannot be written ({error.strerror}).", advice) from error
+            raise StoreError(
+                f"{self.originals}: the copy of an original file cannot be written to this folder ({error.strerror}).",
+                advice,
+            ) from error
         self._delete_unused(unused)
         return gone
 

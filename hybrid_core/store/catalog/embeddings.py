@@ -82,8 +82,8 @@ class Embeddings:
             values = np.fromiter(weights.values(), np.float64, len(weights)).astype("<f2")
         if not np.isfinite(values).all():
             raise ModelError(
-                f"The model {self.embedder.name} returned a term weight that is too large for a 16-bit float.",
-                "Choose another model.",
+                f"The model {self.embedder.name} returned a term weight that is too large to store (16-bit float).",
+                "Choose another embedding model.",
             )
         positive = values > 0  # weights that are 0 in half precision have no effect
         return np.fromiter(weights, "<u4", len(weights))[positive].tobytes() + values[positive].tobytes()

@@ -120,7 +120,7 @@ def check_name(name: str) -> None:
     if unseen or name != name.strip() or len(name) > _MAX_LENGTH or not name.strip("."):
         raise UsageError(
             f"'{name[: 2 * _MAX_LENGTH]}' cannot be a library's name.",
-            f"Use up to {_MAX_LENGTH} characters, without line breaks and without spaces around them.",
+            f"Use up to {_MAX_LENGTH} characters, without line breaks, and without spaces at the start or the end.",
         )
 
 

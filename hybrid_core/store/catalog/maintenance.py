@@ -137,7 +137,10 @@ def _claim(target: Transactions, catalog: str, tables: Sequence[Table]) -> None:
         copied = write.scalar(select(meta.c.value).where(meta.c.key == COPYING))
         filled = copied is None and any(write.scalar(select(func.count()).select_from(table)) for table in tables)
         if filled or copied not in (None, catalog):
-            raise UsageError("The target database already holds another catalog.", "Name an empty database.")
+            raise UsageError(
+                "The catalog cannot be copied, because the target database already contains another catalog.",
+                "Name an empty database as the target.",
+            )
         write.execute(insert_into(write, meta).values(key=COPYING, value=catalog).on_conflict_do_nothing())
 
 

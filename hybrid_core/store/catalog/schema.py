@@ -321,7 +321,8 @@ def _schema_version(connection: Connection, path: Path) -> int:
         program = connection.scalar(select(meta.c.value).where(meta.c.key == PROGRAM))
         upgrade_to = f"Upgrade hybrid-pageindex to {program} or newer" if program else "Upgrade hybrid-pageindex"
         raise SchemaError(
-            f"{path}: a newer version wrote this catalog (schema {number}; this program knows {SCHEMA_VERSION}).",
+            f"{path}: a newer version wrote this catalog (schema version {number}; this program reads up to "
+            f"{SCHEMA_VERSION}).",
             Advice(f"{upgrade_to}, or use another home.", f"{upgrade_to}, or use another --home."),
         )
     return number

@@ -230,13 +230,19 @@ def message_row(connection: Connection, id: int) -> Row[Any]:
 
 
 def no_message(id: int) -> NotFoundError:
-    return NotFoundError(f"Message {id} does not exist.", "Its conversation may have been deleted.")
+    return NotFoundError(
+        f"Message {id} does not exist.",
+        "The conversation of the message may have been deleted. List the conversations.",
+    )
 
 
 def no_conversation(id: str) -> NotFoundError:
     return NotFoundError(
         f"The conversation '{id}' does not exist.",
-        Advice("List the existing ones and choose one of them.", "See which there are: hybrid-pageindex chat list."),
+        Advice(
+            "List the conversations, and choose an existing id.",
+            "List the conversations with: hybrid-pageindex chat list.",
+        ),
     )
 
 
@@ -340,7 +346,7 @@ class ConversationWriter:
                     roles[child.id] = child.role
             answers = [answer for answer, role in roles.items() if role == "assistant"]
             if not answers:
-                raise UsageError(f"Message {message} has no answer.", "Name a message of another branch.")
+                raise UsageError(f"Message {message} has no answer.", "Name a message that has an answer.")
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=answers[-1]))
 
     def narrow(self, id: str, documents: Sequence[str]) -> None:

@@ -61,7 +61,10 @@ class Turns:
             self._lock_free(connection, conversation)
             row = message_row(connection, message)
             if row.role != "assistant":
-                raise UsageError(f"Message {message} is a question.", "Name its answer, or ask the question again.")
+                raise UsageError(
+                    f"Message {message} is a question, but this request needs an answer.",
+                    "Name the message with the answer to this question.",
+                )
             if row.status == "complete":
                 return self._answer(connection, conversation, row.parent, worker)
             claim = row.claim + 1
@@ -154,7 +157,7 @@ class Turns:
         self._expire(connection, conversation)
         running = select(messages.c.id).where(IS_RUNNING, messages.c.conversation == conversation)
         if connection.scalar(running) is not None:
-            message = "This conversation is still answering a question."
+            message = "A question of this conversation is still being answered."
             raise TurnRunningError(message, "Wait for the answer, or cancel it.")
         return row
 
@@ -193,7 +196,7 @@ def _lock_turn(connection: Connection, fence: TurnFence) -> Row[Any]:
     row = LEASED.lock(connection, fence.message, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(
-            f"Another process now writes the answer with the number {fence.message}.",
+            f"Another process has taken over writing the answer in message {fence.message}.",
             "Read the message again to see its state.",
         )
     return row

@@ -187,7 +187,7 @@ class Follower:
         ``OtherHistoryError`` if a copy of the catalog writes it.
         """
         if self._store.closed:
-            raise StoreError("The search index is closed.")
+            raise StoreError("The search index of this library is closed.")
         if not self._turn_is_needed(source, source.position() if until is None else until):
             return
         try:
@@ -249,8 +249,9 @@ class Follower:
             self._refill(source, difference)
             if difference := self._difference(source):
                 advice = Advice(
-                    "Its catalog is damaged: recover it, or restore a dump (see Backup and restore in the docs).",
-                    "The catalog is damaged: run 'hybrid-pageindex recover' (for PostgreSQL, restore a dump).",
+                    "The catalog is damaged. Recover the catalog, or restore a dump (see Backup and restore in the "
+                    "docs).",
+                    "The catalog is damaged. Run 'hybrid-pageindex recover' (for PostgreSQL, restore a dump).",
                 )
                 raise IndexDamagedError(f"The rebuilt search index does not match the catalog: {difference}.", advice)
         if self._verified and not verified and self._store.replicated:
@@ -373,7 +374,7 @@ class Follower:
             if count == expected:
                 self._verified = True
                 return ""
-            difference = f"it holds {count} vectors and the catalog {expected}"
+            difference = f"the index contains {count} vectors, but the catalog expects {expected}"
         return difference
 
 
@@ -391,5 +392,5 @@ def translated() -> Iterator[None]:
         message = f"The search index cannot be read or written: {error}."
         if error.errno in UNWRITABLE:
             kind = DiskFullError if error.errno in FULL else ReadOnlyError
-            raise kind(message, "Check the permissions and the free space of its folder.") from error
-        raise StoreError(message, "Check the permissions and the free space of its folder.") from error
+            raise kind(message, "Check the permissions and the free space of the index folder.") from error
+        raise StoreError(message, "Check the permissions and the free space of the index folder.") from error

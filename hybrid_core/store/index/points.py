@@ -29,7 +29,7 @@ LEARNED: VectorName = "learned-sparse"
 """The name of the vector with learned term weights. Names of vectors are the same in every backend."""
 OTHER_SETTINGS = "it was built with other settings"
 """The reason for rebuilding an intact index whose embedder or layout the library no longer uses."""
-OTHER_HISTORY = "it was built from another copy of the catalog"
+OTHER_HISTORY = "the index was built from another copy of the catalog"
 """The reason for rebuilding an index whose catalog was restored from a backup and then changed."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 BATCH = 250
@@ -190,21 +190,22 @@ def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:
         terms, weights = np.asarray(indices), np.asarray(values, dtype=np.float32)
     if terms.ndim != 1 or terms.shape != weights.shape:
         raise StoreError(
-            f"A vector of term weights for the search index is not valid: it has {terms.shape} "
-            f"indices and {weights.shape} values."
+            "A vector of term weights for the search index is not valid: the array of terms has the shape "
+            f"{terms.shape}, and the array of weights {weights.shape}."
         )
     if not len(terms):
         return [], []
     if terms.dtype.kind not in "iu" or int(terms.min()) < 0 or int(terms.max()) > 0xFFFFFFFF:
         raise StoreError(
-            "A vector of term weights for the search index is not valid: an index is not a 32-bit unsigned number."
+            "A vector of term weights for the search index is not valid: the number of a term is not a 32-bit "
+            "unsigned integer."
         )
     if len(set(terms.tolist())) != len(terms):  # np.unique would import numpy.ma
-        raise StoreError("A vector of term weights for the search index is not valid: it contains an index twice.")
-    if not np.isfinite(weights).all():
         raise StoreError(
-            "A vector of term weights for the search index is not valid: it contains a value that is not finite."
+            "A vector of term weights for the search index is not valid: the vector contains the same term twice."
         )
+    if not np.isfinite(weights).all():
+        raise StoreError("A vector of term weights for the search index is not valid: a weight is NaN or infinite.")
     return terms.tolist(), weights.tolist()
 
 
@@ -217,7 +218,7 @@ def dense_list(vector: Any, dimension: int) -> list[float]:
     if numbers.shape != (dimension,):
         raise StoreError(f"A vector for the search index has the shape {numbers.shape} instead of ({dimension},).")
     if not np.isfinite(numbers).all():
-        raise StoreError("A vector for the search index is not valid: it contains a value that is not finite.")
+        raise StoreError("A vector for the search index is not valid: a value is NaN or infinite.")
     values: list[float] = numbers.tolist()
     return values
 

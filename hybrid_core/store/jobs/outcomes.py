@@ -122,7 +122,7 @@ def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
     if row is None:
         raise LeaseLostError(
             f"Another worker process has taken over job {fence.job}.",
-            "You need not do anything: that worker continues the job.",
+            "You need not do anything: the other worker continues the job.",
         )
     return row
 

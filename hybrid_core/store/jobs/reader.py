@@ -27,8 +27,8 @@ class JobReader:
             raise NotFoundError(
                 f"Job {id} does not exist.",
                 Advice(
-                    "Ended jobs are deleted after some time.",
-                    "See: hybrid-pageindex jobs list. Ended jobs are deleted after some time.",
+                    "List the jobs. Ended jobs are deleted after some time.",
+                    "List the jobs with: hybrid-pageindex jobs list. Ended jobs are deleted after some time.",
                 ),
             )
         return jobs[0]

@@ -115,8 +115,8 @@ def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
         version = _version(data, schema)
         if version > SCHEMA_VERSION:
             raise SchemaError(
-                f"The damaged catalog was written by a newer version (schema {version}, this one knows "
-                f"{SCHEMA_VERSION}).",
+                f"The damaged catalog was written by a newer version (schema version {version}; this program reads up "
+                f"to {SCHEMA_VERSION}).",
                 "Upgrade hybrid-pageindex, then run the command again.",
             )
         if version < SCHEMA_VERSION:
@@ -202,7 +202,7 @@ def _finish(new: Path) -> None:
         problems = [str(error)]
     if problems != ["ok"]:
         raise StoreError(
-            f"The new catalog is incomplete ({', '.join(problems[:3])}); the damaged one is unchanged.",
+            f"The new catalog is incomplete ({', '.join(problems[:3])}); the damaged catalog is unchanged.",
             "Check the disk, then run the command again.",
         )
 
@@ -233,8 +233,14 @@ class Exclusive:
                 while self._handle is not None and (piece := os.read(self._handle, _PIECE)):
                     copy.write(piece)
         except OSError as error:
-            advice = advice_of(str(error.strerror), target.parent, "Check the disk; copy the file away first.")
-            raise StoreError(f"{self.catalog}: cannot be copied ({error.strerror}).", advice) from error
+            advice = advice_of(
+                str(error.strerror),
+                target.parent,
+                "Check the disk, and copy the file to another disk before you try again.",
+            )
+            raise StoreError(
+                f"{self.catalog}: the damaged catalog cannot be copied ({error.strerror}).", advice
+            ) from error
 
     def replace(self, folded: Path, new: Path) -> Path | None:
         """Replace the catalog by ``new``. Return the new path of the damaged one, None if there was none.
@@ -308,7 +314,7 @@ def exclusive(home: Path) -> Iterator[Exclusive]:
     Raise BusyError if another process uses the home, and StoreError if it cannot be written.
     """
     catalog = home / CATALOG
-    used = BusyError(f"{home}: another process uses this home.", _IN_USE)
+    used = BusyError(f"{home}: this home cannot be recovered while another process uses it.", _IN_USE)
     with lock_for_recovery(home) as locked:
         if not locked:
             raise BusyError(f"{home}: another process is recovering this home.", "Wait until that process has ended.")
@@ -326,11 +332,13 @@ def exclusive(home: Path) -> Iterator[Exclusive]:
             yield Exclusive(home, handles[0] if catalog.exists() else None, handles)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN) and not os.access(catalog, os.R_OK | os.W_OK):
-                raise StoreError(f"{catalog}: cannot be read or written.", "Check the file's permissions.") from error
+                raise StoreError(
+                    f"{catalog}: the catalog file cannot be read or written.", "Check the file's permissions."
+                ) from error
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 raise used from error
             advice = advice_of(str(error.strerror), home, "Check the folder's permissions and the disk.")
-            raise StoreError(f"{home}: cannot be written ({error.strerror}).", advice) from error
+            raise StoreError(f"{home}: this home folder cannot be written ({error.strerror}).", advice) from error
         finally:
             for handle in handles:
                 os.close(handle)

@@ -166,7 +166,8 @@ def compare(catalog: Catalog, request: CompareRequest) -> Comparison:
 def _position(cursor: str) -> int:
     if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 9):
         raise UsageError(
-            "The cursor belongs to a call with other arguments.", "Repeat the same call and add only its cursor."
+            "The cursor comes from a call with other arguments.",
+            "Repeat that call with the same arguments, and add only the cursor.",
         )
     return int(cursor or 0)
 

@@ -85,7 +85,9 @@ def outline(
         texts = [page.text for page in snapshot.pages(document.content_id)] if text else []
     by_id = {section.node_id: section for section in sections}
     if node is not None and node not in by_id:
-        raise NotFoundError(f"{document.name} has no section '{node}'.", "Take a node_id from its outline.")
+        raise NotFoundError(
+            f"{document.name} has no section '{node}'.", "Use a node_id from the outline of the document."
+        )
     children: dict[str, int] = {}
     for section in sections:
         if section.parent_id:
@@ -194,9 +196,9 @@ def find_words(catalog: Catalog, library: str, document: str, words: str, first:
     The last searched page is returned completely, so the result may exceed ``limit`` matches.
     """
     if not words.split():
-        raise UsageError("The pattern is empty.", "Give some words to search for.")
+        raise UsageError("The search pattern is empty.", "Give a word or a phrase to search for.")
     if not 1 <= limit <= MOST:
-        raise UsageError(f"{limit} matches were requested.", f"Choose 1 to {MOST}.")
+        raise UsageError(f"{limit} matches were requested.", f"Choose 1 to {MOST} matches.")
     pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
     matches: list[Match] = []
     with catalog.snapshot() as snapshot:

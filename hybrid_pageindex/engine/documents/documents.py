@@ -64,7 +64,7 @@ def list_documents(
     one_of("sort", by, *get_args(DocumentSort))
     one_of("state", state, *get_args(DocumentState))
     if not 1 <= limit <= MOST:
-        raise UsageError(f"{limit} documents were requested.", f"Choose 1 to {MOST}.")
+        raise UsageError(f"{limit} documents were requested.", f"Choose 1 to {MOST} documents.")
     documents = [row for row in reading.documents(catalog, library, where) if _STATES[state](row)]
     if find:
         documents = [row for row in documents if folded(find) in folded(row.name) or folded(find) in folded(row.title)]
@@ -106,7 +106,7 @@ def _after(cursor: str, sort: str) -> tuple[Any, str]:
 
 def _unfit() -> UsageError:
     return UsageError(
-        "The cursor does not belong to this list.",
+        "The cursor comes from another list of documents or another sort order.",
         "Use the cursor that the previous reply returned, and the same sort order.",
     )
 
@@ -163,16 +163,22 @@ def edit(
             Advice("Set a field, or unset one.", "Add --set year=2022, or --unset year."),
         )
     if unknown := [field for field in back if field not in FIELDS]:
-        raise UsageError(f"'{unknown[0]}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
+        raise UsageError(
+            f"The field '{unknown[0]}' cannot be corrected.",
+            f"The fields that can be corrected are: {', '.join(FIELDS)}.",
+        )
     if both := [field for field in back if field in new]:
-        raise UsageError(f"The correction both sets and unsets {both[0]}.", "Set it or unset it, not both.")
+        raise UsageError(
+            f"The correction both sets and unsets the field {both[0]}.", "Set the field or unset it, but not both."
+        )
     corrections = {field: correction(field, value) for field, value in new.items()}
     document = reading.document(catalog, library, name)
     done = correct(catalog, document.doc_id, corrections, back, seen)
     if done == "changed":
         raise ChangedError(
-            f"{document.name} has changed meanwhile.", "Read the document again, and repeat the correction."
+            f"{document.name} has changed since you read it, so it was not corrected.",
+            "Read the document again, and repeat the correction.",
         )
     if done == "gone":
-        raise NotFoundError(f"{document.name} was removed meanwhile.", "Index it again.")
+        raise NotFoundError(f"{document.name} has been removed since you read it.", "Index the file again.")
     return reading.document(catalog, library, document.doc_id)

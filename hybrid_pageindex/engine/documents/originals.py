@@ -61,7 +61,7 @@ class Originals:
         if not os.access(at, os.R_OK):
             raise DocumentError(
                 "the original file is missing or cannot be read, so its pages cannot be drawn.",
-                "Its text and outline remain available. Index the file again at its present path to see its pages.",
+                "The text and outline remain available. To see the pages, index the file again at its present path.",
                 file=file,
             )
         copy = (self._cached_copy(document, at) if alone else None) or self._make_copy(document, file, at)
@@ -157,7 +157,7 @@ class Originals:
 
 def _changed(file: Path) -> DocumentError:
     return DocumentError(
-        "the file has changed since it was indexed.", "Index it again, or update its library.", file=file
+        "the file has changed since it was indexed.", "Index the file again, or update the library.", file=file
     )
 
 
@@ -253,7 +253,7 @@ def format_of_document(document: Document) -> Format:
     format = named(document.format)
     if format is None:
         raise UsageError(
-            f"{document.name}: its format {document.format} is not supported by this installation.",
+            f"{document.name}: the format {document.format} is not supported by this installation.",
             "Install the package that reads this format.",
         )
     return format
@@ -269,7 +269,7 @@ def original(catalog: Catalog, library: str, name: str) -> Path:
     held_by, row = _document(catalog, library, name)
     file = catalog.locate(held_by, row.path)
     if not os.access(file, os.R_OK):
-        advice = "Its text and outline remain available. Index the file again at its present path to see its pages."
+        advice = "The text and outline remain available. To see the pages, index the file again at its present path."
         raise DocumentError("the original file is missing or cannot be read.", advice, file=row.path)
     return file
 

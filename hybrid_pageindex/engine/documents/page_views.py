@@ -134,7 +134,8 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
     format = format_of_document(document)
     if not format.office_prints:
         raise UsageError(
-            f"{document.name}: LibreOffice cannot print files of the format {format.title}.", "Leave this view out."
+            f"{document.name}: LibreOffice cannot print files of the format {format.title}.",
+            "Request the page without the printed view.",
         )
     key = f"{_PRINT_VERSION}/{document.sha256}"
     printed = work.cache.get(key)

@@ -46,7 +46,7 @@ class PicturesEngine(SubEngine, subject="pictures"):
     ) -> bytes:
         """Return a JPEG of at most 1,568 pixels with small images of several pages, each with its number."""
         if not 1 <= len(pages) <= SHEET:
-            raise UsageError(f"{len(pages)} pages were requested for a contact sheet.", f"Name 1 to {SHEET}.")
+            raise UsageError(f"{len(pages)} pages were requested for a contact sheet.", f"Name 1 to {SHEET} pages.")
         picture = PictureOptions(self._context.settings.image_dpi, "jpeg", SIDE, MOST_BYTES)
         return await self._picture(document, pages, picture, library, password)
 

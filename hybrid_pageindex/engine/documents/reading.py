@@ -205,7 +205,7 @@ def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str
         at = find(lambda: _all_pages(snapshot, document), place, quote)
     if at is None:
         raise NotFoundError(
-            f"{document.name} has no place '{place}' that contains these words.",
+            f"{document.name} has no page or section '{place}' that contains these words.",
             "Search for the words to find their page.",
         )
     return at
@@ -239,13 +239,18 @@ def page_list(written: str, document: Document) -> list[int]:
     for part in written.split(","):
         match = _LIST.fullmatch(part)
         if not match:
-            raise UsageError(f"'{written}' is not a list of pages.", "Write numbers and ranges, for example 3,7-9.")
+            raise UsageError(
+                f"'{written}' is not a list of page numbers.", "Write numbers and ranges, for example 3,7-9."
+            )
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise UsageError(f"'{part.strip()}' is not an ascending range.", f"Write {last}-{first}.")
+            raise UsageError(f"The page range '{part.strip()}' is not ascending.", f"Write {last}-{first}.")
         check_inside([first, last], document)
         if last - first >= MOST_PAGES:
-            raise UsageError(f"'{part.strip()}' is more than {MOST_PAGES} pages.", "Request fewer pages at once.")
+            raise UsageError(
+                f"The page range '{part.strip()}' contains more than {MOST_PAGES} pages.",
+                "Request fewer pages at once.",
+            )
         numbers |= dict.fromkeys(range(first, last + 1))
     return list(numbers)
 

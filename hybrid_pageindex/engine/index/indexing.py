@@ -161,9 +161,9 @@ def index_paths(
 
     if call.detach and call.password is not None:
         raise UsageError(
-            "A password is never stored, so other processes cannot open these files.",
+            "Passwords are not stored, so another process cannot open the encrypted files later.",
             Advice(
-                "Index them in this process, or save copies without a password.",
+                "Index the files in this process, or save copies without a password.",
                 "Use only one of --detach and --password.",
             ),
         )
@@ -353,7 +353,7 @@ def embed_documents(
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec:
         raise NotConfiguredError(
-            "No embedder is configured or named.",
+            "No embedder is configured, and the request names none.",
             Advice("Name an embedder, for example bge-m3.", "Name an embedder, for example: embed --embedder bge-m3."),
         )
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
@@ -366,7 +366,7 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
 
     if not spec:
         raise UsageError(
-            "No embedder is configured or named.",
+            "No embedder is configured, and the request names none.",
             Advice(
                 "Name an embedder, for example sentence-transformers:PATH.",
                 "Name an embedder: embed --export FOLDER --embedder sentence-transformers:PATH.",
@@ -390,7 +390,9 @@ def request_embedding(parts: Parts, library: str, model: str | None, settings: S
     recorded = coming or serving
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec or spec == "none":
-        raise NotConfiguredError("No embedder is configured or named.", "Name an embedder, for example bge-m3.")
+        raise NotConfiguredError(
+            "No embedder is configured, and the request names none.", "Name an embedder, for example bge-m3."
+        )
     jobs = requests(parts.catalog, library_id, spec, chunks=_chunks(settings))
     return JobQueue(parts.catalog).enqueue(jobs)[0].job
 

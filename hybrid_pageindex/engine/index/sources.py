@@ -226,7 +226,8 @@ def _source(catalog: Catalog, library: Library, path: str) -> Source:
             return source
     listed = ", ".join(source.path for source in mine[:5])
     raise NotFoundError(
-        f"The library '{library.name}' is not updated from {path}.", f"It is updated from: {listed or 'nothing'}."
+        f"The library '{library.name}' is not updated from {path}.",
+        f"The library is updated from: {listed or 'no file or folder'}.",
     )
 
 

@@ -76,7 +76,8 @@ def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None)
         return (Upload(name, bytes(items)),)
     if name is not None:
         raise UsageError(
-            "A name was passed for a file, but only bytes need one.", "Leave the name out: files have their own."
+            "A name was passed together with a path, but only uploaded bytes need a name.",
+            "Leave the name out. The engine uses the name of the file.",
         )
     return several(items)
 
@@ -140,7 +141,7 @@ def fetch_allowed(url: str, settings: Settings) -> Fetched:
     Raise UsageError if the settings do not allow fetching, DocumentError or LimitError if the URL cannot be fetched.
     """
     if settings.fetch_web == "never":
-        advice = "Set fetch_web to public to allow it, or save the page to a file and index that."
+        advice = "Set fetch_web to public to allow downloads, or save the page to a file and index the file."
         raise UsageError(f"{url}: this installation does not fetch files from the web.", advice)
     return fetch(url, settings.max_download_size)
 
@@ -299,7 +300,7 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
     except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
         raise DocumentError(
             f"the address cannot be fetched ({error}).",
-            "Try again, or save the page to a file and index that.",
+            "Try again, or save the page to a file and index the file.",
             file=url,
         ) from error
 
@@ -336,12 +337,12 @@ def _body(response: http.client.HTTPResponse, url: str, limit: int, until: float
     while piece := response.read(_PIECE):
         data += piece
         if len(data) > limit:
-            advice = "Raise the setting max_download_size to read it."
+            advice = "Raise the setting max_download_size, and index the address again."
             raise LimitError(f"the file has more than {limit:,} bytes.", advice, file=url)
         if time.monotonic() > until:
             raise LimitError(
                 f"the download was not complete after {_TOGETHER:g} s.",
-                "Save the page to a file and index that.",
+                "Save the page to a file, and index the file.",
                 file=url,
             )
     return bytes(data)

@@ -31,8 +31,8 @@ from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, make_file, scr
 _KIND, _MANIFEST, _SETTINGS = "hybrid-pageindex backup 1", "backup.json", "config.yaml"
 _MOST_MANIFEST = 100 * 10**6  # bytes
 _PART = 1 << 20  # bytes
-_NO_BACKUP = "This is not a backup, or it is damaged."
-_ADVICE = "Name a file that 'backup' wrote."
+_NO_BACKUP = "This file is not a backup, or it is damaged."
+_ADVICE = "Name a file that the command 'backup' wrote."
 _BUCKET = "bucket"  # the key in ``meta`` of the mark that a catalog shares with its bucket
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError)
 
@@ -76,7 +76,10 @@ def back_up(catalog: Catalog, home: Path, file: Path) -> BackupReport:
     Raise UsageError if the file exists, StoreError if it cannot be written.
     """
     if file.exists():
-        raise UsageError(f"{file} exists already.", "Name another file, or delete this one.")
+        raise UsageError(
+            f"The file {file} already exists, so no backup was written.",
+            "Name another file, or delete the existing file.",
+        )
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         make_file(part)
@@ -140,7 +143,8 @@ def _restored(
     with target.snapshot() as snapshot:
         if snapshot.library_ids():
             raise UsageError(
-                "This home already holds libraries.", "Restore into an empty home, or delete everything here first."
+                "The backup cannot be restored, because this home already contains libraries.",
+                "Restore the backup into an empty home, or delete all libraries of this home first.",
             )
     objects = target.objects  # opening them gives the target and its bucket a common mark, which must stay
     with target.reading() as connection:
@@ -208,7 +212,7 @@ def _opened(file: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
     except FileNotFoundError as error:
-        raise NotFoundError(f"{file} does not exist.") from error
+        raise NotFoundError(f"The backup file {file} does not exist.") from error
     except (OSError, *_DAMAGE) as error:
         raise DocumentError(_NO_BACKUP, _ADVICE, file=file) from error
 

@@ -59,7 +59,10 @@ def copied(catalog: Catalog, to: str) -> CatalogCopy:
     url = "" if to == "sqlite" else to
     if bool(url) == bool(catalog.url):
         location = "in a PostgreSQL database" if catalog.url else "in the home"
-        raise UsageError(f"The catalog is {location} already.", "Name the other target: a PostgreSQL URL, or sqlite.")
+        raise UsageError(
+            f"The catalog is already {location}.",
+            "Name another target: a PostgreSQL URL, or sqlite for a file in the home.",
+        )
     target = Catalog(catalog.path, url, copying=True)
     try:
         tables: dict[str, int] = {}

@@ -380,7 +380,8 @@ def _resumed(cursor: str, mark: str, scope: SearchedPages, rows: Rows | None) ->
     at = next((at for at, member in enumerate(scope.members) if member.doc_id == doc_id), None)
     if own != mark or at is None or not (page.isascii() and page.isdecimal()):
         raise UsageError(
-            "The cursor belongs to a call with other arguments.", "Repeat the same call and add only its cursor."
+            "The cursor comes from a call with other arguments.",
+            "Repeat that call with the same arguments, and add only the cursor.",
         )
     if rows is None:
         return at + 1

@@ -97,11 +97,12 @@ class Regex:
         except re2.error as error:
             reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
             raise UsageError(
-                f"The regular expression is not valid ({reason}).", "Write it without look-around and back-references."
+                f"The regular expression is not valid ({reason}).",
+                "Write the regular expression without look-around and back-references.",
             ) from error
         if self._compiled.search(b"") is not None:
             raise UsageError(
-                "The regular expression also matches an empty text.",
+                "The regular expression matches every text, because it also matches an empty text.",
                 "Write a pattern that needs at least one character.",
             )
         self.parts = _required_parts(written)

@@ -127,7 +127,7 @@ class ResponseFormat(BaseModel):
 
 def _refuse_true(value: bool) -> bool:
     if value:
-        raise ValueError("This value is not supported. Leave the field out")
+        raise ValueError("This value is not supported. Leave the field out of the request")
     return value
 
 
@@ -207,7 +207,7 @@ def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
         )
     text = find_question(spoken[-1].text)
     if len(text) > QUESTION:
-        advice = "Upload documents to the library instead of sending them along."
+        advice = "Upload documents to the library instead of sending them with the question."
         why = f"The question has {len(text):,} characters; at most {QUESTION:,} are allowed."
         raise _bad_messages(parameter, "string_above_max_length", why, advice)
     exchanges, question = list[Exchange](), ""

@@ -192,7 +192,7 @@ async def unlock_document(
     report = await server.engine.documents.rebuild([document], library=library.name, password=body.password)
     [file] = report.files[:1]
     if file.reason == LockedError.reason:
-        raise LockedError("The password is wrong for this file.", "Try another password.")
+        raise LockedError("The password for this file is wrong.", "Try another password.")
     if file.status == "failed":
         raise DocumentError(file.error or "The file cannot be read.")
     return json_response(asdict(file))
@@ -383,7 +383,9 @@ async def picture(
     """
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
-        raise NotFoundError(f"{info.name} has changed.", "Request its pages again.")
+        raise NotFoundError(
+            f"{info.name} has changed since its pages were requested.", "Request the pages of the document again."
+        )
     work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=_PICTURE_DPI * scale, view=view)
     drawn = await server.turn(server.answers, work)
     tag = f'"{info.content_id}-{number}-{scale}-{view}"'
@@ -399,7 +401,9 @@ async def thumbnail(
     """Draw a small image of a page. ``side`` is the length of its longer side in pixels."""
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
-        raise NotFoundError(f"{info.name} has changed.", "Request its pages again.")
+        raise NotFoundError(
+            f"{info.name} has changed since its pages were requested.", "Request the pages of the document again."
+        )
     work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
     drawn = await server.turn(server.answers, work)
     tag = f'"{info.content_id}-{number}-s{side}"'

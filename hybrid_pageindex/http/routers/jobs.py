@@ -240,7 +240,7 @@ async def fetch_page(server: ServerState, library: WritableLibrary, body: WebAdd
             409,
             "fetching_off",
             "This server does not fetch files from the web.",
-            "Its owner can set fetch_web to public. Or save the page to a file and upload that.",
+            "Save the page to a file and upload the file, or ask the owner of the server to set fetch_web to public.",
         )
     async with server.uploads.take():
         done = await server.engine.fetch(body.address, library=library.name)

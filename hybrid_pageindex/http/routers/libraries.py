@@ -222,7 +222,7 @@ async def _require_entry(request: Request, server: ServerState, entry: str) -> N
     match = next((each for each in readable if each.id == entry), None)
     if match is None:
         raise NotFoundError(
-            f"The bin has no entry '{entry}'.", "List the entries of the bin. They are deleted after 30 days."
+            f"The bin has no entry '{entry}'.", "List the entries of the bin. The engine deletes entries after 30 days."
         )
     require_role(request, _role_for_entry(match), match.library_id)
 
@@ -277,7 +277,7 @@ def _read_mark(home: Path) -> str:
         return ""
     except OSError as error:
         raise StoreError(
-            f"{home / _SAMPLE_MARK}: cannot be read ({error.strerror}).", "Check its permissions."
+            f"{home / _SAMPLE_MARK}: cannot be read ({error.strerror}).", "Check the permissions of this file."
         ) from error
 
 

@@ -146,7 +146,9 @@ async def delete_file(request: Request, server: ServerState, file: FileId) -> Re
     library, document = await _find_file(request, server, file)
     require_role(request, "write", library.id)
     if isinstance(document, str):
-        raise Refusal(409, "conflict", "The file is being indexed.", "Delete it when it is indexed.")
+        raise Refusal(
+            409, "conflict", "The file is still being indexed.", "Wait until the file is indexed, then delete it."
+        )
     await server.engine.documents.remove([document.doc_id], library=library.name)
     return json_response({"id": file, "object": "file", "deleted": True})
 
@@ -156,7 +158,9 @@ async def read_file_content(request: Request, server: ServerState, file: FileId)
     """Return the original bytes of a file."""
     library, document = await _find_file(request, server, file)
     if isinstance(document, str):
-        raise Refusal(409, "conflict", "The file is being indexed.", "Read it when it is indexed.")
+        raise Refusal(
+            409, "conflict", "The file is still being indexed.", "Wait until the file is indexed, then read it."
+        )
     data = await _original_bytes(server, library, document)
     return Response(data, headers=dict(attachment_headers(document.name)), media_type="application/octet-stream")
 
@@ -170,7 +174,9 @@ async def attach_file(request: Request, server: ServerState, vector_store: FileI
     if source.id == library.id:
         return json_response(file_payload(document, library, body.file_id))
     if isinstance(document, str):
-        raise Refusal(409, "conflict", "The file is still being indexed.", "Attach it when it is indexed.")
+        raise Refusal(
+            409, "conflict", "The file is still being indexed.", "Wait until the file is indexed, then attach it."
+        )
     data = await _original_bytes(server, source, document)
     await server.engine.upload([Upload(document.path.removeprefix(UPLOAD), data)], library=library.name)
     server.standby.wake()

@@ -194,7 +194,10 @@ async def list_notes(
 async def add_note(server: ServerState, library: WritableLibrary, caller: AnyCaller, body: NewNote) -> Response:
     doc_id, highlight, notes = "", Highlight(), server.engine.notes
     if body.quote and not (body.document and body.page):
-        raise UsageError("The quote has no page.", "Name the document and the page of the highlighted words.")
+        raise UsageError(
+            "The request quotes words, but does not name the page that contains them.",
+            "Name the document and the page of the highlighted words.",
+        )
     if body.document:
         info = await server.engine.documents.get(body.document, library=library.name)
         doc_id = info.doc_id

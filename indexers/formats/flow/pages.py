@@ -115,7 +115,7 @@ class FlowFile(MarkedFile):
                     _write_block(block, text)
                 text.end_part()
                 pages.cut(text, part, start)
-                limits.check("max_pages", len(pages.made), f"it has {len(pages.made):,} pages", file=path)
+                limits.check("max_pages", len(pages.made), f"the file has {len(pages.made):,} pages", file=path)
         finally:
             flow.close()
         metadata = {

@@ -129,15 +129,15 @@ class Package:
                 f"the package is damaged, so its entries cannot be listed{system_reason(error)}.", file=path
             ) from error
         entries = self._zip.infolist()
-        limits.check("max_entries", len(entries), f"it contains {len(entries):,} files", file=path)
+        limits.check("max_entries", len(entries), f"the package contains {len(entries):,} files", file=path)
         size = sum(entry.file_size for entry in entries)
-        limits.check("max_expanded_bytes", size, f"unpacked it has {size:,} bytes", file=path)
+        limits.check("max_expanded_bytes", size, f"the package has {size:,} bytes when it is unpacked", file=path)
         for entry in entries:
             if entry.file_size > max(_SMALL, _RATIO * entry.compress_size):
                 raise LimitError(
-                    f"'{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
-                    f"{entry.compress_size:,}, which is typical of a file made to exhaust the memory of "
-                    "the reader.",
+                    f"the file was refused, because its entry '{entry.filename[-60:]}' has {entry.compress_size:,} "
+                    f"bytes and unpacks to {entry.file_size:,} bytes. Such a ratio is typical of files that are made "
+                    "to exhaust the memory.",
                     file=path,
                 )
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}
@@ -172,7 +172,8 @@ class Package:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"the package is damaged, so '{name}' in it cannot be unpacked{system_reason(error)}.", file=self._path
+                f"the package is damaged, so its entry '{name}' cannot be unpacked{system_reason(error)}.",
+                file=self._path,
             ) from error
 
     def stream(self, name: str) -> IO[bytes]:
@@ -182,16 +183,21 @@ class Package:
             return self._zip.open(entry)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
             raise BrokenFileError(
-                f"the package is damaged, so '{name}' in it cannot be unpacked{system_reason(error)}.", file=self._path
+                f"the package is damaged, so its entry '{name}' cannot be unpacked{system_reason(error)}.",
+                file=self._path,
             ) from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         """Return an entry for reading. Raise DocumentError if it is missing, PasswordError if it is encrypted."""
         entry = self._find(name)
         if entry is None:
-            raise BrokenFileError(f"the package is damaged: '{name}' is missing in it.", file=self._path)
+            raise BrokenFileError(f"the package is damaged: the entry '{name}' is missing.", file=self._path)
         if entry.flag_bits & _ENCRYPTED:
-            raise PasswordError("the file is encrypted.", "Save it without a password.", file=self._path)
+            raise PasswordError(
+                "the file is encrypted.",
+                "Save a copy of the file without a password, and index the copy.",
+                file=self._path,
+            )
         return entry
 
     def xml(self, name: str) -> etree._Element:

@@ -52,7 +52,7 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
         raise EmptyFileError("the file is empty.", file=path)
     message = message_of(data)
     if not (message.keys() and (message["from"] or message["subject"] or message["date"] or message["mime-version"])):
-        raise BrokenFileError("not a mail (it has no sender, subject or date).", file=path)
+        raise BrokenFileError("the file is not a mail, because it has no sender, subject or date.", file=path)
     metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
     pictures = ShownPictures(lambda _: message_of(data))
     fields = {key: value for key, value in metadata.items() if value}
@@ -66,7 +66,7 @@ def read_mbox(path: Path, limits: ParseLimits) -> Flow:
     count = len(box)
     if not count:
         raise DocumentError("the mailbox contains no messages.", file=path)
-    limits.check("max_pages", count, f"it has {count:,} messages", file=path)
+    limits.check("max_pages", count, f"the mailbox has {count:,} messages", file=path)
     pictures = ShownPictures(lambda number: message_of(box.read(number)))
     messages = (message_of(box.read(number)) for number in range(1, count + 1))
     warnings: list[str] = []

@@ -83,7 +83,7 @@ def _stream(path: Path, name: str) -> bytes:
         with olefile.OleFileIO(str(path)) as file:
             return bytes(file.openstream(name).read())
     except _DAMAGED as error:
-        raise DocumentError("a picture in it is damaged.") from error
+        raise DocumentError("a picture in the message is damaged.") from error
 
 
 def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:

@@ -70,7 +70,7 @@ def _run(command: Sequence[str], path: Path) -> int:
     try:
         return process.wait(_SECONDS)
     except subprocess.TimeoutExpired as error:
-        raise DocumentError(f"LibreOffice took more than {_SECONDS:.0f} s to open it.", file=path) from error
+        raise DocumentError(f"LibreOffice took more than {_SECONDS:.0f} s to open the file.", file=path) from error
     finally:
         if process.poll() is None:
             kill_tree(process)
@@ -85,8 +85,8 @@ def office_pdf(path: Path) -> bytes:
     program = find_libreoffice()
     if program is None:
         raise DocumentError(
-            "drawing a page as it is printed needs LibreOffice, which is not installed.",
-            "Install LibreOffice, or leave this view out.",
+            "the printed view of a page needs LibreOffice, which is not installed.",
+            "Install LibreOffice, or request the page without the printed view.",
             file=path,
         )
     return convert(program, path, "pdf")
@@ -107,7 +107,8 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: PictureOpt
         at = _best_page(_word_pairs(text, _BEGINNING), texts, number, slide)
         if at is None:
             raise DocumentError(
-                f"page {number} cannot be shown as printed, because LibreOffice prints no page with its text."
+                f"page {number} cannot be shown as printed, because no page that LibreOffice printed contains the "
+                "text of this page."
             )
         return draw_page(document[at], how)
 

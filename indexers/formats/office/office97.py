@@ -74,7 +74,11 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
         magic, flags = unpack_from("<H8xH", data)
         if flags & _ENCRYPTED:
             kind = "XOR" if flags & _OBFUSCATED else "RC4"
-            raise PasswordError(f"the file is encrypted ({kind}).", "Save it without a password.", file=path)
+            raise PasswordError(
+                f"the file is encrypted ({kind}).",
+                "Save a copy of the file without a password, and index the copy.",
+                file=path,
+            )
         if magic in _WORD_6:
             first, end = unpack_from("<II", data, 0x18)
             return Flow(
@@ -288,7 +292,9 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
     stored = streams(path, limits, "PowerPoint Document", "Current User", "EncryptedSummary")
     data, user = stored.get("PowerPoint Document", b""), stored.get("Current User", b"")
     if "EncryptedSummary" in stored or user[12:16] == _ENCRYPTED_USER.to_bytes(4, "little"):
-        raise PasswordError("the file is encrypted.", "Save it without a password.", file=path)
+        raise PasswordError(
+            "the file is encrypted.", "Save a copy of the file without a password, and index the copy.", file=path
+        )
     try:
         places, document = _directory(data, unpack_from("<I", user, 16)[0])
         lists: dict[int, list[tuple[int, int, list[tuple[int, str]]]]] = {}

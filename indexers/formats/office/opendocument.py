@@ -68,7 +68,9 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     """Read a text (ODT), a presentation (ODP) or a drawing (ODG). Raise PasswordError if it is encrypted."""
     package, data = open_odf(path, limits)
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise PasswordError("the file is encrypted.", "Save it without a password.", file=path)
+        raise PasswordError(
+            "the file is encrypted.", "Save a copy of the file without a password, and index the copy.", file=path
+        )
     root = package.xml("content.xml")
     styles = [package.xml("styles.xml")] if "styles.xml" in package else []
     metadata: dict[str, str] = {}

@@ -78,7 +78,7 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
     data = path.read_bytes()
     start = data[:1024].find(_RTF)
     if start < 0:
-        raise DocumentError("not an RTF file (it does not begin with {\\rtf).", file=path)
+        raise DocumentError("the file is not an RTF file (it does not begin with {\\rtf).", file=path)
     try:
         text, warnings = _rtf_text(data[start:])
     except _UNREADABLE as error:

@@ -39,7 +39,9 @@ _DEEPEST = 30
 def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> Iterator[tuple[str, Grid]]:
     """Read the sheets of an OpenDocument file. Raise PasswordError if it is encrypted."""
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise PasswordError("the file is encrypted.", "Save it without a password.", file=path)
+        raise PasswordError(
+            "the file is encrypted.", "Save a copy of the file without a password, and index the copy.", file=path
+        )
     root = package.xml("content.xml")
     warnings += package.warnings
     looks_of = text_looks([root, *([package.xml("styles.xml")] if "styles.xml" in package else [])])

@@ -155,7 +155,11 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
     if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
         return Flow(_grids(read_spreadsheetml(path, limits, warnings)), {}, warnings)
     if _BEFORE_1993.match(head):
-        raise DocumentError("a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.", file=path)
+        raise DocumentError(
+            "the file was written by Excel 2, 3 or 4 (before 1993), which is not supported.",
+            "Open the file in a spreadsheet program, and save it as XLSX.",
+            file=path,
+        )
     if not head.startswith(_OLE):
         return read_table(path, limits)
     try:
@@ -175,7 +179,9 @@ def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[
             book = calamine.CalamineWorkbook.from_path(str(path))
     except calamine.PasswordError as error:
         raise PasswordError(
-            f"the file is encrypted{_encryption_kind(path)}.", "Save it without a password.", file=path
+            f"the file is encrypted{_encryption_kind(path)}.",
+            "Save a copy of the file without a password, and index the copy.",
+            file=path,
         ) from error
     except (calamine.CalamineError, OSError, ValueError) as error:
         why = plain_reason(error, str(path))
@@ -306,7 +312,7 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
     try:
         for at, row in enumerate(table_rows(text), 1):
             cells += len(row)
-            limits.check("max_cells", cells, f"it has {cells:,} cells or more", file=path)
+            limits.check("max_cells", cells, f"the file has {cells:,} cells or more", file=path)
             grid.add(at, {place: cell for place, cell in enumerate(row) if cell})
     except csv.Error as error:
         raise DocumentError("the rows of the table cannot be read, because a cell is too long.", file=path) from error

@@ -112,11 +112,11 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
         with path.open("rb") as file:
             head = file.read(1024)
     except OSError as error:
-        raise DocumentError(f"cannot be read ({error.strerror}).", file=path) from error
+        raise DocumentError(f"the file cannot be read ({error.strerror}).", file=path) from error
     if not head:
         raise EmptyFileError("the file is empty.", file=path)
     if b"%PDF-" not in head:
-        raise BrokenFileError("not a PDF (it does not begin with %PDF-).", file=path)
+        raise BrokenFileError("the file is not a PDF (it does not begin with %PDF-).", file=path)
     try:
         document = PatientDocument(path, filetype="pdf")
         locked = bool(document.needs_pass and not document.authenticate(password or ""))
@@ -131,18 +131,21 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
         ) from error
     if locked:
         document.close()
-        problem = "the password is wrong" if password else "encrypted"
+        problem = "the password is wrong" if password else "the file is encrypted, and no password was given"
         raise LockedError(
             f"{problem}.",
-            Advice("Give its password, or save a copy without one.", "Give its password with --password."),
+            Advice(
+                "Give the password of the file, or save a copy without a password.",
+                "Give the password of the file with --password.",
+            ),
             file=path,
         )
     if pages == 0:
         document.close()
-        raise BrokenFileError("it has no pages, or they are damaged beyond repair.", file=path)
+        raise BrokenFileError("the file has no pages, or all its pages are damaged beyond repair.", file=path)
     try:
-        limits.check("max_pages", pages, f"it has {pages:,} pages", file=path)
-        limits.check("max_objects", objects := document.xref_length(), f"it has {objects:,} objects", file=path)
+        limits.check("max_pages", pages, f"the file has {pages:,} pages", file=path)
+        limits.check("max_objects", objects := document.xref_length(), f"the file has {objects:,} objects", file=path)
     except LimitError:
         document.close()
         raise
@@ -171,12 +174,16 @@ def _unopened(path: Path, handler: str) -> DocumentError:
         problem, what = "encrypted with a certificate, so a password cannot open it.", "the certificate"
     else:
         problem, what = f"encrypted by '{handler}', so only its own program can open it.", "that program"
-    return DocumentError(problem, f"Open it with {what}, save it without encryption, and index that copy.", file=path)
+    return DocumentError(
+        problem, f"Open the file with {what}, save a copy without encryption, and index the copy.", file=path
+    )
 
 
 def too_large(what: str, file: object = "") -> LimitError:
     return LimitError(
-        f"{what} needs more memory than a worker may use.", "Raise the setting max_worker_memory to read it.", file=file
+        f"{what} needs more memory than a worker process may use.",
+        "Raise the setting max_worker_memory, and index the file again.",
+        file=file,
     )
 
 
@@ -225,7 +232,7 @@ def drawing(what: str, setting: str, file: object = "") -> Iterator[None]:
     except Exception as error:  # MuPDF raises many types
         if out_of_memory(error):
             raise LimitError(
-                f"{what} cannot be drawn in the memory that a worker may use.",
+                f"{what} cannot be drawn, because drawing needs more memory than a worker process may use.",
                 f"Lower the setting {setting}.",
                 file=file,
             ) from error
@@ -291,7 +298,8 @@ def _read_embedded(read: Callable[[], bytes | None]) -> Iterator[bytes]:
     except Exception as error:
         if out_of_memory(error):
             raise LimitError(
-                "reading it needs more memory than a worker may use.", "Raise the setting max_worker_memory."
+                "reading the file needs more memory than a worker process may use.",
+                "Raise the setting max_worker_memory.",
             ) from error
         raise DocumentError("an embedded file is damaged, so it cannot be extracted.") from error
     yield data or b""

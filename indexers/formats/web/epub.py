@@ -124,7 +124,7 @@ def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:
         method = next((element.get("Algorithm", "") for element in data.iter("{*}EncryptionMethod")), "")
         named = {unquote(element.get("URI", "")) for element in data.iter("{*}CipherReference")}
         if method not in _FONTS and named & texts:
-            raise PasswordError("protected against copying (DRM), so it cannot be read.", "", file=path)
+            raise PasswordError("the book is protected against copying (DRM), so it cannot be read.", "", file=path)
 
 
 def _book_parts(

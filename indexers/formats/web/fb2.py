@@ -24,7 +24,7 @@ _WIDEST = 100  # columns or rows that a cell spans
 def read_fb2(path: Path, limits: ParseLimits) -> Flow:
     root, whole = read_xml(path.read_bytes(), "the file is damaged: it", file=path)
     if _tag(root) != "FictionBook":
-        raise BrokenFileError("not an e-book in the format FictionBook.", file=path)
+        raise BrokenFileError("the file is not an e-book in the format FictionBook.", file=path)
     info = next(iter(root.iter("{*}title-info")), root)
     metadata = {"title": _element_line(next(iter(info.iter("{*}book-title")), None)),
                 "author": _element_line(next(iter(info.iter("{*}author")), None))}  # fmt: skip

@@ -134,7 +134,7 @@ def test_a_query_of_a_hundred_thousand_terms(open_index: Opener, library: Librar
 @pytest.mark.parametrize(
     ("indices", "values", "message"),
     [
-        ([1, 1], [1.0, 1.0], "an index twice"),
+        ([1, 1], [1.0, 1.0], "the same term twice"),
         ([1, 2], [1.0], "2,.*1,"),
         ([1], [math.nan], "not finite"),
         ([1], [1e39], "not finite"),

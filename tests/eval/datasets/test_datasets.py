@@ -117,7 +117,7 @@ def test_mmlongbench_pages_that_do_not_exist(write: Write, tmp_path: Path) -> No
     found = load("mmlongbench", tmp_path)
     assert [question.id for question in found.questions] == ["mmlongbench-2"]
     assert [said.split(": ", 1)[0] for said in found.left_out] == ["samples.json, entry 1", "samples.json, entry 3"]
-    assert "'0' is not a page" in found.left_out[0]
+    assert "'0' is not the number of a page" in found.left_out[0]
 
 
 def test_sec10q_patterns(write: Write, tmp_path: Path) -> None:
@@ -138,7 +138,10 @@ def test_sec10q_patterns(write: Write, tmp_path: Path) -> None:
     assert (asked[0].answer, asked[0].evidence[0].page) == ("Two\nlines", None)
     write("sec10q/qna_data.csv", rows + "None?,*ZZZ*,x,x,x\r\n")
     found = load("sec10q", tmp_path)
-    assert (found.questions, found.left_out) == (asked, ("qna_data.csv, row 4: no document fits '*ZZZ*'.",))
+    assert (found.questions, found.left_out) == (
+        asked,
+        ("qna_data.csv, row 4: no document of the data set matches '*ZZZ*'.",),
+    )
 
 
 def test_cuad_wordings_and_spans(write: Write, tmp_path: Path) -> None:
@@ -160,7 +163,7 @@ def test_cuad_wordings_and_spans(write: Write, tmp_path: Path) -> None:
     assert [q.answerable for q in official] == [True, False]
     assert len(descriptions()) == 41
     write("cuad/clauses.jsonl", [none | {"clause": "Weather"}])
-    with pytest.raises(DocumentError, match="line 1: 'Weather' is not a clause of the data set"):
+    with pytest.raises(DocumentError, match="line 1: the data set has no clause 'Weather'"):
         load("cuad", tmp_path)
     with pytest.raises(UsageError, match="'cuad' has no wording 'long'"):
         load("cuad", tmp_path, wording="long")
@@ -302,8 +305,8 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (GOOD + '{"question": ', r"q\.jsonl, line 3: no valid JSON"),
-        (GOOD + "[1]", "line 3: not a JSON object"),
+        (GOOD + '{"question": ', r"q\.jsonl, line 3: the line is not valid JSON"),
+        (GOOD + "[1]", "line 3: the line is not a JSON object"),
         (GOOD + '{"evidence": []}', "line 3: the field 'question' is missing"),
         (GOOD + '{"question": "Two?"}', "line 3: the field 'evidence' is missing"),
         (GOOD + '{"question": " ", "evidence": []}', "line 3: 'question' must be a text"),
@@ -311,9 +314,9 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
         (GOOD + '{"question": "Two?", "evidence": ["a"]}', "line 3: each piece of evidence"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "b", "page": 1}]}', "line 3: the document 'b' is not in"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "twin", "page": 1}]}', "the document 'twin' is ambiguous"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is not a page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is not a page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is not a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is not the number of a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is not the number of a page"),
+        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is not the number of a page"),
         (GOOD + '{"id": 1, "question": "Two?", "evidence": []}', "question id 1 is used more than once"),
     ],
 )  # fmt: skip
@@ -328,9 +331,11 @@ def test_bad_lines_are_left_out_and_named(write: Write, tmp_path: Path, lines: s
 def test_a_file_with_nothing_usable_is_an_error(write: Write, tmp_path: Path) -> None:
     write("docs/a.pdf")
     source = write("q.jsonl", '{"question": \n[1]')
-    with pytest.raises(DocumentError, match=r"none of its 2 entries .* first problem: q\.jsonl, line 1: no valid JSON"):
+    with pytest.raises(
+        DocumentError, match=r"none of the 2 entries .* first problem: q\.jsonl, line 1: the line is not valid JSON"
+    ):
         load("custom", docs=tmp_path / "docs", questions=source)
-    with pytest.raises(DocumentError, match="custom: no questions"):
+    with pytest.raises(DocumentError, match="custom: the data set has no questions"):
         load("custom", docs=tmp_path / "docs", questions=write("q.jsonl", "\n"))
 
 
@@ -384,7 +389,7 @@ def test_half_a_set(write: Write, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"f1 means Lumen_2018_10K\.pdf, which is not among the documents"):
         load("financebench", tmp_path)
     write("financebench/questions.jsonl", [plain(), plain(id="f2", evidence=[])])
-    with pytest.raises(DocumentError, match=r"none of its 2 entries .*line 2: no evidence"):
+    with pytest.raises(DocumentError, match=r"none of the 2 entries .*line 2: the question names no evidence"):
         load("financebench", tmp_path)
     write("financebench/pdfs/Lumen_2018_10K.pdf")
     assert [question.id for question in load("financebench", tmp_path).questions] == ["f1"]

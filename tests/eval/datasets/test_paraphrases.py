@@ -35,11 +35,11 @@ def test_gold_and_order_stay_and_other_questions_are_left_out(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ('{"id": "q9", "question": "?"}', "line 1: weirs has no question q9"),
+        ('{"id": "q9", "question": "?"}', "line 1: the data set weirs has no question q9"),
         ('{"id": "q1", "question": "a"}\n{"id": "q1", "question": "b"}', "line 2: question q1 has two wordings"),
         ('{"id": "q1", "question": " "}', "line 1: 'question' must be a text"),
         ('{"id": "q1"}', "line 1: the field 'question' is missing"),
-        ("q1", "line 1: no valid JSON"),
+        ("q1", "line 1: the line is not valid JSON"),
     ],
 )
 def test_what_is_wrong_is_left_out_and_said_with_its_line(tmp_path: Path, written: str, said: str) -> None:

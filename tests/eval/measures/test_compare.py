@@ -72,9 +72,9 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         compare([first, other])
     with pytest.raises(UsageError, match="needs at least two runs"):
         compare([first])
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="names the same run twice"):
         compare([first, first])
-    with pytest.raises(DocumentError, match="contains a question twice"):
+    with pytest.raises(DocumentError, match="contains the same question twice"):
         compare([first, twice])
     with pytest.raises(DocumentError, match="contains no question"):
         compare([first, empty])
@@ -180,6 +180,8 @@ def test_the_folds_command_shows_both_figures(tmp_path: Path, capsys: pytest.Cap
     assert data["runs"] == ["first", "second"]
     assert (data["in_sample"], data["cross_fold"]) == pytest.approx((0.6, 0.6))
     assert main(["folds", *map(str, folders), "--folds", "6"]) == 2
-    assert "5 groups of questions cannot be divided into 6 folds" in capsys.readouterr().err
+    assert (
+        "5 groups of questions (companies, laws, contracts) cannot be divided into 6 folds" in capsys.readouterr().err
+    )
     assert main(["folds", *map(str, folders), "--measure", "nothing"]) == 2
     assert "no question of these runs has the measure" in capsys.readouterr().err.lower()

@@ -135,7 +135,7 @@ def test_what_cannot_be_learned_is_said(data: Path, typed: Callable[..., Printed
     nothing.write_text('{"question": "Who?", "evidence": []}\n', encoding="utf-8")
     docs = data / "sets" / "boats" / "docs"
     shown = typed("eval", "fit", "custom", "--docs", docs, "--questions", nothing, "--out", tmp_path / "fit")
-    assert (shown.code, "has gold pages" in shown.err) == (2, True)
+    assert (shown.code, "has known right pages (gold)" in shown.err) == (2, True)
 
 
 @pytest.fixture(scope="module")

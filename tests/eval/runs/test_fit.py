@@ -105,7 +105,7 @@ def test_one_kind_alone_and_nothing_to_learn_from() -> None:
     with pytest.raises(UsageError, match="No data sets to learn from"):
         Fitter([])
     nothing = FeatureSet("x", "library", "none", NAMES, ("bm25",), ())
-    with pytest.raises(UsageError, match="Nothing can be learned"):
+    with pytest.raises(UsageError, match="No ranking weights can be learned"):
         Fitter([nothing]).learn()
 
 

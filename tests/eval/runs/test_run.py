@@ -185,7 +185,7 @@ def test_samples_kinds_and_sizes_choose_questions(tmp_path: Path) -> None:
     assert len(kind.questions) == count
     with pytest.raises(UsageError, match="no questions of the kind 'k7'"):
         measure(plan(runs / "c", docs, questions, kinds=("k7",)), QUIET)
-    with pytest.raises(UsageError, match="No question of custom is left"):
+    with pytest.raises(UsageError, match="The options leave no question of custom to ask"):
         measure(plan(runs / "d", docs, questions, min_pages=6), QUIET)
     assert (
         len(measure(plan(runs / "e", docs, questions, ranker="page-bm25", min_pages=5), QUIET).questions) == 2 * count
@@ -231,7 +231,7 @@ def test_a_folder_that_is_no_run_or_is_damaged_says_so(tmp_path: Path) -> None:
     measure(plan(out, docs, questions, ranker="page-bm25"), QUIET)
     with (out / QUESTIONS_FILE).open("a", encoding="utf-8") as file:
         file.write("nonsense\n")
-    with pytest.raises(DocumentError, match=rf"line {len(pdfs.FISCAL_QUESTIONS) + 1}: not JSON"):
+    with pytest.raises(DocumentError, match=rf"line {len(pdfs.FISCAL_QUESTIONS) + 1}: this line is not valid JSON"):
         read_run(out)
 
 

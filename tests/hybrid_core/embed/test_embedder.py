@@ -21,7 +21,7 @@ from hybrid_core.system import require
     ("spec", "said"),
     [
         ("none", "no embedder.*no model can be loaded"),
-        ("", "'' is not the name of an embedder.*Known forms: none, onnx"),
+        ("", "'' is not the name of an embedder.*The names of embedders have these forms: none, onnx"),
         ("hashed", "Did you mean hashed:DIM"),
         ("hashed:big", "Did you mean hashed:DIM"),
         ("hashd:256", "Did you mean hashed:DIM"),
@@ -33,8 +33,8 @@ from hybrid_core.system import require
         ("st:", "Did you mean sentence-transformers:NAME_OR_PATH"),
         ("sentence-transformer:x", "Did you mean sentence-transformers:NAME_OR_PATH"),
         ("intfloat/e5-base", "Did you mean sentence-transformers:intfloat/e5-base"),
-        ("hashed:3", "Choose 16 to 4096"),
-        ("hashed:1000000", "Choose 16 to 4096"),
+        ("hashed:3", "Choose a dimension from 16 to 4096"),
+        ("hashed:1000000", "Choose a dimension from 16 to 4096"),
     ],
 )
 def test_a_spec_that_names_nothing(spec: str, said: str) -> None:
@@ -44,7 +44,7 @@ def test_a_spec_that_names_nothing(spec: str, said: str) -> None:
 
 def test_specs_are_read_kindly() -> None:
     assert load_embedder(" Hashed : 64 ").id == load_embedder("hashed:64").id
-    with pytest.raises(UsageError, match="batch_size is 0"):
+    with pytest.raises(UsageError, match="batch_size of the embedder is 0"):
         load_embedder("hashed:64", batch_size=0)
 
 

@@ -352,5 +352,5 @@ def test_base_urls_that_are_none(url: str) -> None:
 
 
 def test_a_timeout_of_nothing(server: EmbeddingServer) -> None:
-    with pytest.raises(UsageError, match="timeout is 0"):
+    with pytest.raises(UsageError, match="The timeout of requests to the model is 0"):
         client(server, timeout=0)

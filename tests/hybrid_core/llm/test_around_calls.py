@@ -160,8 +160,8 @@ def test_secrets_in_the_url_are_not_shown(server: ScriptedServer) -> None:
     [
         ([], {}, "last message"),
         ([Message("assistant", "Yes.")], {}, "last message"),
-        ([Message("user", "Look.", (b"GIF89a",))], {}, "neither PNG nor JPEG"),
-        (QUESTION, {"max_tokens": 0}, "max_tokens is 0"),
+        ([Message("user", "Look.", (b"GIF89a",))], {}, "neither a PNG nor a JPEG file"),
+        (QUESTION, {"max_tokens": 0}, "max_tokens of the request to the model is 0"),
     ],
 )
 def test_wrong_calls(

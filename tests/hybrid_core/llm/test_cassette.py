@@ -58,7 +58,9 @@ def test_what_was_recorded_is_played(tmp_path: Path) -> None:
     texts = [played.say([Message("user", "Say.")], on_text=heard.append).text for _ in range(3)]
     assert texts == heard == ["one", "two", "two"], "in their order, then the last one"
     for message in (Message("user", "Page?", (PNG + b"2",)), Message("user", "New"), Message("user", "Page?")):
-        with pytest.raises(ChatError, match=r"contains no recorded reply to a request.*Record it again") as caught:
+        with pytest.raises(
+            ChatError, match=r"contains no recorded reply to a request.*Record the replies again"
+        ) as caught:
             played.ask([message], Found)
         assert caught.value.failure == "cassette" and not caught.value.retryable
 
@@ -67,5 +69,5 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     for name, content in (("words", "hello"), ("keys", '{"key": 1}\n'), ("list", "[]\n")):
         (tmp_path / name).write_text(content)
     for name in ("words", "keys", "list", "missing"):
-        with pytest.raises(UsageError, match=f"{name}: not a file of recorded replies"):
+        with pytest.raises(UsageError, match=f"{name}: this file does not contain recorded replies"):
             Player(tmp_path / name)

@@ -85,7 +85,7 @@ def test_what_is_written_meanwhile_is_said_and_copied_by_the_next(catalog: Catal
 
 def test_nothing_is_overwritten(catalog: Catalog, other: Catalog) -> None:
     other.ensure_library("mine")
-    with pytest.raises(UsageError, match="already holds another catalog"):
+    with pytest.raises(UsageError, match="already contains another catalog"):
         copy_catalog(filled(catalog), other, lambda *_: None)
     with other.reading() as connection:
         assert connection.scalar(select(schema.libraries.c.id)) == "mine"

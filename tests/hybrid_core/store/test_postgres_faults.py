@@ -126,7 +126,10 @@ def test_what_stays_wrong_is_said_at_once(
     monkeypatch.setattr(module, "_PATIENCE", 3600.0)  # whoever waited would not end within the time limit of a test
     url = make_url(catalog.url)
     url = url.set(username="nobody") if wrong == "app@" else url.set(database="nothing")
-    with pytest.raises(StoreError, match=r"refuses the connection \(.*does not exist\)\. Correct postgres_url"):
+    with pytest.raises(
+        StoreError,
+        match=r"refuses the connection \(.*does not exist\)\. Correct the user, the password or the database",
+    ):
         Catalog(tmp_path / "another" / "catalog.sqlite", url.render_as_string(hide_password=False))
 
 

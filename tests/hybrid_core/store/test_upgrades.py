@@ -209,7 +209,7 @@ def test_a_cache_that_cannot_be_written_leaves_the_catalog_as_it_was(tmp_path: P
     path = tmp_path / "catalog.sqlite"
     version_4(path, {"reply/1": b"paid"})
     (tmp_path / "cache.sqlite").write_bytes(b"something else entirely, and long enough to be looked at" * 50)
-    with pytest.raises(StoreError, match=r"cache\.sqlite: not a cache.*Delete the file"):
+    with pytest.raises(StoreError, match=r"cache\.sqlite: this file is not a cache.*Delete the file"):
         Catalog(path)
     (tmp_path / "cache.sqlite").unlink()
     Catalog(path).close()

@@ -71,8 +71,8 @@ def test_scoring_is_made_from_names() -> None:
         ({"headings": 0.5}, "'headings' is not a ranking parameter"),
         ({"pages": 3}, "'pages' is not a ranking parameter"),
         ({"pages.b": "high"}, "pages.b is 'high'"),
-        ({"pages.b": float("nan")}, "Give a number, 0 or more"),
-        ({"periods.later": [1]}, "Give 3 numbers"),
+        ({"pages.b": float("nan")}, "Set the parameter to a number of 0 or more"),
+        ({"periods.later": [1]}, "Set the parameter to a list of 3 numbers"),
     ],
 )
 def test_unknown_names_and_wrong_numbers_are_refused(given: dict[str, Any], said: str) -> None:

@@ -52,7 +52,7 @@ def test_features_without_a_weight_count_0_and_unknown_ones_are_refused(tmp_path
     assert {name: weight for name, weight in weights.items() if weight} == {"bm25": 2.0, "bm25*named": -1.0}
     write(file, {"bm25": 2, "luck*named": 1})
     os.utime(file, ns=(0, 0))
-    with pytest.raises(UsageError, match=r"weights.json: the ranking has no feature 'luck'.*[Ll]earn"):
+    with pytest.raises(UsageError, match=r"weights.json: the file contains a weight for the feature 'luck'.*[Ll]earn"):
         find_ranking(str(file))
 
 
@@ -64,7 +64,7 @@ def test_features_without_a_weight_count_0_and_unknown_ones_are_refused(tmp_path
 def test_a_file_of_something_else_is_refused_by_name(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mine.json"
     file.write_text(text, encoding="latin-1")
-    with pytest.raises(UsageError, match=r"mine\.json: .*Learn weights anew"):
+    with pytest.raises(UsageError, match=r"mine\.json: .*Learn the ranking weights again"):
         find_ranking(str(file))
 
 

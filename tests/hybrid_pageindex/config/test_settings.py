@@ -31,7 +31,7 @@ def test_priority_rises_from_defaults_over_the_file_and_variables_to_arguments(t
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("PAGEINDEX_WORKRS", "2", "Unknown setting PAGEINDEX_WORKRS.*PAGEINDEX_WORKERS"),
+        ("PAGEINDEX_WORKRS", "2", "The setting PAGEINDEX_WORKRS does not exist.*PAGEINDEX_WORKERS"),
         ("PAGEINDEX_WORKERS", "many", "PAGEINDEX_WORKERS is 'many'.*int"),
         ("PAGEINDEX_WORKERS", "-1", "workers is -1"),
         ("PAGEINDEX_TOP_K", "0", "top_k is 0"),
@@ -58,7 +58,7 @@ def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:
     for more, said in [
         ({"PAGEINDEX_HTTP_TOKEN": "another"}, "Both PAGEINDEX_HTTP_TOKEN and PAGEINDEX_HTTP_TOKEN_FILE are set"),
         ({"PAGEINDEX_HTTP_TOKEN_FILE": str(tmp_path / "none")}, "none cannot be read .No such file"),
-        ({"PAGEINDEX_TOP_K_FILE": str(secret)}, "Unknown setting PAGEINDEX_TOP_K_FILE"),
+        ({"PAGEINDEX_TOP_K_FILE": str(secret)}, "The setting PAGEINDEX_TOP_K_FILE does not exist"),
     ]:
         with pytest.raises(UsageError, match=said):
             load_settings(tmp_path, variable | more)
@@ -81,8 +81,8 @@ def test_every_key_and_token_may_be_in_a_file(tmp_path: Path) -> None:
     ("written", "said"),
     [
         ("topk: 3", "config.yaml: topk.*Did you mean top_k"),
-        ("- 1", "must hold settings"),
-        ("a: [", "cannot be read as YAML"),
+        ("- 1", "must contain lines of the form"),
+        ("a: [", "is not valid YAML"),
     ],
 )
 def test_mistakes_in_the_file(tmp_path: Path, written: str, said: str) -> None:

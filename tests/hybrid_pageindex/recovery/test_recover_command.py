@@ -203,7 +203,7 @@ def test_while_another_process_has_the_home_nothing_is_done(copied: Copied) -> N
     )
     try:
         assert other.stdout is not None and other.stdout.readline() == b"open\n"
-        with pytest.raises(BusyError, match=r"another process uses this home.*Stop every process"):
+        with pytest.raises(BusyError, match=r"while another process uses it.*Stop every process"):
             recover_catalog(home)
     finally:
         other.communicate()
@@ -214,7 +214,7 @@ def test_while_another_process_has_the_home_nothing_is_done(copied: Copied) -> N
 def test_another_engine_of_this_process_is_noticed_too(tmp_path: Path) -> None:
     with closing(Catalog(tmp_path / CATALOG)) as catalog:
         catalog.ensure_library("default")
-        with pytest.raises(BusyError, match="another process uses this home"):
+        with pytest.raises(BusyError, match="while another process uses it"):
             recover_catalog(tmp_path)
     assert recover_catalog(tmp_path).whole
 

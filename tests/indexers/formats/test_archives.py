@@ -115,7 +115,7 @@ def test_limits_hold_for_all_that_lies_in_a_file(tmp_path: Path) -> None:
         unpacked(bomb, ParseLimits(max_expanded_bytes=1_000_000))
     big = mail(("a.md", "text/markdown", b"kelp" * 100), ("b.md", "text/markdown", b"gull" * 100))
     (tmp_path / "a.eml").write_bytes(bytes(big))
-    with pytest.raises(LimitError, match="files in it have"):
+    with pytest.raises(LimitError, match="files in the archive have"):
         unpacked(tmp_path / "a.eml", ParseLimits(max_expanded_bytes=500))
 
 

@@ -99,7 +99,7 @@ def test_frames_of_a_picture_are_pages_that_ocr_reads(tmp_path: Path) -> None:
         (f"frame {n}", 144.0, True) for n in (1, 2, 3)
     ]
     Image.new("RGB", (4000, 3000)).save(tmp_path / "b.jpg")
-    with pytest.raises(LimitError, match=r"4,000 × 3,000 has 12,000,000 dots; the limit is 1,000\..* max_pixels"):
+    with pytest.raises(LimitError, match=r"4,000 × 3,000 has 12,000,000 pixels; the limit is 1,000\..* max_pixels"):
         registry.open_file(tmp_path / "b.jpg", None, ParseLimits(max_pixels=1_000))
 
 

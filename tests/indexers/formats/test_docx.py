@@ -79,7 +79,9 @@ def test_an_encrypted_file_says_so(tmp_path: Path) -> None:
     """An encrypted DOCX is an OLE file with a stream of that name."""
     file = tmp_path / "a.docx"
     file.write_bytes(ole("EncryptedPackage"))
-    with pytest.raises(PasswordError, match=r"a\.docx: the file is encrypted\. Save it without a password"):
+    with pytest.raises(
+        PasswordError, match=r"a\.docx: the file is encrypted\. Save a copy of the file without a password"
+    ):
         read(file)
 
 

@@ -271,7 +271,7 @@ def test_encodings(tmp_path: Path, data: bytes, expected: str, warning: str) -> 
 
 
 def test_what_is_no_text_and_what_is_over_a_limit_is_refused(tmp_path: Path) -> None:
-    for data, reason in ((b"", "the file is empty"), (b"PK\x03\x04\x00\x00md", "holds binary data")):
+    for data, reason in ((b"", "the file is empty"), (b"PK\x03\x04\x00\x00md", "contains binary data")):
         (tmp_path / "a.md").write_bytes(data)
         with pytest.raises(DocumentError, match=reason):
             MarkdownFile(tmp_path / "a.md")
@@ -337,7 +337,7 @@ def test_from_file_to_answer(engine: Engine, cli: Cli, tmp_path: Path) -> None:
     report = run(engine.index(folder))
     assert {Path(f.path).name: (f.status, f.error) for f in report.files} == {
         "guide.markdown": ("indexed", None), "港口法.md": ("indexed", None),
-        "bad.md": ("failed", "not a text file (it holds binary data)."),
+        "bad.md": ("failed", "the file is not a text file, because it contains binary data."),
     }  # fmt: skip
     found = run(engine.search("Who lights the lamp at dusk?")).results[0]
     assert (found.doc_name, found.page, found.label, found.section.title) == (

@@ -86,10 +86,12 @@ def test_a_broken_package_is_named_and_stops_nobody(packages: Path, tmp_path: Pa
     notes = "\n".join(said["notes"])
     assert "'slides' of the package pageindex_slides cannot be used: No module named" in notes
     assert (
-        "'notes' of the package pageindex_none cannot be used: its entry point must be a Format, but is a int" in notes
+        "'notes' of the package pageindex_none cannot be used: the entry point of the format must be a Format object, "
+        "but is a int" in notes
     )
     assert (
-        "'other' of the package pageindex_other cannot be used: its name or one of its suffixes is already used by the "
+        "'other' of the package pageindex_other cannot be used: the name or a file suffix of this format is already "
+        "used by the "
         "format PDF" in notes
     )
     checks = {check["name"]: check for check in json.loads(program("doctor", "--json").stdout)["checks"]}
@@ -104,7 +106,7 @@ def test_a_document_whose_format_is_gone_is_still_found(packages: Path, tmp_path
     (packages / "pageindex_text-1.0.dist-info" / "entry_points.txt").unlink()
     assert json.loads(program("search", "the keeper counts 44 ships", "--json").stdout)["results"]
     drawn = program("page", "harbours.log", "1", "--image", tmp_path / "out.png")
-    assert "its format text is not supported by this installation" in drawn.stderr
+    assert "the format text is not supported by this installation" in drawn.stderr
     assert "this kind of file is not supported" in program("index", file, "--check-hashes").stdout
 
 

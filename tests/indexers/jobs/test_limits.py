@@ -62,7 +62,10 @@ def only(engine: Engine, path: Path) -> FileResult:
 
 @pytest.mark.parametrize(
     ("limits", "said"),
-    [({"max_pages": 2}, "it has 3 pages; the limit is 2"), ({"max_objects": 7}, r"it has \d+ objects; the limit is 7")],
+    [
+        ({"max_pages": 2}, "the file has 3 pages; the limit is 2"),
+        ({"max_objects": 7}, r"the file has \d+ objects; the limit is 7"),
+    ],
 )
 def test_a_file_over_a_limit_is_refused_with_the_setting_to_change(
     engine_with: EngineWith, tmp_path: Path, limits: dict[str, int], said: str
@@ -148,7 +151,7 @@ def test_a_page_that_never_ends_costs_its_file_and_no_other(
     report = run(engine_with(workers=2, range_pages=1, seconds_per_task=4, seconds_per_page=99).index([bad, *good]))
     assert [file.status for file in report.files] == ["failed"] + ["indexed"] * 5
     assert report.files[0].error == (
-        "reading one range of its pages took longer than 4 s. Raise the setting seconds_per_task."
+        "reading a range of the pages took longer than 4 s. Raise the setting seconds_per_task."
     )
     assert all(file.pages == 25 for file in report.files[1:])
     assert len(started) <= 8, "a page without an end costs a worker: its other 38 must not be tried"
@@ -175,7 +178,7 @@ def test_a_page_that_takes_too_long_is_left_out_and_the_others_are_read(
     engine = engine_with(workers=1, seconds_per_page=2)
     file = only(engine, path)
     assert file.status == "indexed"
-    assert file.note == "page 2 took longer than 2 s to read. Raise the setting seconds_per_page to read it"
+    assert file.note == "page 2 took longer than 2 s to read. Raise the setting seconds_per_page"
     texts = [page.text for page in run(engine.pages("a.pdf", f"1-{file.pages}"))]
     assert texts[0] and not any(texts[1:2]) and all(texts[2:])
     assert len(started) == 2, "one that the page ended, one that read the others"
@@ -186,7 +189,8 @@ def test_a_file_with_many_pages_that_take_too_long_is_refused(
 ) -> None:
     file = only(engine_with(workers=1, seconds_per_page=1), endless(tmp_path / "a.pdf", 40))
     assert file.error == (
-        "more than 3 of its pages took longer than 1 s each. Raise the setting seconds_per_page to read them."
+        "more than 3 pages of the file took longer than 1 s each to read. Raise the setting seconds_per_page, and "
+        "index the file again."
     )
     assert len(started) == 4
 
@@ -224,7 +228,7 @@ def test_a_page_that_needs_too_much_memory_is_left_out(engine_with: EngineWith, 
     assert path.stat().st_size < 400_000
     engine = engine_with(workers=1, max_worker_memory=300 * 10**6)
     file = only(engine, path)
-    assert "page 2 needs more memory than a worker may use. Raise the setting max_worker_memory" in file.note
+    assert "page 2 needs more memory than a worker process may use. Raise the setting max_worker_memory" in file.note
     assert [page.text for page in run(engine.pages("a.pdf", "1-3"))] == ["before", "", "after"]
 
 

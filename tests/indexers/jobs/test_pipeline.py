@@ -98,7 +98,7 @@ def test_a_file_that_broke_keeps_its_published_version(engine: Engine, tmp_path:
     run(engine.index(path))
     pdfs.not_a_pdf(path)
     failed = run(engine.index(path)).files[0]
-    assert failed.status == "failed" and failed.error is not None and failed.error.startswith("not a PDF")
+    assert failed.status == "failed" and failed.error is not None and failed.error.startswith("the file is not a PDF")
     assert run(engine.search(pdfs.landmark("ferns", 2))).results[0].page == 2
     document = run(engine.documents.get("a.pdf"))
     assert document.pages == 2 and document.error == failed.error
@@ -167,7 +167,7 @@ def test_bad_files_are_refused_with_a_line_and_the_good_ones_indexed(engine: Eng
         failed = found[f"{make.__name__}.pdf"]
         assert failed.status == "failed" and failed.error and reason in failed.error
         assert "\n" not in failed.error
-    assert "Give its password" in (found["encrypted.pdf"].error or "")
+    assert "Give the password of the file" in (found["encrypted.pdf"].error or "")
     assert run(engine.search(pdfs.landmark("peat", 1))).results[0].doc_name == "good.pdf"
 
 
@@ -254,7 +254,7 @@ def test_a_worker_that_dies_costs_only_its_file(
     report = run(engine.index(files, workers=1))
     assert sorted(file.status for file in report.files) == ["failed", "indexed", "indexed", "indexed"]
     failed = next(file for file in report.files if file.status == "failed")
-    assert "died (exit status -9)" in (failed.error or "")
+    assert "ended unexpectedly (exit status -9)" in (failed.error or "")
     again = run(engine.index(files))  # whichever file the first worker had is done now, the others are not done twice
     assert sorted(file.status for file in again.files) == ["indexed", "unchanged", "unchanged", "unchanged"]
 

@@ -319,7 +319,7 @@ def _failing(error: PageIndexError) -> Fault:
     [
         (_without_runtime, 0), (_without_model, 0),
         (_failing(ModelError("the layout model cannot be loaded (no such file).")), 3),  # one file, a few at a time
-        (_failing(DocumentError("the process that was reading it died (exit status -4).")), 2 * 5),
+        (_failing(DocumentError("a worker process ended unexpectedly (exit status -4).")), 2 * 5),
     ],
 )  # fmt: skip
 def test_by_default_nothing_changes_and_nothing_is_said_where_the_layout_model_cannot_run(

@@ -85,7 +85,9 @@ def test_without_engines_or_their_languages_it_is_said_what_to_install(here: Cal
         "install Tesseract, or pip install 'hybrid-pageindex[ocr]', and index again to read these pages by OCR"
     )
     here(("eng",), False)
-    with pytest.raises(DocumentError, match=r"'deu'; it has eng.*tesseract-ocr-deu.*or pip install"):
+    with pytest.raises(
+        DocumentError, match=r"'deu', but only for these languages: eng.*tesseract-ocr-deu.*or pip install"
+    ):
         find_ocr("auto", "eng+deu")
     here(("eng",), True)
     with pytest.raises(DocumentError, match="no data for the language 'rus'") as raised:
@@ -136,7 +138,7 @@ def test_a_second_engine_is_asked_in_doubt_and_taken_where_it_is_sure() -> None:
     [
         (EngineAnswer(b"second", "Xyz", 70, True), b"first"),
         (EngineAnswer(b"second", "", 0, True), b"first"),
-        (LimitError("it needs more memory"), b"first"),
+        (LimitError("the page needs more memory"), b"first"),
     ],
 )
 def test_the_first_reading_stays_where_the_second_is_no_better(second: EngineAnswer | LimitError, taken: bytes) -> None:

@@ -14,7 +14,10 @@ from indexers.workers import pool as pools
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask, Reply
 
-FULL = Reply("failed", LimitError("page 2 cannot be drawn in the memory that a worker may use.", "Lower it."))
+FULL = Reply(
+    "failed",
+    LimitError("page 2 cannot be drawn, because drawing needs more memory than a worker process may use.", "Lower it."),
+)
 
 
 def test_a_page_for_which_pages_before_left_no_memory_is_read_by_a_new_worker(monkeypatch: pytest.MonkeyPatch) -> None:

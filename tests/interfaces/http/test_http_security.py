@@ -255,7 +255,7 @@ def test_what_is_not_safe_is_not_started(tmp_path: Path) -> None:
         listening_of(Engine(tmp_path), build_parser().parse_args(["serve", *typed]))
 
     listening()
-    with pytest.raises(UsageError, match="no token is set to protect it"):
+    with pytest.raises(UsageError, match="no token is set to protect the server"):
         listening("--host", "0.0.0.0")
     with pytest.raises(UsageError, match="too short"):
         listening("--token", "short")

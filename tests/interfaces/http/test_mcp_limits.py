@@ -258,8 +258,8 @@ async def _change(agent: Client[Any], owner: httpx.Client, caller: str, change: 
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [({"name": "a.md"}, "either text or data"),
-     ({"name": "a.md", "text": "a", "data": "YQ=="}, "either text or data"),
+    [({"name": "a.md"}, "exactly one of the fields text and data"),
+     ({"name": "a.md", "text": "a", "data": "YQ=="}, "exactly one of the fields text and data"),
      ({"name": "a.md", "data": "%%%"}, "base64"), ({"name": "a.md", "data": "é"}, "base64"),
      ({"name": "../", "text": "a"}, "not a file name"), ({"name": "x" * 3000, "text": "a"}, "at most"),
      ({"name": "a.md", "text": "a" * 3000}, "at most 2,000 bytes"),

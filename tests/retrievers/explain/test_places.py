@@ -34,5 +34,5 @@ def test_results_name_the_place_of_their_match(engine: Engine, tmp_path: Path) -
         assert [page.page for page in run(engine.pages("ships.csv", place))] == [ship["page"]]
     assert [page.page for page in run(engine.pages("guide.md", "line 5"))] == [1]
     assert run(engine.documents.find_place("guide.md", "line 5", "The lamp of")).moved is False
-    with pytest.raises(UsageError, match="is not a list of pages"):
+    with pytest.raises(UsageError, match="is not a list of page numbers"):
         run(engine.pages("guide.md", "line 500"))

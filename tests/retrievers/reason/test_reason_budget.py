@@ -102,7 +102,8 @@ def test_a_repair_that_the_tokens_do_not_allow_is_not_made() -> None:
     endpoint = FakeEndpoint(lambda _: "none that I know of")
     scope = CallScope(tokens=300)
     with pytest.raises(
-        ReplyError, match=r"no usable answer \(the reply contains.*\) and was not asked again: .*of the question's 300"
+        ReplyError,
+        match=r"no usable answer \(the reply contains.*\) and was not asked again: .*of the 300 tokens allowed",
     ):
         ChatModel(endpoint).ask(question, Found, scope=scope)
     assert len(endpoint.requests) == 1

@@ -53,9 +53,11 @@ def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[
     except OSError:
         return  # no child can be started
     except subprocess.TimeoutExpired as error:
-        raise IndexDamagedError("a process that loads it hangs") from error
+        raise IndexDamagedError("a process that tried to load the search index stopped responding") from error
     if process.returncode < 0:
-        raise IndexDamagedError(f"a process that loads it is ended by signal {-process.returncode}")
+        raise IndexDamagedError(
+            f"a process that tried to load the search index was killed by signal {-process.returncode}"
+        )
 
 
 def run_child(arguments: Sequence[str], handles: Sequence[int], seconds: float) -> subprocess.CompletedProcess[bytes]:

@@ -291,9 +291,9 @@ class EdgeStore:
 
     def _open_shard(self) -> Shard:
         if self.closed:
-            raise StoreError("The search index is closed.")
+            raise StoreError("The search index of this library is closed.")
         if self._shard is None:
-            raise IndexDamagedError("The search index is not built.", "Try again in a moment.")
+            raise IndexDamagedError("The search index of this library is not built yet.", "Try again in a moment.")
         return self._shard
 
     def _begin(self) -> Shard:
@@ -362,15 +362,15 @@ class EdgeStore:
             state = read_state(self._place.state)
             reason = self._distrusted(state, newest())
             if state is None or reason or state.writing:
-                raise IndexDamagedError(reason or "the process that wrote it was killed")
+                raise IndexDamagedError(reason or "the process that wrote the search index was killed")
             shutil.rmtree(self._place.shard, ignore_errors=True)
             try:
                 require_space(self._place.shard, allocated_bytes(self._place.own_shard) + SPARE_BYTES)
                 copy_shard(self._place.own_shard, self._place.shard)
             except FileNotFoundError as error:  # a thread of Edge creates the next file of the log and renames it
-                raise IndexDamagedError("it changed while it was copied") from error
+                raise IndexDamagedError("the search index changed while it was copied") from error
             if read_state(self._place.state) != state:
-                raise IndexDamagedError("it changed while it was copied")
+                raise IndexDamagedError("the search index changed while it was copied")
             suspect = self._place.suspect
             doubtful = self._doubtful(state, self._place.own_shard)
         self._load(state, doubtful)
@@ -379,11 +379,11 @@ class EdgeStore:
 
     def _distrusted(self, state: ShardState | None, newest: int) -> str:
         if state is None:
-            return "its record is missing or unreadable"
+            return "the record of the index's state is missing or unreadable"
         if dict(state.manifest) != self._manifest:
             return OTHER_SETTINGS
         if state.position > newest:
-            return "it holds changes that the catalog does not"
+            return "the search index contains changes that the catalog does not contain"
         return ""
 
     def _doubtful(self, state: ShardState, shard: Path) -> bool:

@@ -119,7 +119,8 @@ class CollectionStore:
                 return
             self._put_announcement(head, recorded)
         raise UnreachableError(
-            f"{self.server.url}: the collection {self.name} did not accept the data of this library.", "Try again."
+            f"{self.server.url}: this library could not register as the writer of the collection {self.name}.",
+            "Try again.",
         )
 
     def _put_announcement(self, head: Head, before: Head | None) -> None:
@@ -297,7 +298,8 @@ class CollectionStore:
             # a node that has just joined knows the collection before its points, and returns nothing too
             if not payloads:
                 raise IndexMissingError(
-                    f"The Qdrant server has no record of how far the collection '{self.name}' was filled."
+                    "The Qdrant server has no record of the last change that was written to the collection "
+                    f"'{self.name}'."
                 )
             return payloads
 

@@ -122,7 +122,9 @@ def _translated(url: str, seconds: int) -> Iterator[None]:
     except exceptions.ResponseHandlingException as error:
         raise _unanswered(url, seconds, error.source) from error
     except busy.ResourceExhaustedResponse as error:
-        raise UnreachableError(f"{url}: the Qdrant server is overloaded ({error}).", "Try again.") from error
+        raise UnreachableError(
+            f"{url}: the Qdrant server is overloaded ({error}).", "Try again later, or with fewer requests at once."
+        ) from error
     except json.JSONDecodeError as error:
         raise _unanswered(url, seconds, error) from error
     except (ValueError, RuntimeError) as error:  # raised by the client's local mode
@@ -153,7 +155,8 @@ def _unanswered(url: str, seconds: int, cause: Exception) -> StoreError:
     if isinstance(cause, httpx.TransportError):
         return UnreachableError(f"{url}: the Qdrant server cannot be reached ({cause}).", _AGAIN)
     return StoreError(
-        f"{url}: the server that answers is not Qdrant, or has an unsupported version.", "Check the setting qdrant_url."
+        f"{url}: the server that answers is not Qdrant, or has an unsupported version.",
+        "Set qdrant_url to the address of a Qdrant server.",
     )
 
 
@@ -203,7 +206,8 @@ class Server:
             version = self.call(lambda client: client.info().version)
         except IndexMissingError as error:  # 404: another service answers at the address
             raise StoreError(
-                f"{self.url}: the server at this address is not Qdrant.", "Check the setting qdrant_url."
+                f"{self.url}: the server at this address is not Qdrant.",
+                "Set qdrant_url to the address of a Qdrant server.",
             ) from error
         try:
             major, minor = (int(part) for part in version.split(".")[:2])
@@ -224,7 +228,7 @@ class Server:
             names = [collection.name for collection in client.get_collections().collections]
             if not names:
                 # a node that has just joined also returns none
-                raise IndexMissingError("The collection does not exist.")
+                raise IndexMissingError("The collection does not exist on the Qdrant server.")
             return names
 
         try:
@@ -295,8 +299,8 @@ def _redact_url(url: str) -> str:
         parts, host, port = urlsplit(""), None, None
     if parts.scheme not in ("http", "https") or not host:
         raise StoreError(
-            "The setting qdrant_url is not an address.",
-            "Write it like http://localhost:6333, several with commas between, or leave it empty.",
+            "The setting qdrant_url is not a valid web address.",
+            "Write it like http://localhost:6333, with commas between several addresses, or leave the setting empty.",
         )
     host = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{host}:{port or 6333}{parts.path.rstrip('/')}"
@@ -324,7 +328,7 @@ class CollectionAlias:
             targets = server.aliases()
             chosen = next((name for name in self._names() if name not in targets or own(targets[name])), None)
             if chosen is None:
-                raise StoreError(f"The name '{self.name}' on the Qdrant server is taken by another library.")
+                raise StoreError(f"The collection '{self.name}' on the Qdrant server belongs to another library.")
             old = [name for name, of in targets.items() if own(of) and name != chosen]
             if targets.get(chosen) != collection or old:
                 _change(server, {chosen: collection}, old)

@@ -354,7 +354,7 @@ def test_what_a_dead_process_leaves_is_seen_to(store: Store, clock: Clock) -> No
     workers.sweep("b")
     assert [worker.id for worker in workers.all()] == ["b"] and not workers.beat("a")
     assert [(job.subject, job.status) for job in reader.listed()] == [("/stays", "waiting"), ("/secret", "failed")]
-    assert "give the password again" in reader.listed()[1].cause and reader.counts(waiter="a").waiting == 0
+    assert "Enter the password again" in reader.listed()[1].cause and reader.counts(waiter="a").waiting == 0
     assert [job.attempts for job in reader.listed(status=["waiting"])] == [1]
     clock.seconds += 1
     assert claimed(store, "b").subject == "/stays"

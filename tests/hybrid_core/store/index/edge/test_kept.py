@@ -130,7 +130,7 @@ def test_a_catalog_that_changed_without_its_log_rebuilds(reopen: Opener, library
     with closing(sqlite3.connect(library.path)) as db, db:
         db.execute("insert into version values ('unlogged', 'u1', 2)")
     index = reopen()
-    assert index.rebuilt == "it holds 50 vectors and the catalog 52"
+    assert index.rebuilt == "the index contains 50 vectors, but the catalog expects 52"
     right(index, library)
 
 
@@ -139,7 +139,7 @@ def test_a_catalog_that_contradicts_itself_is_an_error(folder: Path, library: Li
         def expected_vectors(self) -> int:
             return super().expected_vectors() + 1
 
-    with pytest.raises(IndexDamagedError, match="holds 50 vectors and the catalog 51"):
+    with pytest.raises(IndexDamagedError, match="contains 50 vectors, but the catalog expects 51"):
         open_edge(folder, Contradicting(library.path), MANIFEST)
     with closing(open_edge(folder, library, MANIFEST)) as index:  # and it let go of everything
         assert not index.store.private

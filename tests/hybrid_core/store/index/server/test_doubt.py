@@ -32,7 +32,7 @@ def test_missing_points_are_written_again(server: Server, library: Library) -> N
     client_of(server).delete(name, [next(point.id for point in held if point.id not in (RECORD, ANNOUNCED))])
     index = opened(server, library)
     agree(index, library, {1: 1.0, 2: 1.0})
-    assert index.rebuilt == "it holds 3 vectors and the catalog 4"
+    assert index.rebuilt == "the index contains 3 vectors, but the catalog expects 4"
 
 
 def test_points_of_somebody_else_are_deleted(server: Server, library: Library) -> None:
@@ -41,7 +41,7 @@ def test_points_of_somebody_else_are_deleted(server: Server, library: Library) -
     client_of(server).upsert(name, [models.PointStruct(id=7, vector=vector, payload={"doc_id": "a"})])
     index = opened(server, library)
     agree(index, library, {1: 1.0, 2: 1.0})
-    assert index.rebuilt == "it holds 5 vectors and the catalog 4"
+    assert index.rebuilt == "the index contains 5 vectors, but the catalog expects 4"
 
 
 def test_a_point_that_says_nothing_is_found_in_the_search(server: Server, library: Library) -> None:
@@ -79,7 +79,7 @@ def test_a_catalog_that_was_put_back_writes_nothing_into_what_is_of_another_hist
 
 def test_a_catalog_that_counts_wrongly_is_said_to_be_damaged(server: Server, library: Library) -> None:
     library.expected_vectors = lambda: 9  # type: ignore[method-assign]
-    with pytest.raises(IndexDamagedError, match="holds 4 vectors and the catalog 9"):
+    with pytest.raises(IndexDamagedError, match="contains 4 vectors, but the catalog expects 9"):
         opened(server, library)
 
 

@@ -128,7 +128,7 @@ def test_something_that_is_no_qdrant_server(stub: Stub, said: Answer) -> None:
     "url", ["localhost:6333", "ftp://host", "http://", "http://host:port", "http://[::1", "qdrant"]
 )
 def test_an_address_that_is_none(url: str) -> None:
-    with pytest.raises(StoreError, match=r"not an address.*http://localhost:6333"):
+    with pytest.raises(StoreError, match=r"not a valid web address.*http://localhost:6333"):
         connect(url)
 
 
