@@ -314,9 +314,18 @@ GOOD = '{"question": "One?", "evidence": [{"doc": "a", "page": 1}]}\n\n'
         (GOOD + '{"question": "Two?", "evidence": ["a"]}', "line 3: each piece of evidence"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "b", "page": 1}]}', "line 3: the document 'b' is not in"),
         (GOOD + '{"question": "Two?", "evidence": [{"doc": "twin", "page": 1}]}', "the document 'twin' is ambiguous"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}', "line 3: '0' is not the number of a page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}', "line 3: '4' is not the number of a page"),
-        (GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}', "line 3: 'True' is not the number of a page"),
+        (
+            GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": 0}]}',
+            "line 3: '0' is not the number of a page",
+        ),
+        (
+            GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": "4"}]}',
+            "line 3: '4' is not the number of a page",
+        ),
+        (
+            GOOD + '{"question": "Two?", "evidence": [{"doc": "a", "page": true}]}',
+            "line 3: 'True' is not the number of a page",
+        ),
         (GOOD + '{"id": 1, "question": "Two?", "evidence": []}', "question id 1 is used more than once"),
     ],
 )  # fmt: skip
