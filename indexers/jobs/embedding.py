@@ -97,7 +97,7 @@ def embed_library(
             if cancelled is not None and cancelled.is_set():
                 raise Cancelled(
                     f"Embedding was stopped; {number} of {len(waiting)} documents are done.",
-                    "Run the command 'embed' again to continue where embedding stopped.",
+                    "Start embedding again to continue where it stopped.",
                 )
             on_progress(EmbedProgress(len(waiting), number, max(expected, texts_done), texts_done))
             some = missing[start : start + _TEXTS_AT_ONCE]
@@ -212,14 +212,14 @@ def embed(
         if stopped.is_set():
             raise Cancelled(
                 "Embedding was stopped; the vectors made so far are saved.",
-                "Run the command 'embed' again to continue where embedding stopped.",
+                "Start embedding again to continue where it stopped.",
             )
         reports = []
         for job in map(reader.job, awaited):
             if not job.result:
                 raise PageIndexError(
                     f"Embedding has failed: {job.cause}",
-                    "Run the command 'embed' again to continue where embedding stopped.",
+                    "Start embedding again to continue where it stopped.",
                 )
             reports.append(EmbedReport(**job.result))
         first = reports[0]

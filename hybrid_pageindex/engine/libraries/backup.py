@@ -32,7 +32,7 @@ _KIND, _MANIFEST, _SETTINGS = "hybrid-pageindex backup 1", "backup.json", "confi
 _MOST_MANIFEST = 100 * 10**6  # bytes
 _PART = 1 << 20  # bytes
 _NO_BACKUP = "This file is not a backup, or it is damaged."
-_ADVICE = "Name a file that the command 'backup' wrote."
+_ADVICE = "Name a file that 'backup' wrote."
 _BUCKET = "bucket"  # the key in ``meta`` of the mark that a catalog shares with its bucket
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, NotImplementedError, RuntimeError)
 

@@ -65,7 +65,7 @@ def test_without_dense_vectors_a_dense_search_finds_nothing(open_index: Opener, 
 
 @pytest.mark.parametrize(
     ("vector", "message"),
-    [([1.0], "shape"), ([1.0, 0.0, 0.0], "shape"), ([], "shape"), ([math.nan, 0.0], "not finite")],
+    [([1.0], "shape"), ([1.0, 0.0, 0.0], "shape"), ([], "shape"), ([math.nan, 0.0], "NaN or infinite")],
 )
 def test_a_dense_vector_that_does_not_fit_is_refused(
     open_index: Opener, embedded: Library, vector: Vector, message: str

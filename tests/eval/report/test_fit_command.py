@@ -127,7 +127,7 @@ def test_what_cannot_be_learned_is_said(data: Path, typed: Callable[..., Printed
         (("--folds", "1"), "--folds is 1"),
         (("--library", "x"), "--library can be used only with --feedback"),
         (("--feedback", "sets/boats"), "--feedback learns from ratings"),
-        (("sets/nosuch",), "sets/nosuch is missing"),
+        (("sets/nosuch",), "sets/nosuch of the data set is missing"),
     ):
         shown = typed("eval", "fit", "--data", data, "--out", tmp_path, *words)
         assert shown.code in (1, 2) and message in shown.err

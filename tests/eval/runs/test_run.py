@@ -224,7 +224,7 @@ def test_a_folder_that_is_no_run_or_is_damaged_says_so(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="is not the folder of a run"):
         read_run(tmp_path)
     (tmp_path / RUN_FILE).write_text("{", encoding="utf-8")
-    with pytest.raises(DocumentError, match=r"run\.json: cannot be read"):
+    with pytest.raises(DocumentError, match=r"run\.json: the file cannot be read"):
         read_run(tmp_path)
     docs, questions = own_set(tmp_path / "set")
     out = tmp_path / "out"

@@ -75,7 +75,7 @@ def test_without_a_checksum_a_child_tries_the_index_first(
     unchecked(folder)
     worker = start()
     assert worker.opened["private"] is False
-    assert "ended by signal 6" in str(worker.opened["rebuilt"])
+    assert "killed by signal 6" in str(worker.opened["rebuilt"])
     worker.kill()
     assert start().opened == {"private": False, "rebuilt": ""}
 
