@@ -130,7 +130,8 @@ def test_bad_lines_are_counted_named_and_left_out(cli: Cli, tmp_path: Path) -> N
     assert "3 entries of the set cannot be used and are left out" in said
     head = json.loads((out / "run.json").read_text())
     assert (head["counts"]["questions"], head["counts"]["left out"]) == (good, 3)
-    places = [f"questions.jsonl, line {good + 1}: '0' is not the number of a page", f"line {good + 3}: no valid JSON"]
+    places = [f"questions.jsonl, line {good + 1}: '0' is not the number of a page"]
+    places.append(f"line {good + 3}: the line is not valid JSON")
     places.append(f"question page-900: {name} has no page 900")
     report = " ".join(cli("eval", "report", out).stdout.split())
     for place, left_out in zip(places, head["left_out"], strict=True):
