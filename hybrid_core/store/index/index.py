@@ -296,7 +296,7 @@ class EmptyStore:
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
-        """Raise the error ``refusal``, like ``writing``."""
+        """Raise the error with which this store was created, because it cannot be written."""
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def writing(self) -> AbstractContextManager[None]:

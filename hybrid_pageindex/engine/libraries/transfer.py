@@ -141,7 +141,7 @@ def _read_vectors(source: IO[bytes], dimension: int) -> Iterator[tuple[str, Vect
         numbers = np.frombuffer(_whole(source.read(4 * terms), 4 * terms), "<u4")
         values = np.frombuffer(_whole(source.read(2 * terms), 2 * terms), "<f2")
         if not (np.isfinite(values).all() and (values > 0).all()):
-            raise ValueError("no term weight")
+            raise ValueError("a term has no weight")
         yield key.hex(), vector, dict(zip(numbers.tolist(), values.astype(float).tolist(), strict=True))
 
 

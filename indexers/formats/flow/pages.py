@@ -171,7 +171,7 @@ class _Pages:
 
 
 def _page_name(text: _Text, first: int, end: int) -> str:
-    """Return the name of a page: its section number, "" if nothing names it.
+    """Return the name of a page: a section number or a range of paragraphs, "" if there is neither.
 
     It is the number of the heading above or at its beginning, or of the first one on it. Without numbers it is the
     range of paragraphs.
