@@ -68,7 +68,7 @@ async def test_the_command_line_says_what_to_type_and_others_do_not(tmp_path: Pa
     with pytest.raises(NotFoundError) as raised:
         await engine.jobs.get(7)
     assert (
-        str(raised.value) == "Job 7 does not exist. Ended jobs are deleted after some time."
+        str(raised.value) == "Job 7 does not exist. List the jobs. Ended jobs are deleted after some time."
         and "jobs list" in raised.value.command_advice
     )
     engine.close()
