@@ -75,7 +75,7 @@ _TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")
 
 
 REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
-    "encrypted": (PasswordError, "the file is encrypted.", "Save it without a password."),
+    "encrypted": (PasswordError, "the file is encrypted.", "Save a copy of the file without a password."),
     "encrypted for a certificate": (
         PasswordError,
         "the file is encrypted for the owner of a certificate, not with a password.",

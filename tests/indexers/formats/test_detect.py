@@ -137,7 +137,7 @@ def test_a_place_is_found_again_and_by_its_words_after_an_edit(tmp_path: Path, e
     moved = run(engine.documents.find_place("a.docx", place.place, place.quote))
     line = run(engine.pages("a.docx", moved.page))[0].text.split("\n")[moved.line]
     assert moved.moved and line.startswith(place.quote)
-    with pytest.raises(NotFoundError, match="no place"):
+    with pytest.raises(NotFoundError, match="has no page or section"):
         run(engine.documents.find_place("a.docx", "paragraph 999", "words that stand nowhere"))
     (tmp_path / "b.md").write_text("# Plain\n")
     run(engine.index([tmp_path]))
