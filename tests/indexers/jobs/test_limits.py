@@ -178,7 +178,8 @@ def test_a_page_that_takes_too_long_is_left_out_and_the_others_are_read(
     engine = engine_with(workers=1, seconds_per_page=2)
     file = only(engine, path)
     assert file.status == "indexed"
-    assert file.note == "page 2 took longer than 2 s to read. Raise the setting seconds_per_page, and index the file again"
+    advice = "Raise the setting seconds_per_page, and index the file again"
+    assert file.note == f"page 2 took longer than 2 s to read. {advice}"
     texts = [page.text for page in run(engine.pages("a.pdf", f"1-{file.pages}"))]
     assert texts[0] and not any(texts[1:2]) and all(texts[2:])
     assert len(started) == 2, "one that the page ended, one that read the others"
