@@ -293,8 +293,8 @@ def test_an_expert_file_adds_words_and_nicknames(library: Engine, tmp_path: Path
      ("expand: [{when: '(', phrases: [x]}]", "expand entry 1 has an invalid regular"), ("{", "not valid YAML"),
      ("roles: {x: '('}", "role 'x' has an invalid regular expression"),
      ("expand: [{when: 'a(?!b)', phrases: [x]}]", "entry 1 has an invalid regular.*\\n?.*without look-around"),
-     ("expand: [{when: x, phrases: [y], weight: -1}]", "expand entry 1: weight is -1"),
-     ("expand: [{when: x, phrases: [y]}, {when: x, phrases: [y], weight: .nan}]", "expand entry 2: weight is nan"),
+     ("expand: [{when: x, phrases: [y], weight: -1}]", "expand entry 1: the weight is -1"),
+     ("expand: [{when: x, phrases: [y]}, {when: x, phrases: [y], weight: .nan}]", "expand entry 2: the weight is nan"),
      ("expand: [{when: x, phrases: [y], weight: .inf}]", "weight is inf")],
 )  # fmt: skip
 def test_a_bad_expert_file_is_named(library: Engine, tmp_path: Path, written: str, reason: str) -> None:

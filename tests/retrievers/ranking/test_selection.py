@@ -190,7 +190,7 @@ def test_nicknames_of_the_users_own_file(tmp_path: Path, filings: list[Path]) ->
         run(engine.search("net sales of the grey goose in 2023")).results[0].doc_name == "corvane-optics-2023-10k.pdf"
     )
     (home / "names.yaml").write_text("- nothing\n")
-    with pytest.raises(UsageError, match=r"names\.yaml: must map"):
+    with pytest.raises(UsageError, match=r"names\.yaml: the file of aliases must map"):
         run(engine.search("net sales"))
     engine.close()
 

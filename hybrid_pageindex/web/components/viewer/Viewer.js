@@ -171,7 +171,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     const scale = scaleOf(before);
     return by > 0 ? STEPS.find((one) => one > scale + 0.01) || 4 : [...STEPS].reverse().find((one) => one < scale - 0.01) || 0.25;
   });
-  const toggleView = (/** @type {string} */ other) => setView(view === other ? "page" : other);
+  const toggleView = (/** @type {string} */ other) => setView((before) => ((before || view) === other ? "page" : other)); // two keys may come before the page is drawn
   const say = (text) => {
     setTold(text);
     setTimeout(() => setTold((before) => (before === text ? "" : before)), 2500);
