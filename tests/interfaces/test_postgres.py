@@ -43,7 +43,7 @@ def test_a_catalog_moves_to_postgresql_and_back(
     assert checked.returncode == 0 and f"{url} (schema" in checked.stdout and "catalog.sqlite" not in checked.stdout
     full = [found(program, question) for question in QUESTIONS]
     assert program("migrate", "--catalog", "sqlite").stderr.startswith(
-        "hybrid-pageindex: The target database already holds"
+        "hybrid-pageindex: The catalog cannot be copied, because the target database"
     )
     for file in (tmp_path / "home").glob("catalog.sqlite*"):
         file.unlink()
