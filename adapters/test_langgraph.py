@@ -59,6 +59,6 @@ def test_it_is_invoked_and_takes_and_gives_messages(tmp_path: Path) -> None:
     for nothing in ({}, {"messages": [AIMessage("Hello.")]}):
         with pytest.raises(UsageError, match="Nothing is asked"):
             graph.invoke(nothing)
-    with pytest.raises(UsageError, match="no option 'checkpointer'"):
+    with pytest.raises(UsageError, match="option 'checkpointer' does not exist"):
         for_langgraph.answer_graph(engine, checkpointer=object())
     engine.close()
