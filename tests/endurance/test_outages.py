@@ -139,7 +139,7 @@ def _published(catalog: Catalog) -> Callable[[], set[str]]:
 
 
 def _works(cluster: Machines, reader: JobReader) -> bool:
-    """Whether the server misses nothing, a search answers, and an upload is published."""
+    """Return whether the server misses nothing, a search answers, and an upload is published."""
     with suppress(httpx.TransportError), _client(cluster) as client:
         if client.get("/ready").status_code != 200:
             return False

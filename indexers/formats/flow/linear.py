@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from lxml import etree
@@ -16,6 +16,7 @@ _UNLINKABLE, _UNSAFE = re.compile(r"[\[\]\n]"), re.compile(r"[()<>|\"'\\`]")
 _SIMPLE = re.compile(r"[+\-−–]?[\w.,]+|\W")
 _DIGITS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
 _LOWERED = re.compile(r"[0-9+\-−=()]+")
+_Style = TypeVar("_Style", bound=Hashable)
 
 
 class Piece(NamedTuple):
@@ -62,6 +63,22 @@ def linear(pieces: Iterable[Piece]) -> str:
             part += _struck(line) if struck else line
         text += _linked(part, link) if link else part
     return text
+
+
+def inherited_looks(own: Mapping[_Style, Look], parents: Mapping[_Style, _Style]) -> dict[_Style, Look]:
+    """Return the looks of styles, each completed by those of its parents. Both mappings have the same keys.
+
+    Styles that are their own ancestors are read once.
+    """
+    looks: dict[_Style, Look] = {}
+    for name in own:
+        look, above, seen = Look(), name, set[_Style]()
+        while above in own and above not in seen:
+            seen.add(above)
+            look = look.over(own[above])
+            above = parents[above]
+        looks[name] = look
+    return looks
 
 
 def unlinked(pieces: Iterable[Piece]) -> list[Piece]:

@@ -17,7 +17,7 @@ from lxml import etree
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.notes import Note
 from indexers.formats.flow.blocks import Block, Paragraph, comment
-from indexers.formats.flow.linear import Look, Piece, equation, linear
+from indexers.formats.flow.linear import Look, Piece, equation, inherited_looks, linear
 from indexers.formats.flow.safety import Package, line_of, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span, hidden_notes
@@ -62,16 +62,9 @@ def text_looks(roots: Sequence[etree._Element]) -> Looks:
     """Return the looks of the styles of a document, with those of their parent styles."""
     styles = {(style.get(f"{_STYLE}family", "text"), style.get(f"{_STYLE}name", "")): style
               for root in reversed(roots) for style in root.iter(f"{_STYLE}style")}  # fmt: skip
-    looks: Looks = {}
-    for key in styles:
-        look, (family, above), seen = Look(), key, set[str]()
-        while (family, above) in styles and above not in seen:
-            seen.add(above)
-            look = look.over(_own_look(styles[family, above].find(f"{_STYLE}text-properties")))
-            above = styles[family, above].get(f"{_STYLE}parent-style-name") or ""
-        if look != Look():
-            looks[key] = look
-    return looks
+    own = {key: _own_look(style.find(f"{_STYLE}text-properties")) for key, style in styles.items()}
+    parents = {key: (key[0], style.get(f"{_STYLE}parent-style-name") or "") for key, style in styles.items()}
+    return {key: look for key, look in inherited_looks(own, parents).items() if look != Look()}
 
 
 def _own_look(properties: etree._Element | None) -> Look:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from indexers.formats.flow.linear import Look
+from indexers.formats.flow.linear import Look, inherited_looks
 from indexers.formats.office.ooxml import W
 from indexers.formats.office.word_numbers import written
 
@@ -278,15 +278,8 @@ def _paragraph_styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style
 def _style_looks(roots: Sequence[etree._Element]) -> dict[str, Look]:
     """Return the looks of paragraph styles and character styles by id, with those of their base styles."""
     styles = {style.get(f"{W}styleId", ""): style for style in _all(roots, f"{W}style")}
-    looks: dict[str, Look] = {}
-    for name in styles:
-        look, above, seen = Look(), name, set[str]()
-        while above in styles and above not in seen:
-            seen.add(above)
-            look = look.over(_own_look(styles[above].find(f"{W}rPr")))
-            above = attribute(styles[above], "basedOn") or ""
-        looks[name] = look
-    return looks
+    own = {name: _own_look(style.find(f"{W}rPr")) for name, style in styles.items()}
+    return inherited_looks(own, {name: attribute(style, "basedOn") or "" for name, style in styles.items()})
 
 
 def _own_look(properties: etree._Element | None) -> Look:
