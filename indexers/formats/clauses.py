@@ -15,10 +15,9 @@ from hybrid_core.text.identifiers import roman as roman_value
 from indexers.outline.candidates import run_in
 from indexers.outline.numbering import PARTS, RANKS, han_value, numbering
 
-_WORDS = frozenset(
-    "part book title volume chapter section sec. article art. item note rule appendix annex schedule division "
-    "subpart subsection teil kapitel abschnitt artikel partie chapitre parte capítulo sección artículo "
-    "часть глава раздел статья par".split()
+_KINDS = frozenset(
+    "part book title volume chapter section article item note appendix annex schedule division subpart subsection "
+    "par".split()
 )
 _MARKS = re.compile(r"[\s*_\u3000]*")
 _BOLD = re.compile(r"[\s\u3000]*(\*\*|__)(?P<words>.+?)\1")
@@ -33,7 +32,6 @@ _SECTION = re.compile(  # below the first level a title may begin like "404 Not 
     r"|(?P<top>\d{1,3}\.?)[ \t]{1,6}[^\W\d_a-z]).{0,76}"
 )
 _ROMAN = re.compile(r"[ \t]{0,40}([IVXLC]{1,7})\.?(?:[ \t]{1,6}((?:[“\"'(]?[A-ZÀ-Þ]).{0,76})|[ \t]*)")  # "IV. The Pool"
-_SAME = {"sec.": "section", "art.": "article"}
 _WRAPPED = 45  # minimum characters of a title that may continue on a second line
 _LEADER = re.compile(r"\.{3,}|(?: \.){3,}|\s{2,}\d{1,4}$")
 _DECIMAL = "decimal"
@@ -95,7 +93,7 @@ def clause_levels(clauses: Sequence[Clause]) -> list[int]:
 def _read_clause(at: int, line: str) -> Clause | None:
     text = line[_MARKS.match(line).end() :] if _MARKS.match(line) else line  # type: ignore[union-attr]
     number = numbering(text[:40])
-    if number is None or number.kind not in _WORDS | RANKS.keys() | {"hanlist"}:
+    if number is None or number.kind not in _KINDS | RANKS.keys() | {"hanlist"}:
         return None
     written = text[: number.end].rstrip(" \t|:.–—-*")
     value = number.value
@@ -109,7 +107,7 @@ def _read_clause(at: int, line: str) -> Clause | None:
         number.kind not in RANKS and _SAYS.match(after) and not _NAME_IN_BRACKETS.match(after)
     ):
         return None
-    return Clause(at, _SAME.get(number.kind, number.kind), value, _clause_title(line, text, written, number.kind))
+    return Clause(at, number.kind, value, _clause_title(line, text, written, number.kind))
 
 
 def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from hybrid_core.types.documents import Line
 from indexers.outline.heading import closed_up
-from indexers.outline.numbering import STRONG, Numbering, compact, numbering
-from indexers.outline.toc import opens_contents
+from indexers.outline.numbering import CHAPTERS, STRONG, Numbering, compact, numbering, split_number
+from indexers.outline.toc import OPEN_END, opens_contents
 from indexers.outline.view import CELL, DocumentView, PageView, Unit, spacing, tabular
 
 Style = tuple[float, int, str]  # size, 4 bold + 2 capitals + 1 italic, font
@@ -188,6 +188,11 @@ class PossibleHeading:
         return self.number is not None and self.number.kind.startswith("integer")
 
     @property
+    def labelled(self) -> bool:
+        """Return whether the heading is a chapter whose number is a line of its own above the title."""
+        return self.number is not None and self.number.kind in CHAPTERS and self.title[:1].isdigit()
+
+    @property
     def bold(self) -> bool:
         return bool(self.style[1] & 4)
 
@@ -271,16 +276,19 @@ def _on_page(
     units = page.units
     above, below = spacing(units)
     in_table = tabular(units)
+    right = max(unit.x1 for unit in units)
     possible: list[PossibleHeading] = []
     i = 0
     while i < len(units):
-        end = _run(units, i, body.size, gap)
+        end = _run(units, i, body.size, gap, right)
         if end > i + 1 and i < _UPPER and compact(units[i].text) in names:
             i += 1  # the name belongs to several pages
         while end > i + 1 and REMARK.fullmatch(units[end - 1].text):
             end -= 1
         if begun := [at for at in range(i + 1, end) if compact(units[at].text) in listed]:
             end = begun[0]  # it is a separate entry of the contents
+        label = _label(units, i)
+        end = i + 2 if label else end
         begins = run_in(units[i].text)
         if begins and not _stands_alone(units[i], below[end - 1], body, gap):
             ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]。；：" or above[i] > 0.3 * body.size
@@ -293,7 +301,7 @@ def _on_page(
                 possible.append(c)
         elif end - i <= _MOST_LINES:
             run = units[i:end]
-            title = _join_title(run)
+            title = label or _join_title(run)
             number = numbering(title) or _letter(run[0].text)
             large = run[0].size > 1.2 * body.size or (number is not None and number.kind in STRONG)
             attached = i == 0 and _ATTACHED.fullmatch(title) is not None
@@ -346,11 +354,22 @@ def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> N
     last = possible[-1] if possible else None
     if last is not None and last.last == c.unit - 1:
         alone = last.number is not None and last.number.kind in STRONG and last.number.end >= len(last.title)
-        if alone and c.number is None and above < 3 * c.size:
-            possible[-1] = replace(last, title=f"{last.title} {c.title}", last=c.last, below=c.below)
+        if alone and last.number and c.number is None and above < (5 if c.size >= last.size else 3) * c.size:
+            possible[-1] = _titled(last, last.number, c)
             return
         c = replace(c, follows=last.size > c.size + 0.4)
     possible.append(c)
+
+
+def _titled(label: PossibleHeading, number: Numbering, title: PossibleHeading) -> PossibleHeading:
+    """Return a label and the title below it as one heading.
+
+    The word for a chapter is left out before Arabic numerals: "3 Results".
+    """
+    plain = number.kind in CHAPTERS and any(map(str.isdigit, label.title))
+    written = str(number.value[0]) if plain else label.title
+    number = replace(number, end=len(written) + 1)
+    return replace(label, title=f"{written} {title.title}", number=number, last=title.last, below=title.below)
 
 
 def run_in(text: str) -> str:
@@ -376,8 +395,25 @@ def _stands_alone(unit: Unit, below: float, body: Line, gap: float) -> bool:
     return other and below > max(1.3 * (gap - body.size), 0.35 * body.size)
 
 
-def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
-    """Return the index after the lines from ``start`` in one style: a wrapped title, or a paragraph."""
+def _label(units: tuple[Unit, ...], at: int) -> str:
+    """Return the number of a chapter whose word and number are two lines ("CHAPTER", "THREE"), "" for other lines.
+
+    A number in words becomes digits.
+    """
+    if at + 1 == len(units):
+        return ""
+    word, of = units[at].text.strip(), units[at + 1].text.strip()
+    number = split_number(word, of)
+    if number is None:
+        return ""
+    return f"{word} {of if len(of) < 3 or not of.isalpha() else number.value[0]}"
+
+
+def _run(units: tuple[Unit, ...], start: int, body: float, gap: float, right: float) -> int:
+    """Return the index after the lines from ``start`` in one style: a wrapped title, or a paragraph.
+
+    A title in the size of body text is wrapped only where its next word does not fit before the margin ``right``.
+    """
     end = start + 1
     while end < len(units):
         last, unit = units[end - 1], units[end]
@@ -391,8 +427,19 @@ def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
         number = numbering(unit.text)
         if number is not None and not number.kind.startswith("integer"):
             break
+        if not like_body and unit.size < 1.25 * body and _ends(last, unit, right):
+            break
         end += 1
     return end
+
+
+def _ends(last: Unit, unit: Unit, right: float) -> bool:
+    """Return whether a title ends with the line ``last``: it has room for the first word of ``unit`` below it."""
+    if abs(last.x0 - unit.x0) > 2 or not unit.text[0].isupper() or OPEN_END.search(last.text):
+        return False
+    word = unit.text.split(maxsplit=1)[0]
+    letter = (last.x1 - last.x0) / len(last.text)
+    return last.x1 + letter * (len(word) + 3) < right and 2 * (last.x1 - last.x0) < right - last.x0
 
 
 def _letter(text: str) -> Numbering | None:

@@ -58,6 +58,10 @@ class Heading:
     confirmed: bool = False  # a layout model also considers it a heading
 
 
+_GLUED = re.compile(r"^((?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})+|[A-Z](?:\.\d{1,3})+)(?=[\u3040-\u9fff\uac00-\ud7a3])")
+"""A number without a space before its title, as printed contents in Chinese, Japanese and Korean have it."""
+
+
 def clean_title(text: str) -> str:
     """Return a title without letter spacing, repetition, dot leaders, page number, bullet and broken words."""
     title = _UNSEEN.sub("", text)
@@ -66,7 +70,7 @@ def clean_title(text: str) -> str:
     # a bare "Article   12" is complete
     if number is None or title[:1].isdigit() or number.end < len(" ".join(title.split())):
         title = _PAGE_AFTER.sub("", _PAGE_BEFORE.sub("", title))
-    title = " ".join(title.split())
+    title = _GLUED.sub(r"\1 ", " ".join(title.split()))
     title = _BROKEN_COMPOUND.sub(r"\1", _BROKEN.sub("", title))
     if _HAN_APART.fullmatch(title):
         title = "".join(title.split())

@@ -246,6 +246,7 @@ def possible_headings(
     frame = [h for h in frame if h.unit >= 0 or h.y is not None or compact(h.title)[:_START] not in standing]
     frame = _compressed([_as_printed(h, rules.headings, doc) for h in frame])
     at = {(c.page, unit): c for c in looked for unit in range(c.unit, c.last + 1)}
+    frame = [replace(h, title=c.title) if (c := at.get((h.page, h.unit))) and c.labelled else h for h in frame]
     items = [Possible(h, at.get((h.page, h.unit)), entry=True, likely=True) for h in frame]
     items += _graft(frame, rules.possible, rules.headings, at, printed, doc)
     items.sort(key=lambda item: (item.heading.page, item.heading.unit))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from indexers.outline.candidates import PossibleHeading
-from indexers.outline.numbering import PARTS, RANKS, STRONG, Numbering, as_letter, compact, numbering
+from indexers.outline.numbering import ATTACHED, PARTS, RANKS, STRONG, Numbering, as_letter, compact, numbering
 
 Kind = tuple[str, float, int, str]
 Over = Counter[tuple[int, int]]
@@ -218,7 +218,7 @@ def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger
                 return stack[-1].level + 1
             stack.pop()
         return ranks[kind]
-    first = number is not None and _first(number)
+    first = number is not None and _first(number) and number.kind not in ATTACHED
     while stack and not (
         _belongs_inside(item, stack[-1])
         or _below(c, stack[-1].item.look, first and stack[-1].number is not None, larger)
@@ -301,7 +301,9 @@ def _first(number: Numbering) -> bool:
 
 
 def _deeper(number: Numbering, other: Numbering) -> bool:
-    """Return whether a number is directly below another, as 2.1.3 is below 2.1."""
+    """Return whether a number is directly below another, as 2.1.3 is below 2.1. Lists such as (c) hold no sections."""
+    if other.kind.startswith("bracket"):
+        return False
     return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
 
 

@@ -10,20 +10,54 @@ from functools import lru_cache
 from hybrid_core.text.identifiers import roman
 from hybrid_core.text.tokens import fold
 
-_WORDS = (
-    "part|book|volume|chapter|section|sec\\.|article|art\\.|item|note|appendix|annex|schedule|exhibit|attachment|addendum|"
-    "title|division|subpart|subsection|module|unit|lesson|step|"
-    "teil|kapitel|abschnitt|artikel|anhang|partie|chapitre|annexe|parte|capítulo|capitulo|sección|artículo|anexo|capitolo|"
-    "часть|глава|раздел|статья|приложение|الفصل|الباب|القسم|المادة|פרק|חלק"
-)
-_ORDINALS = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
-    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
-)
-_ORDINAL_VALUES = {word: i % 12 + 1 for i, word in enumerate(_ORDINALS.split("|"))}
+_KINDS = {
+    "part": "part teil partie parte deel część část часть частина μέρος الباب חלק",
+    "book": "book buch livre libro книга",
+    "volume": "volume tome том",
+    "title": "title titre título titulo titolo",
+    "chapter": "chapter kapitel kapittel chapitre capítulo capitulo capitolo hoofdstuk rozdział kapitola luku bölüm "
+    "bab глава розділ κεφάλαιο الفصل פרק chương अध्याय",
+    "section": "section sec. abschnitt sección seccion seção secção sezione avsnitt oddíl раздел ενότητα القسم mục",
+    "article": "article art. artikel artikkel artikla artículo articulo articolo artigo artykuł článek madde pasal "
+    "статья стаття άρθρο المادة סעיף điều",
+    "appendix": "appendix anhang anlage apéndice apendice appendice apêndice bijlage bilaga bilag vedlegg liite ek "
+    "załącznik dodatek příloha lampiran приложение додаток παράρτημα ملحق الملحق נספח",
+    "annex": "annex annexe anexo allegato",
+}
+_KIND = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+"""``{word before a number: kind of heading}``. Words that are not in it are kinds themselves."""
+_OTHER = "item note schedule exhibit attachment addendum division subpart subsection module unit lesson step"
+_WORDS = "|".join(map(re.escape, sorted([*_KIND, *_OTHER.split()], key=len, reverse=True)))
+_CARDINALS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ORDINALS = {  # the same ordinal in several languages, and the genders of each
+    1: "first primero primera primer premier première primo prima primeiro primeira único única unico unica unique "
+    "первая первый",
+    2: "second segundo segunda secondo seconda deuxième вторая второй",
+    3: "third tercero tercera tercer troisième terzo terza terceiro terceira третья третий",
+    4: "fourth cuarto cuarta quatrième quarto quarta четвёртая четвертая",
+    5: "fifth quinto quinta cinquième пятая",
+    6: "sixth sexto sexta sixième sesto sesta шестая",
+    7: "seventh séptimo séptima septième settimo settima sétimo sétima седьмая",
+    8: "eighth octavo octava huitième ottavo ottava oitavo oitava восьмая",
+    9: "ninth noveno novena neuvième nono nona девятая",
+    10: "tenth décimo décima dixième decimo decima десятая",
+    11: "eleventh",
+    12: "twelfth",
+}
+_VALUES = {word: value for value, words in _ORDINALS.items() for word in words.split()}
+_VALUES |= {word: value for value, word in enumerate(_CARDINALS, 1)}
+_VALUES |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
+_SPELLED = re.compile(rf"({'|'.join(_TENS)})[- ]?({'|'.join(_CARDINALS[:9])})", re.IGNORECASE)
+_NUMBERS = f"{_SPELLED.pattern.replace('(', '(?:')}|{'|'.join(sorted(_VALUES, key=len, reverse=True))}"
 _HAN = "零〇一二三四五六七八九十百千两0-9０-９"
 _NUMBERING = re.compile(
-    rf"(?P<word>{_WORDS})(?:\s*(?=\d|no\b)|\s+)(?:no\.?\s*)?(?P<of>\d+(?:\.\d+)*[a-z]?|[ivxlc]+|[a-z]|{_ORDINALS})(?![^\W_])(?:\s?\([a-z0-9]{{1,3}}\))?[.:)]?"
+    rf"(?P<word>{_WORDS})(?:\s*(?=\d|no\b)|\s+)(?:no\.?\s*)?(?P<of>\d+(?:\.\d+)*[a-z]?|[ivxlc]+|[a-zа-яα-ω]|{_NUMBERS})(?![^\W_])(?:\s?\([a-z0-9]{{1,3}}\))?[.:)]?"
+    rf"|(?P<added>부록|付録|附録|附录|附錄|附件|別紙|別表)\s*(?P<addedof>\d+(?:[-.]\d+)*|[a-z]|[{_HAN}]+)(?![^\W_])[.:)：]?"
+    r"|제\s*(?P<korean>\d+)\s*(?P<koreanword>[편장절조부관])(?![가-힣])"
     rf"|第\s*(?P<han>[{_HAN}]+)\s*(?P<hanword>[编編章节節条條款部篇回卷])(?:分)?"
     r"|§+\s*(?P<par>\d+(?:\.\d+)*[a-z]?)\.?"
     r"|(?P<decimal>\d{1,3}(?:\.\d{1,3})+)(?:[.:)](?=\s|$)|(?=\s|$))"
@@ -44,12 +78,14 @@ _GAP = re.compile(r"[\s|:.–—-]*")
 
 
 STRONG = frozenset(
-    "part book volume chapter article item note appendix annex schedule exhibit section "
-    "teil kapitel partie chapitre capítulo часть глава раздел статья الفصل الباب القسم المادة פרק חלק "
+    "part book volume title chapter article item note appendix annex schedule exhibit section "
     "han-编 han-編 han-章 han-節 han-节 han-条 han-條 han-部 han-篇 han-卷".split()
-)  # words that make a numbered line a heading in any style
+)  # kinds whose number makes a line a heading in any style
 # numbered units that contain chapters
-PARTS = frozenset(["part", "book", "volume", "teil", "partie", "parte", "часть"])
+PARTS = frozenset(["part", "book", "volume", "title"])
+CHAPTERS = frozenset(["chapter", "han-章"])
+ATTACHED = frozenset(["appendix", "annex"])  # they stand beside chapters, and begin a numbering of their own
+_HANGUL = {"편": "編", "장": "章", "절": "節", "조": "条", "부": "部", "관": "款"}
 RANKS = {
     "han-编": 0,
     "han-編": 0,
@@ -92,14 +128,24 @@ def han_value(text: str) -> int:
     return total + digit
 
 
+_BEFORE_LETTERS = (ord("a") - 1, ord("а") - 1, ord("α") - 1)  # Latin, Cyrillic, Greek
+
+
 def _number_value(text: str) -> tuple[int, ...]:
-    if text.lower() in _ORDINAL_VALUES:
-        return (_ORDINAL_VALUES[text.lower()],)
+    if (lowered := text.lower()) in _VALUES:
+        return (_VALUES[lowered],)
+    if spelled := _SPELLED.fullmatch(lowered):
+        return (_VALUES[spelled[1]] + _VALUES[spelled[2]],)
     if text[0].isdigit():
         return tuple(int(part) for part in re.findall(r"\d+", text))
     if value := roman(text):
         return (value,)
-    return (ord(text[0].lower()) - 96,) if text[0].isascii() else (0,)
+    return _letter_value(lowered)
+
+
+def _letter_value(text: str) -> tuple[int, ...]:
+    code = ord(text[0].lower())
+    return (next((code - before for before in _BEFORE_LETTERS if 0 < code - before < 33), 0),)
 
 
 @lru_cache(maxsize=50_000)
@@ -113,7 +159,15 @@ def numbering(title: str) -> Numbering | None:
     end = gap.end() if gap else end
     kind = match.lastgroup or ""
     if match["word"]:
-        return Numbering(match["word"].lower(), _number_value(match["of"]), end)
+        word = match["word"].lower()
+        kind, of = _KIND.get(word, word), match["of"]
+        value = _letter_value(of) if of.lower() in ("c", "d", "l") else _number_value(of)  # as in "Appendix C"
+        return Numbering(kind, value, end)
+    if kind == "addedof":
+        of = match[kind]
+        return Numbering("appendix", _number_value(of) if of[0].isascii() else (han_value(of),), end)
+    if kind == "koreanword":
+        return Numbering("han-" + _HANGUL[match[kind]], (int(match["korean"]),), end)
     if kind == "hanword":
         return Numbering("han-" + match["hanword"], (han_value(match["han"]),), end)
     text = match[kind]
@@ -136,6 +190,15 @@ def numbering(title: str) -> Numbering | None:
         mark = title[match.end() - 1 : match.end() + 2].lstrip("0123456789 ")[:1]
         return Numbering("integer" + (mark if mark and mark in ".):|" else ""), _number_value(text), end)
     return Numbering(kind, _number_value(text) if kind == "par" else (han_value(text),), end)
+
+
+def split_number(word: str, of: str) -> Numbering | None:
+    """Return the number that two lines such as "CHAPTER" and "THREE" make, None if they make none."""
+    if " " in word or " " in of or not word.isalpha() or len(word) > 20:
+        return None
+    number = numbering(f"{word} {of}")
+    whole = number is not None and number.kind in STRONG and number.end > len(word) + len(of)
+    return number if whole else None
 
 
 def as_letter(text: str) -> Numbering | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 from indexers.outline.heading import Heading, LinePrefixIndex, find_title
-from indexers.outline.numbering import PARTS, Numbering, as_letter, compact, numbering
+from indexers.outline.numbering import ATTACHED, PARTS, Numbering, as_letter, compact, numbering
 from indexers.outline.toc import ContentsPages, TocEntry, TocRow, entries, find_contents, label_value
 from indexers.outline.view import DocumentView
 
@@ -67,7 +68,7 @@ def _span(toc: PrintedToc) -> int:
 def _locate_entries(
     contents: ContentsPages, doc: DocumentView, index: LinePrefixIndex, labels: dict[str, int], skip: frozenset[int]
 ) -> PrintedToc:
-    rows = entries(contents.rows, labelled=contents.labelled)
+    rows = _without_letters(entries(contents.rows, labelled=contents.labelled))
     places = [next((places_of for title in row.titles if (places_of := index.places(title))), []) for row in rows]
     if not contents.labelled:
         return _locate_unlabelled(rows, places, skip)
@@ -93,6 +94,7 @@ def _locate_entries(
             place = places[i][0]
         if place is not None:
             hits += 1
+            title = row.titles[0] if _lettered(row) == title else title
             headings.append(Heading(title, *place, depth[i], "printed_toc"))
         elif inside and expected not in skip:
             headings.append(Heading(row.titles[0], expected, -1, depth[i], "printed_toc"))
@@ -100,6 +102,26 @@ def _locate_entries(
     headings += parts
     headings.sort(key=lambda h: (h.page, h.unit))
     return PrintedToc(tuple(headings), skip, hits / tried if tried else 0.0, (), names)
+
+
+def _without_letters(rows: list[TocEntry]) -> list[TocEntry]:
+    """Add to the entries of appendices, "A Proofs", "B Data", their titles without the letter.
+
+    At least two letters must follow each other. The body of the document may say "Appendix A" instead.
+    """
+    letters = [(at, row.titles[0][0]) for at, row in enumerate(rows) if _lettered(row)]
+    consecutive = {
+        at for one, other in pairwise(letters) if ord(other[1]) == ord(one[1]) + 1 for at in (one[0], other[0])
+    }
+    return [
+        replace(row, titles=(*row.titles, _lettered(row))) if at in consecutive else row for at, row in enumerate(rows)
+    ]
+
+
+def _lettered(row: TocEntry) -> str:
+    """Return the title of an entry such as "A Proofs" without its letter, "" for other entries."""
+    letter, _, rest = row.titles[0].partition(" ")
+    return rest.strip() if len(letter) == 1 and letter.isascii() and letter.isupper() and len(rest.strip()) > 2 else ""
 
 
 def _size(doc: DocumentView, place: tuple[int, int]) -> int:
@@ -256,7 +278,7 @@ def _next(before: Numbering, number: Numbering) -> bool:
     return same and before.value[:-1] == number.value[:-1] and number.value[-1] == before.value[-1] + 1
 
 
-_CHAPTER = frozenset("chapter kapitel chapitre item article artikel".split())
+_CHAPTER = frozenset(["chapter", "item", "article"])
 
 
 def _is_below(row: TocRow, number: Numbering | None, top: TocRow, top_number: Numbering | None) -> bool:
@@ -272,6 +294,8 @@ def _is_below(row: TocRow, number: Numbering | None, top: TocRow, top_number: Nu
             return False
         if ("decimal" in number.kind or "decimal" in top_number.kind) and len(number.value) != len(top_number.value):
             return len(number.value) > len(top_number.value)
+        if number.kind in ATTACHED and top_number.kind.startswith(("integer", "chapter")):
+            return False
         if top_number.kind in PARTS and row.x0 >= top.x0 - 4:
             return True
         if number.kind in PARTS and row.x0 <= top.x0 + 4:

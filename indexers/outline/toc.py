@@ -122,11 +122,21 @@ HEADS = frozenset(
     "detailedcontents summaryofcontents index tableofcontentspage outline agenda "
     "inhalt inhaltsverzeichnis inhaltsübersicht inhaltsubersicht tabledesmatières tabledesmatieres sommaire "
     "índice indice contenido sumario sommario inhoud содержание оглавление 目录 目錄 目次 "
-    "المحتويات الفهرس תוכןהעניינים תוכןעניינים".split()
+    "المحتويات الفهرس תוכןהעניינים תוכןעניינים "
+    "tabladecontenidos tabladecontenido índicegeneral contenidos sumário conteúdo tabeladeconteúdos indicegenerale "
+    "contenuti inhoudsopgave innehåll innehållsförteckning indhold indholdsfortegnelse innhold innholdsfortegnelse "
+    "sisällys sisällysluettelo spistreści obsah içindekiler tartalomjegyzék cuprins περιεχόμενα зміст съдържание "
+    "mụclục daftarisi 목차 차례 もくじ विषयसूची".split()
 )  # letters and digits only
 LISTS = re.compile(
     r"(?:list\s+of\s+|index\s+(?:of|to)\s+)?(?:tables|figures|illustrations|maps|charts|boxes|plates|exhibits|graphs|diagrams)"
-    r"(?:\s+and\s+\w+)?$|(?:list|table|index)\s+of\s+\w+|abbildungs\w*|tabellen\w*|插图|图目录|表目录",
+    r"(?:\s+and\s+\w+)?$|(?:list|table|index)\s+of\s+\w+|abbildungs\w*|tabellen\w*|verzeichnis\s+der\s+\w+"
+    r"|(?:liste|table|index)\s+des\s+\w+|(?:elenco|indice|lista)\s+(?:delle|degli|dei)\s+\w+"
+    r"|(?:índice|indice|lista|relación|relação)\s+de\s+(?:\w+\s+)?(?:figur|tabl|tabel|cuadr|gráfic|grafic|ilustra|mapa|quadr|siglas|abrevia)\w*"
+    r"|lijst\s+van\s+\w+|spis\s+(?:rysunków|tabel|tablic|ilustracji)|seznam\s+(?:obrázků|tabulek|použit\w+)"
+    r"|(?:figur|tabell|bild)(?:förteckning|liste|oversikt)\w*|(?:şekil|tablo|çizelge)\w*\s+(?:listesi|dizini)"
+    r"|(?:список|перечень|перелік)\s+(?:рисунков|таблиц|иллюстраций|рисунків|сокращений|литературы)"
+    r"|插图|图目录|表目录|(?:插图|图片|图表|表格)(?:目录|清单|索引)|(?:图|表|圖)\s*目\s*[录錄次]|図\s*目次|表\s*目次|(?:그림|표)\s*(?:목차|차례)",
     re.IGNORECASE,
 )
 
@@ -223,7 +233,7 @@ def _is_contents(rows: list[TocRow], opens: bool, continuing: bool, pages: int) 
     return firm >= 5 and firm >= 0.5 * len(rows)
 
 
-_OPEN_END = re.compile(r"(?:\b(?:of|in|the|and|to|with|under|for|by|on|or|from|a|an|against|between|vs\.?)|[,–—-])$")
+OPEN_END = re.compile(r"(?:\b(?:of|in|the|and|to|with|under|for|by|on|or|from|a|an|against|between|vs\.?)|[,–—-])$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +262,7 @@ def entries(rows: Sequence[TocRow], *, labelled: bool) -> list[TocEntry]:
             continue
         number = numbering(row.title)
         integer = number is not None and number.kind.startswith("integer")
-        begins = _begins(row, number, last_integer) and not (pending and _OPEN_END.search(pending[-1].title))
+        begins = _begins(row, number, last_integer) and not (pending and OPEN_END.search(pending[-1].title))
         if integer and begins and number is not None:
             last_integer = number.value[0]
         if pending and (begins or not (_near(pending[-1], row) or _goes_on(pending[-1], row, number))):
