@@ -362,14 +362,18 @@ def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> N
 
 
 def _titled(label: PossibleHeading, number: Numbering, title: PossibleHeading) -> PossibleHeading:
-    """Return a label and the title below it as one heading.
+    """Return a label and the title below it as one heading with the look of the larger.
 
     The word for a chapter is left out before Arabic numerals: "3 Results".
     """
     plain = number.kind in CHAPTERS and any(map(str.isdigit, label.title))
     written = str(number.value[0]) if plain else label.title
     number = replace(number, end=len(written) + 1)
-    return replace(label, title=f"{written} {title.title}", number=number, last=title.last, below=title.below)
+    larger = max(label, title, key=lambda line: line.size)
+    return replace(
+        label, title=f"{written} {title.title}", number=number, last=title.last, below=title.below,
+        style=larger.style, rise=larger.rise,
+    )  # fmt: skip
 
 
 def run_in(text: str) -> str:

@@ -121,7 +121,7 @@ def test_what_was_read_before_an_interruption_is_not_read_again(
             on_progress,
         )
     read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
-    assert 0 < read <= 2, "it is published with the pages that could be read"
+    assert 0 < read < 6, "it is published with the pages that could be read"
     assert "pages are not read by OCR yet" in run(engine.documents.get("a.pdf")).warnings[-1]
     before = calls()
     (tools / "later").unlink()

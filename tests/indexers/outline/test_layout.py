@@ -224,3 +224,53 @@ def test_arabic_headings(tmp_path: Path) -> None:
     tree = build_tree(parsed)
     check(tree, parsed.pages)
     assert [(s.title, s.start_page) for s in tree] == [(title, n) for n, title in enumerate(titles, 1)]
+
+
+def _label(sheet: Sheet, word: str, of: str, title: str) -> Sheet:
+    """Add a chapter's label in two lines at the right margin, and its title further down."""
+    for text, y, size in ((word, 90, 10), (of, 112, 14), (title, 168, 14)):
+        sheet.lines.append(line(text, y, x=500 - 0.5 * size * len(text), size=size, bold=True))
+    sheet.y = 220
+    return sheet
+
+
+@pytest.mark.parametrize(
+    ("word", "numbers"),
+    [
+        ("CHAPTER", ["ONE", "TWO", "THREE", "FOUR"]),
+        ("KAPITEL", ["1", "2", "3", "4"]),
+        ("Chapitre", ["1", "2", "3", "4"]),
+    ],
+)
+def test_a_chapter_bears_the_number_of_the_two_lines_above_its_title(word: str, numbers: list[str]) -> None:
+    topics = ("Ropes", "Gates", "Sails", "Anchors")
+    sheets = [Sheet(1).head("Yearbook", 24).prose(8)]
+    for at, topic in enumerate(topics):
+        sheet = _label(Sheet(at + 2), word, numbers[at], topic.upper())
+        sheets.append(sheet.prose(4).head(f"{at + 1}.1 Kinds of {topic}", 12).prose(4))
+    found = [(level, title) for level, title, _ in outline_of(build_tree(document(sheets))) if title != "Yearbook"]
+    assert found == [
+        each
+        for at, topic in enumerate(topics, 1)
+        for each in ((1, f"{at} {topic.upper()}"), (2, f"{at}.1 Kinds of {topic}"))
+    ]
+
+
+def test_a_short_bold_line_is_not_joined_with_the_heading_below_it() -> None:
+    sheets = []
+    for n, topic in enumerate(("Ropes", "Gates", "Sails"), 1):
+        sheet = Sheet(n).head(f"Chapter {n} {topic}", 16).prose(5)
+        sheet.row(f"Risks of {topic}", bold=True, step=14)
+        sheets.append(sheet.row("Weather may delay the work of the yard for many weeks", bold=True, step=24).prose(8))
+    titles = _titles(sheets)
+    assert "Risks of Gates" in titles and not [title for title in titles if "Gates Weather" in title]
+
+
+def test_a_title_on_two_distant_pages_is_no_running_head() -> None:
+    sheets = []
+    for n in range(1, 12):
+        sheet = Sheet(n)
+        if n in (3, 8):
+            sheet.lines.append(line("Report of the keepers", 60, bold=True))
+        sheets.append(sheet.prose(4).head(f"Accounts {n}", 12).prose(9))
+    assert _titles(sheets).count("Report of the keepers") == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from indexers.outline.numbering import as_letter, bare, han_value, numbering, roman
+from indexers.outline.numbering import as_letter, bare, han_value, numbering, roman, split_number
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,21 @@ from indexers.outline.numbering import as_letter, bare, han_value, numbering, ro
         ("(b) Debates", "bracket-lower", (2,), "Debates"),
         ("第十二章 附则", "han-章", (12,), "附则"),
         ("§ 14 Zweck", "par", (14,), "Zweck"),
+        ("제3장 총칙", "han-章", (3,), "총칙"),
+        ("제12조(목적)", "han-条", (12,), "(목적)"),
+        ("附录A 安装", "appendix", (1,), "安装"),
+        ("付録 B 概要", "appendix", (2,), "概要"),
+        ("Приложение Б. Разное", "appendix", (2,), "Разное"),
+        ("Annexe D Divers", "annex", (4,), "Divers"),
+        ("Appendix C: Data", "appendix", (3,), "Data"),
+        ("Hoofdstuk 2 Havens", "chapter", (2,), "Havens"),
+        ("Rozdział 7. Wyniki", "chapter", (7,), "Wyniki"),
+        ("CAPÍTULO PRIMERO Objeto", "chapter", (1,), "Objeto"),
+        ("Título II Derechos", "title", (2,), "Derechos"),
+        ("Kapitel 3 Häfen", "chapter", (3,), "Häfen"),
+        ("Chapter Twenty-Two The pool", "chapter", (22,), "The pool"),
+        ("CHAPTER TWENTYTWO", "chapter", (22,), ""),
+        ("Section 3.2 Scope", "section", (3, 2), "Scope"),
     ],
 )
 def test_numbering(title: str, kind: str, value: tuple[int, ...], rest: str) -> None:
@@ -42,7 +57,19 @@ def test_a_plural_is_no_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "title", ["Partial results", "Itemised list", "A bird in the hand", "1,200 crates", "In brief", "2024 results"]
+    "title",
+    [
+        "del 1 de enero",
+        "Parte del todo",
+        "Ekonomi 3",
+        "제조업 현황",
+        "Partial results",
+        "Itemised list",
+        "A bird in the hand",
+        "1,200 crates",
+        "In brief",
+        "2024 results",
+    ],
 )
 def test_words_are_not_numbering(title: str) -> None:
     assert numbering(title) is None
@@ -65,3 +92,19 @@ def test_a_single_roman_letter_may_be_a_letter() -> None:
 def test_bare_titles_are_equal_whatever_their_numbering_and_typography() -> None:
     assert bare("2.1  The Keeper’s Book") == bare("Section 4: the keeper's book") == "thekeepersbook"
     assert bare("IV.") == "iv"
+
+
+def test_two_lines_make_a_number() -> None:
+    pairs = [
+        ("CHAPTER", "THREE"),
+        ("Appendix", "A"),
+        ("Kapitel", "12"),
+        ("第", "三"),
+        ("Chapter two", "A"),
+        ("Note", "on"),
+    ]
+    found = [split_number(*pair) for pair in pairs]
+    assert [(number.kind, number.value) for number in found if number] == [
+        ("chapter", (3,)), ("appendix", (1,)), ("chapter", (12,)),
+    ]  # fmt: skip
+    assert found[3:] == [None, None, None]

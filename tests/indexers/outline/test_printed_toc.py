@@ -99,6 +99,38 @@ def test_a_list_of_figures_gives_no_sections() -> None:
     assert len(found.headings) == 9
 
 
+@pytest.mark.parametrize(
+    ("contents", "lists"),
+    [
+        ("Indice", "Elenco delle tabelle"), ("Índice", "Índice de figuras"), ("Sommaire", "Liste des tableaux"),
+        ("Spis treści", "Spis rysunków"), ("Содержание", "Список рисунков"), ("목차", "그림 목차"), ("目次", "図目次"),
+        ("Inhalt", "Verzeichnis der Tabellen"),
+    ],
+)  # fmt: skip
+def test_a_list_of_figures_in_any_language_gives_no_sections(contents: str, lists: str) -> None:
+    sheet = Sheet(2).head(contents, 18)
+    for i, chapter in enumerate(_CHAPTERS):
+        sheet.entry(f"{i + 1} {chapter}", str(2 * i + 1))
+    sheet.head(lists, 14).entry("1 Plan of the quay", "1").entry("2 Plan of the gate", "3").entry("3 A crane", "5")
+    found = from_printed_toc(view(document(_book(sheet)).pages), 30)
+    assert [h.title for h in found.headings] == [f"{i + 1} {chapter}" for i, chapter in enumerate(_CHAPTERS)]
+
+
+@pytest.mark.parametrize("word", ["Appendix", "Annexe", "Anhang", "Приложение"])
+def test_appendices_are_found_though_the_contents_leave_their_word_out(word: str) -> None:
+    titles = ("Proofs of the rules", "Data of the yards", "Letters")
+    sheet = _contents()
+    for at, title in enumerate(titles):
+        sheet.entry(f"{'ABC'[at]} {title}", str(9 + at))
+    sheets = _book(sheet)
+    for at, title in enumerate(titles):
+        sheets.append(Sheet(13 + at).head(f"{word} {'ABC'[at]}", 16).head(title, 18).prose(20))
+    tree = outline_of(build_tree(document(sheets)))
+    assert [row for row in tree if row[2] >= 13] == [
+        (1, f"{'ABC'[at]} {title}", 13 + at) for at, title in enumerate(titles)
+    ]
+
+
 def test_contents_without_page_numbers_are_used() -> None:
     contents = Sheet(2).head("Contents", 18)
     for i, chapter in enumerate(_CHAPTERS):

@@ -89,7 +89,7 @@ def test_two_headings_in_one_are_cut_where_the_model_cuts() -> None:
     pages = []
     for number, topic in enumerate(_TOPICS, 1):
         sheet = Sheet(number)
-        sheet.row(f"Stores of {topic}", bold=True, step=13, x=200).row(f"Trade in {topic}", bold=True, step=30).prose(12)
+        sheet.row(f"Stores of {topic}", bold=True, step=13, x=76).row(f"Trade in {topic}", bold=True, step=30).prose(12)
         pages.append(sheet.page())
     assert "Stores of Rope Trade in Rope" in _titles(pages, None)
     found = _titles(pages, _STORES | _TRADE)
