@@ -17,7 +17,7 @@ from indexers.formats.format import Format
 from indexers.formats.registry import format_of
 from indexers.ocr.engines import NoOcr, Ocr
 
-_BUILD = f"tree-6+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
+_BUILD = f"tree-7+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
 
 
 def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
