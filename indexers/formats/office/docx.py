@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
@@ -44,8 +45,8 @@ from indexers.formats.office.ooxml import (
     properties,
     relations,
 )
-from indexers.formats.office.word_files import chunk_blocks, flat_package
-from indexers.formats.office.word_signs import decode_signs, form_field, symbol
+from indexers.formats.office.word_files import BoundControls, chunk_blocks, flat_package
+from indexers.formats.office.word_signs import decode_signs, field_words, form_field, symbol
 from indexers.formats.office.word_styles import (
     NoteMarks,
     Numbering,
@@ -62,10 +63,12 @@ _VML = "{urn:schemas-microsoft-com:vml}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
+_BREAK = re.compile(r"\s*[\r\n]\s*")  # in pretty-printed files
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,600})"')
 _TYPED = 0.8  # minimum share of a document's paragraphs in a code style
 _DEEPEST_CHUNK = 3  # maximum nesting of embedded documents (altChunk)
 _DEEPEST = 25  # maximum nesting of tables
+_IN_NOTE = 3  # maximum nesting of notes on notes
 _INSIDE_CELL = 600  # maximum characters of a nested table that is written inside its cell
 
 
@@ -91,6 +94,7 @@ class _Field:
     instruction: int
     text: str = ""
     link: str = ""
+    result: int = -1  # number of pieces before its result
 
 
 @dataclass(slots=True)
@@ -122,10 +126,13 @@ class _Words:
             field = self.fields[-1]
             if field.instruction >= 0:
                 del self.pieces[field.instruction :]
+                field.result = len(self.pieces)
             field.instruction = -1
             field.link = _field_link(field.text)
             if state == "end":
                 self.fields.pop()
+                if not any(piece.text for piece in self.pieces[field.result :]):
+                    self.add(field_words(field.text))
 
 
 class _Reader:
@@ -136,13 +143,16 @@ class _Reader:
         self._package, self._path, self._limits, self._deep = package, path, limits, deep
         self._related, self._links = relations(package, name), link_targets(package, name)
         inner = [] if root.find(f"{W}styles") is None else [root]  # Word 2003 stores the styles there
-        self._styles = WordStyles([*self._parts("styles"), *inner])
-        self._numbering = Numbering.of(self._parts("numbering"), self._styles.language)
+        self._styles = WordStyles([*self._parts("styles").values(), *inner])
+        self._numbering = Numbering.of([*self._parts("numbering").values()], self._styles.language)
         self._notes = {
-            kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
+            kind: {note.get(f"{W}id", ""): (name, note) for name, root in self._parts(f"{kind}s").items() for note in root}
             for kind in ("footnote", "endnote", "comment")
         }
-        self._marks = NoteMarks([root, *self._parts("settings")])
+        self._marks = NoteMarks([root, *self._parts("settings").values()])
+        self._bound = BoundControls(package)
+        self._bound.fill(root)
+        _join_deleted_ends(root)
         self._referenced = {node.get(f"{W}id") for node in root.iter(f"{W}commentReference")}
         self._initial = ""  # the drop cap with which the next paragraph begins
         self.printed: dict[str, str] = {}
@@ -155,13 +165,16 @@ class _Reader:
         # page breaks from Word's own layout are stored
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
-    def _parts(self, kind: str) -> list[etree._Element]:
-        """Return the root elements of the document's parts of a kind. Damaged parts are skipped with a warning."""
-        roots = []
+    def _parts(self, kind: str) -> dict[str, etree._Element]:
+        """Return the root elements of the document's parts of a kind by name.
+
+        Damaged parts are skipped with a warning.
+        """
+        roots = {}
         for target in dict.fromkeys(target for relation, target in self._related.values() if relation == kind):
             if target in self._package:
                 try:
-                    roots.append(part(self._package, target))
+                    roots[target] = part(self._package, target)
                 except DocumentError as error:
                     self.warnings.append(error.without_file)
         return roots
@@ -192,11 +205,20 @@ class _Reader:
         Running heads are read because they may contain the only date or number of a letter.
         """
         texts = set()
-        for root in self._parts(kind):
-            for block in self._blocks(root, 0):
+        for name, root in self._parts(kind).items():
+            self._bound.fill(root)
+            for block in self._inside(name, root, 0):
                 if (text := _block_text(block)) not in texts:
                     texts.add(text)
                     yield Paragraph(text, f"{kind} {len(texts)}")
+
+    def _inside(self, name: str, parent: etree._Element, deep: int) -> list[Block]:
+        """Return the blocks of an element of another part, whose links and pictures are those of that part."""
+        outer = self._related, self._links
+        self._related, self._links = relations(self._package, name), link_targets(self._package, name)
+        blocks = list(self._blocks(parent, deep))
+        self._related, self._links = outer
+        return blocks
 
     def _blocks(self, parent: Iterable[etree._Element], deep: int) -> Iterator[Block]:
         for child in parent:
@@ -243,12 +265,15 @@ class _Reader:
         for box in words.boxes:
             yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
         for kind, number, shown in words.notes:
-            if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
-                note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
+            name, note = self._notes[kind].get(number, ("", None))
+            if note is not None and deep < _DEEPEST + _IN_NOTE:
+                read = self._inside(name, note, max(deep, _DEEPEST) + 1)
+                note_text = " ".join(_block_text(block) for block in read if not isinstance(block, Remark))
                 if kind == "comment":
                     yield comment(note_text, note.get(f"{W}author"), place)
                 else:
                     yield Remark(note_text, shown, place)
+                yield from (replace(block, place=place) for block in read if isinstance(block, Remark))
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""
@@ -266,7 +291,7 @@ class _Reader:
             elif tag == f"{W}t":
                 parent = child.getparent()
                 properties_of = None if parent is None else parent.find(f"{W}rPr")
-                words.add(decode_signs(child.text or "", properties_of), how)
+                words.add(decode_signs(_BREAK.sub(" ", child.text or ""), properties_of), how)
             elif tag == EQUATION:
                 words.add(equation(child))
             elif tag in (f"{W}tab", f"{W}ptab"):
@@ -381,6 +406,19 @@ class _Reader:
             block for block in blocks
             if _is_apart(block) or isinstance(block, Heading) or (isinstance(block, Picture) and block.image)
         )  # fmt: skip
+
+
+def _join_deleted_ends(root: etree._Element) -> None:
+    """Move the words of each paragraph whose end a tracked change deletes to the begin of the next paragraph."""
+    marks = (f"{W}pPr/{W}rPr/{W}{name}" for name in ("del", "moveFrom"))
+    ends = [node for path in marks for node in root.iterfind(f".//{W}p/{path}")]
+    order = {node: at for at, node in enumerate(root.iter(f"{W}del", f"{W}moveFrom"))}
+    for mark in sorted(ends, key=lambda node: order[node]):
+        paragraph: Any = mark.getparent().getparent().getparent()
+        after = paragraph.getnext()
+        if after is not None and after.tag == f"{W}p":
+            words = [node for node in paragraph if node.tag != f"{W}pPr"]
+            after[1 if after.find(f"{W}pPr") is not None else 0 : 0] = words
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:

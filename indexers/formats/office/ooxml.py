@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import posixpath
 import re
@@ -25,6 +26,7 @@ W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _STRICT = b"http://purl.oclc.org/ooxml/"
 _YEARLESS = re.compile(rb"http://purl\.oclc\.org/ooxml/(officeDocument|[a-z]+ml)/([A-Za-z/]+)")
+_ENCODING = re.compile(rb"(<\?xml[^>]{0,100}?)\sencoding=(?:\"[^\"]*\"|'[^']*')")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords",
                "description": "description", "created": "creationDate", "modified": "modDate"}  # fmt: skip
@@ -37,8 +39,13 @@ def part(package: Package, name: str) -> etree._Element:
 
 
 def usual_namespaces(data: bytes) -> bytes:
-    """Return an XML text with the usual (transitional) namespaces in place of strict ones."""
-    if _STRICT not in data[:4096]:
+    """Return an XML text with the usual (transitional) namespaces in place of strict ones.
+
+    A part of a usual file may have elements in strict namespaces, at any place. UTF-16 becomes UTF-8.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = _ENCODING.sub(rb"\1", data.decode("utf-16", "replace").encode(), count=1)
+    if _STRICT not in data:
         return data
     return _YEARLESS.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data)
 
@@ -115,19 +122,28 @@ def choose_alternatives(root: etree._Element) -> None:
 
 
 def choose_alternative(node: etree._Element) -> etree._Element:
-    """Return the first non-empty choice in a set of alternatives (AlternateContent), or an empty element."""
-    return next((choice for choice in node if len(choice)), etree.Element("none"))
+    """Return the first non-empty choice in a set of alternatives (AlternateContent), or an empty element.
+
+    A choice that only refers to ink (contentPart) is empty. Its fallback is a picture of the ink.
+    """
+    choices = (choice for choice in node if any(not str(inner.tag).endswith("}contentPart") for inner in choice))
+    return next(choices, etree.Element("none"))
 
 
 def drawn_lines(shape: etree._Element) -> Iterator[str]:
     """Yield the alternative texts and the paragraphs of a drawn shape."""
     choose_alternatives(shape)
     for node in shape.iter("{*}cNvPr"):
-        if node.get("descr"):
-            yield " ".join((node.get("descr") or "").split())
+        if alt := alternative_text(node):
+            yield alt
     for paragraph in shape.iter(f"{DRAWN}p"):
         if line := " ".join(paragraph_text(paragraph).split()):
             yield line
+
+
+def alternative_text(properties: etree._Element) -> str:
+    """Return the alternative text in the properties of a shape: its description, else its title."""
+    return " ".join((properties.get("descr") or properties.get("title") or "").split())
 
 
 def unescaped(text: str) -> str:

@@ -25,7 +25,7 @@ from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.flat_odf import open_odf
 from indexers.formats.office.grid import Grid, Span, hidden_notes
-from indexers.formats.office.number_formats import general, show
+from indexers.formats.office.number_formats import general, show, show_text
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
 from indexers.formats.office.text_tables import table_rows
@@ -92,8 +92,10 @@ def _cell_text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: i
         return ""
     look = book.xf_list[style] if 0 <= style < len(book.xf_list) else None
     font = book.font_list[look.font_index] if look is not None and look.font_index < len(book.font_list) else None
+    format = book.format_map.get(look.format_key) if look is not None else None
+    code = format.format_str if format is not None else ""
     if kind == _TEXT:
-        return _format_runs(book, font, value, sheet.rich_text_runlist_map.get(cell, ()))
+        return show_text(_format_runs(book, font, value, sheet.rich_text_runlist_map.get(cell, ())), code)
     if kind == _ERROR:
         import xlrd
 
@@ -101,8 +103,7 @@ def _cell_text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: i
     elif kind == _BOOLEAN:
         text = "TRUE" if value else "FALSE"
     else:
-        code = book.format_map.get(look.format_key) if look is not None else None
-        text = show(float(value), code.format_str if code is not None else "", book.datemode == 1)
+        text = show(float(value), code, book.datemode == 1)
     return linear([Piece(text, struck=bool(font is not None and font.struck_out))])
 
 

@@ -1,21 +1,23 @@
-"""Other forms of Word documents: flat XML in place of a package, and files embedded in a document (altChunk)."""
+"""Other places of a Word document's words: flat XML, embedded files (altChunk), and data bound to its controls."""
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from email import message_from_bytes, policy
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Paragraph
-from indexers.formats.flow.safety import Package, read_xml
+from indexers.formats.flow.safety import Package, read_xml, words_of
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.ooxml import W
+from indexers.formats.office.ooxml import W, part, relations
 from indexers.formats.office.rtf import rtf_blocks
 from indexers.formats.web.html import html_text, parse_html
 
@@ -82,3 +84,72 @@ def _web_page(data: bytes) -> bytes:
         if part.get_content_type() in ("text/html", "application/xhtml+xml") and isinstance(content, bytes):
             return content
     return data
+
+
+_CORE = "{6C3C8BC8-F283-45AE-878A-BAB7291924A1}"  # the store of the file's properties
+_EXTENDED = "{6668398D-A668-4E3E-A5EB-62B293D839F1}"
+_STEPS = re.compile(r"(?:/(?:[\w.-]{1,100}:)?[\w.-]{1,100}(?:\[\d{1,6}\])?){1,20}(?:/@(?:[\w.-]{1,100}:)?[\w.-]{1,100})?")
+_PREFIX = re.compile(r"xmlns:([\w.-]{1,100})=(?:'([^']{1,300})'|\"([^\"]{1,300})\")")
+_ITEM = "{http://schemas.openxmlformats.org/officeDocument/2006/customXml}"
+_MOST_STORES = 100
+
+
+class BoundControls:
+    """The XML data in a document to which its content controls are bound. Word shows the data in the controls."""
+
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        self._stores: dict[str, etree._Element] | None = None
+
+    def fill(self, root: etree._Element) -> None:
+        """Put the data in place of the words of the plain text controls and lists that are bound to it."""
+        for binding in list(root.iter(f"{W}dataBinding")):
+            properties = binding.getparent()
+            control = None if properties is None else properties.getparent()
+            content = None if control is None else control.find(f"{W}sdtContent")
+            if properties is None or content is None or not (value := self._value(binding)):
+                continue
+            lists = [node for name in ("comboBox", "dropDownList") for node in properties.iterfind(f"{W}{name}")]
+            shown = {item.get(f"{W}value"): item.get(f"{W}displayText") for node in lists for item in node}
+            value = shown.get(value) or value
+            is_hint = properties.find(f"{W}showingPlcHdr") is not None
+            words = list(content.iter(f"{W}t"))
+            if words and (lists or properties.find(f"{W}text") is not None or is_hint):
+                words[0].text = value
+                for other in words[1:]:
+                    other.text = ""
+
+    def _value(self, binding: etree._Element) -> str:
+        path, id = binding.get(f"{W}xpath") or "", (binding.get(f"{W}storeItemID") or "").upper()
+        if self._stores is None:
+            self._stores = dict(self._read_stores())
+        if id not in self._stores or _STEPS.fullmatch(path) is None:
+            return ""
+        names = {name: first or second for name, first, second in _PREFIX.findall(binding.get(f"{W}prefixMappings") or "")}
+        try:
+            found: Any = self._stores[id].getroottree().xpath(path, namespaces=names)
+        except etree.XPathError:
+            return ""
+        node = found[0] if isinstance(found, list) and found else ""
+        text = " ".join((words_of(node) if isinstance(node, etree._Element) else str(node)).split())
+        return text.removesuffix("T00:00:00")
+
+    def _read_stores(self) -> Iterator[tuple[str, etree._Element]]:
+        """Yield (id, root element) of each set of data. Damaged ones are skipped."""
+        for kind, target in relations(self._package, "").values():
+            if kind in ("core-properties", "extended-properties"):
+                yield from self._store(target, _CORE if kind == "core-properties" else _EXTENDED)
+        names = (name for name in self._package.names if re.fullmatch(r"customXml/item\d+\.xml", name, re.I))
+        for name in list(names)[:_MOST_STORES]:
+            for kind, target in relations(self._package, name).values():
+                if kind == "customXmlProps":
+                    yield from ((id, root) for _, props in self._store(target, "")
+                                if (id := (props.get(f"{_ITEM}itemID") or "").upper())
+                                for _, root in self._store(name, id))  # fmt: skip
+
+    def _store(self, name: str, id: str) -> Iterator[tuple[str, etree._Element]]:
+        try:
+            if name in self._package:
+                yield id, part(self._package, name)
+        except DocumentError:
+            return

@@ -17,12 +17,13 @@ from indexers.formats.flow.blocks import Block, Paragraph, Remark, comment
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.charts import is_chart, series_names
+from indexers.formats.office.charts import chart_titles, is_chart, series_names
 from indexers.formats.office.grid import Grid, Span, hidden_notes
-from indexers.formats.office.number_formats import BUILT_IN, show
+from indexers.formats.office.number_formats import BUILT_IN, show, show_text
 from indexers.formats.office.ooxml import (
     R,
     choose_alternatives,
+    diagram_lines,
     drawn_lines,
     main_part,
     part,
@@ -38,6 +39,10 @@ _CELL = re.compile(
     r"""(?P<quoted>"[^"]*"|'[^']*')|(?P<fixed>\$?)\b(?P<letters>[A-Z]{1,3})(?P<still>\$?)(?P<row>\d{1,7})\b(?![(!.])"""
     r"""|(?P<name>[\w.]+)"""
 )
+_RUNNING = [f"{pages}{kind}" for kind in ("Header", "Footer") for pages in ("odd", "even", "first")]
+_RUNNING_CODE = re.compile(r'&(?:"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d+|[A-Za-z&])')
+_FUNCTION_SPACE = re.compile(r"_xl(?:fn|ws|pm|udf|op)\.")  # before names of functions newer than the file format
+_CELL_PICTURE = re.compile(r'=(?:_xlfn\.)?DISPIMG\("[^"]*",\d+\)')  # a picture in a cell, as WPS Office stores it
 _UNCLOSED = re.compile(rb"<br\s*>", re.I)
 _CHUNK = 2**20
 _MOST_MERGED, _MOST_BLOCKS = 20_000, 2_000
@@ -191,7 +196,7 @@ class XlsxBook:
 
 
 def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
-    """Yield the boxes, shapes and charts in a drawing part of a sheet, each with its row."""
+    """Yield the boxes, shapes, diagrams and charts in a drawing part of a sheet, each with its row."""
     related = relations(package, target)
     root = part(package, target)
     choose_alternatives(root)
@@ -201,9 +206,14 @@ def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
         for line in drawn_lines(anchor):
             yield row, Paragraph(line)
         for chart in anchor.iter():
+            if str(chart.tag).endswith("}relIds"):
+                _, inner = related.get(chart.get(f"{R}dm") or "", ("", ""))
+                nodes = diagram_lines(part(package, inner)) if inner in package else ()
+                yield from ((row, Paragraph(line)) for _, line in nodes)
+                continue
             _, inner = related.get(chart.get(f"{R}id") or "", ("", "")) if is_chart(str(chart.tag)) else ("", "")
             if inner in package and (shown := part(package, inner)) is not None:
-                lines = dict.fromkeys((*drawn_lines(shown), *series_names(shown)))
+                lines = dict.fromkeys((*drawn_lines(shown), *chart_titles(shown), *series_names(shown)))
                 yield from ((row, Paragraph(text)) for text in (" · ".join(lines),) if text)
 
 
@@ -224,6 +234,11 @@ def _controls(data: bytes) -> Iterator[tuple[int, Block]]:
             yield row, Paragraph(f"{mark}{text}")
 
 
+def running_text(code: str) -> str:
+    """Return the words of a running head of a sheet without codes of fonts and fields, such as "&P"."""
+    return " ".join(_RUNNING_CODE.sub(lambda part: "&" if part[0] == "&&" else " ", code).split())
+
+
 class _Rows:
     def __init__(
         self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, struck: Collection[str]
@@ -238,14 +253,16 @@ class _Rows:
 
     def read(self, stream: Any) -> Iterator[tuple[int, dict[int, str]]]:
         last = 0
-        for element in _elements(stream, "row", "col", "oddHeader", "oddFooter"):
+        heads = set[str]()
+        for element in _elements(stream, "row", "col", *_RUNNING):
             if str(element.tag).endswith("}col") or element.tag == "col":
                 first, end = element.get("min") or "", element.get("max") or ""
                 if element.get("hidden") in ("1", "true") and first.isdigit() and end.isdigit():
                     self._ranges.append((int(first) - 1, int(end) - 1))
                 continue
             if not str(element.tag).endswith("}row") and element.tag != "row":
-                if text := " ".join(re.sub(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])', " ", element.text or "").split()):
+                if (text := running_text(element.text or "")) and text not in heads:
+                    heads.add(text)
                     self.heads.append((0, Remark(text, "header" if "Header" in element.tag else "footer")))
                 continue
             number = element.get("r") or ""
@@ -273,25 +290,27 @@ class _Rows:
                 formula = node
             elif name == "is":
                 inside = node
+        style = cell.get("s") or ""
+        code = self._formats[int(style)] if style.isdigit() and int(style) < len(self._formats) else ""
         if kind == "inlineStr":
-            return _string(inside) if inside is not None else unescaped(value)
+            return show_text(_string(inside) if inside is not None else unescaped(value), code)
         if not value:
             return self._formula(formula) if formula is not None and kind != "str" else ""
         if kind == "s":
             at = int(value) if value.strip().isdigit() else -1
-            return self._strings[at] if 0 <= at < len(self._strings) else ""
+            return show_text(self._strings[at], code) if 0 <= at < len(self._strings) else ""
         if kind == "b":
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
-        if kind in ("str", "e"):
-            return unescaped(value)
+        if kind == "e":
+            return value
+        if kind == "str":
+            return "" if _CELL_PICTURE.fullmatch(value) else show_text(unescaped(value), code)
         if kind == "d":
             return _MIDNIGHT.sub("", value.removesuffix("Z")).replace("T", " ")
         try:
             number = float(value)
         except ValueError:
             return value
-        style = cell.get("s") or ""
-        code = self._formats[int(style)] if style.isdigit() and int(style) < len(self._formats) else ""
         return show(number, code, self._since_1904, value)
 
     def _formula(self, formula: etree._Element) -> str:
@@ -302,7 +321,8 @@ class _Rows:
         elif shared in self._masters:
             text, row, at = self._masters[shared]
             text = _moved(text[:_LONGEST_FORMULA], self._place[0] - row, self._place[1] - at)
-        if not text:
+        text = _FUNCTION_SPACE.sub("", text)
+        if not text or text.startswith("DISPIMG("):
             return ""
         self.uncomputed += 1
         return f"={text[:_LONGEST_FORMULA]}"
