@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
@@ -146,7 +145,9 @@ class _Reader:
         self._styles = WordStyles([*self._parts("styles").values(), *inner])
         self._numbering = Numbering.of([*self._parts("numbering").values()], self._styles.language)
         self._notes = {
-            kind: {note.get(f"{W}id", ""): (name, note) for name, root in self._parts(f"{kind}s").items() for note in root}
+            kind: {
+                note.get(f"{W}id", ""): (name, note) for name, root in self._parts(f"{kind}s").items() for note in root
+            }
             for kind in ("footnote", "endnote", "comment")
         }
         self._marks = NoteMarks([root, *self._parts("settings").values()])
@@ -410,15 +411,14 @@ class _Reader:
 
 def _join_deleted_ends(root: etree._Element) -> None:
     """Move the words of each paragraph whose end a tracked change deletes to the begin of the next paragraph."""
-    marks = (f"{W}pPr/{W}rPr/{W}{name}" for name in ("del", "moveFrom"))
-    ends = [node for path in marks for node in root.iterfind(f".//{W}p/{path}")]
-    order = {node: at for at, node in enumerate(root.iter(f"{W}del", f"{W}moveFrom"))}
-    for mark in sorted(ends, key=lambda node: order[node]):
-        paragraph: Any = mark.getparent().getparent().getparent()
-        after = paragraph.getnext()
-        if after is not None and after.tag == f"{W}p":
-            words = [node for node in paragraph if node.tag != f"{W}pPr"]
-            after[1 if after.find(f"{W}pPr") is not None else 0 : 0] = words
+    for paragraph in list(root.iter(f"{W}p")):
+        end, after = paragraph.find(f"{W}pPr/{W}rPr"), paragraph.getnext()
+        if end is None or after is None or after.tag != f"{W}p":
+            continue
+        if end.find(f"{W}del") is not None or end.find(f"{W}moveFrom") is not None:
+            begin = int(after.find(f"{W}pPr") is not None)
+            for at, node in enumerate([node for node in paragraph if node.tag != f"{W}pPr"], begin):
+                after.insert(at, node)
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:

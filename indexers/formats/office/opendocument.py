@@ -146,7 +146,9 @@ class _Reader:
         self._chain: dict[int, int] = {}  # last numbers of the current list, by level
         self._latest: dict[str, dict[int, int]] = {}  # the same for the last list of each style
         self._named: dict[str, dict[int, int]] = {}  # the same for lists by their id
-        self._masters = {page.get(f"{STYLE}name", ""): page for root in roots for page in root.iter(f"{STYLE}master-page")}
+        self._masters = {
+            page.get(f"{STYLE}name", ""): page for root in roots for page in root.iter(f"{STYLE}master-page")
+        }
         self._heads = [head for root in roots for page in root.iter(f"{STYLE}master-page") for head in page
                        if str(head.tag).startswith((f"{STYLE}header", f"{STYLE}footer"))]  # fmt: skip
         self._page_looks = {

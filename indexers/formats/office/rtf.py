@@ -43,7 +43,7 @@ _ESCAPE, _PAGE = "\\", "\\ansicpg"
 _TWO_FORMS, _UNICODE_FORM = re.compile(r"\{\s?\\upr(?![a-z])"), re.compile(r"\{\s?\\\*\s?\\ud(?![a-z])\s?")
 _STYLES = re.compile(r"\{\s?\\stylesheet")
 _STYLE = re.compile(r"\\s(\d{1,5})(?![\da-z])[^{}]*?\\outlinelevel(\d)")
-_BOX = re.compile(r"\{\s?\\shp(?![a-z])|\{\s?\\\*\s?\\shppict(?![a-z])|\{\s?\\pict(?![a-z])")
+_BOX = re.compile(r"\{\s?\\shp(?![a-z])|\{\s?\\\*\s?\\shppict(?![a-z])")
 _BOX_TEXT = re.compile(r"\{\s?\\shptxt(?![a-z])")
 _BORDER = re.compile(r"\\par(?![a-z])|\\[\\{}]|[{}]")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
@@ -63,7 +63,8 @@ _BARE = re.compile("[\x80-\xff]")
 _OTHER_ENDS = re.compile(r"\\(?:column|softline)(?![a-z])\s?")
 _LIST_NUMBER = re.compile(r"\\pntext(?![a-z])")  # as older programs and WordPad write it
 _FIELD = re.compile(r"\{\s?\\field(?![a-z])")
-_INSTRUCTION, _RESULT_GROUP = (re.compile(r"\{\s?(?:\\\*)?\s?\\%s(?![a-z])\s?" % name) for name in ("fldinst", "fldrslt"))
+_INSTRUCTION = re.compile(r"\{\s?(?:\\\*)?\s?\\fldinst(?![a-z])\s?")
+_RESULT_GROUP = re.compile(r"\{\s?\\fldrslt(?![a-z])\s?")
 _INSTRUCTION_SIGN = re.compile(r"\\([\\{}])|\\'([0-9a-fA-F]{2})|\\[a-zA-Z]+-?\d* ?|[{}\r\n]")
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,600})"')
 _SAFE = ":/?#[]@!$&()*+,;=%-._~'"
@@ -217,7 +218,7 @@ def _rtf_info(data: bytes) -> dict[str, str]:
     head = f"{{\\rtf1\\ansi{page[0] if page else ''} "
     fields = {}
     for key in ("title", "author", "subject", "keywords") if info >= 0 else ():
-        begin = re.compile(r"\{\s?\\%s(?![a-z])" % key).search(source, info, info + _LONGEST)
+        begin = re.compile(rf"\{{\s?\\{key}(?![a-z])").search(source, info, info + _LONGEST)
         if begin is not None:
             inside = source[begin.end() : _group_end(source, begin.start()) - 1][:_LONGEST_FONT]
             fields[key] = " ".join(str(rtf_to_text(f"{head}{inside}}}", errors="replace")).split())
@@ -376,13 +377,14 @@ def _with_results(source: str) -> str:
         close = _group_end(source, end) - 1 if result is not None else end
         link = _HYPERLINK.match(instruction)
         if result is not None and link is not None and begin.start() >= at:
-            parts += (source[at : begin.start()], source[end : result.end()],
-                      f" {_LINK}{quote(link[1], safe=_SAFE)}{_LINK}", source[result.end() : close], _LINK * 2)  # fmt: skip
+            address = f" {_LINK}{quote(link[1], safe=_SAFE)}{_LINK}"
+            parts += (source[at : begin.start()], source[end : result.end()], address)
+            parts += (source[result.end() : close], _LINK * 2)
             at = close
         elif begin.start() >= at and (words := field_words(instruction)):
-            if result is None or not rtf_to_text(f"{{\\rtf1{source[result.end() : close]}}}", errors="replace").strip():
-                shown = "".join(f"\\u{ord(sign)} " for sign in words)
-                parts += (source[at:end], f"{{\\uc0 {shown}}}")
+            stored = "" if result is None else source[result.end() : close]
+            if not rtf_to_text(f"{{\\rtf1{stored}}}", errors="replace").strip():
+                parts += (source[at:end], "{\\uc0 ", *(f"\\u{ord(sign)} " for sign in words), "}")
                 at = end
     return "".join((*parts, source[at:]))
 

@@ -50,7 +50,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
     styles = list(root.iter(f"{_STYLE}style"))
     looks = ((style.get(f"{_STYLE}name"), style.find(f"{_STYLE}table-properties")) for style in styles)
     unshown = {name for name, look in looks if look is not None and look.get(f"{_TABLE}display") == "false"}
-    tables = [table for table in root.iter(f"{_TABLE}table") if table.getparent().tag not in _NO_SHEETS]
+    tables = [table for table in root.iter(f"{_TABLE}table") if _is_sheet(table)]
     if hidden := sum(table.get(f"{_TABLE}style-name") in unshown for table in tables):
         warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(tables)))
     return _ods_sheets(package, root, path, limits, looks_of, warnings)
@@ -109,6 +109,10 @@ def _control_text(control: etree._Element) -> str:
     return " ".join((control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value") or label).split())
 
 
+def _is_sheet(table: etree._Element) -> bool:
+    return not any(str(node.tag) in _NO_SHEETS for node in table.iterancestors())
+
+
 def _ods_sheets(
     package: Package,
     root: etree._Element,
@@ -119,7 +123,7 @@ def _ods_sheets(
 ) -> Iterator[tuple[str, Grid]]:
     heads = _running_heads(package, root)
     for table in root.iter(f"{_TABLE}table"):
-        if any(str(node.tag) in _NO_SHEETS for node in table.iterancestors()):
+        if not _is_sheet(table):
             continue
         controls = form_controls(table)
         grid = Grid(limits, "a sheet", file=path)
@@ -157,10 +161,9 @@ def _running_heads(package: Package, root: etree._Element) -> dict[str, list[tup
 
     LibreOffice writes such a head ("Page 1") into every file.
     """
-    if "styles.xml" not in package:
-        return {}
+    roots = [root, *([package.xml("styles.xml")] if "styles.xml" in package else [])]
     shown: dict[str, list[tuple[int, Block]]] = {}
-    for page in package.xml("styles.xml").iter(f"{_STYLE}master-page"):
+    for page in (page for source in roots for page in source.iter(f"{_STYLE}master-page")):
         blocks: dict[str, Block] = {}
         for head in page:
             kind = str(head.tag).removeprefix(_STYLE)

@@ -39,10 +39,10 @@ def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
     root, _ = read_xml(path.read_bytes(), "damaged, it", file=path)
     parts: dict[str, bytes] = {}
     if root.tag == f"{_PACKAGE}package":
-        for part in root.iter(f"{_PACKAGE}part"):
-            data = part.find(f"{_PACKAGE}xmlData")
+        for entry in root.iter(f"{_PACKAGE}part"):
+            data = entry.find(f"{_PACKAGE}xmlData")
             if data is not None and len(data):
-                parts[part.get(f"{_PACKAGE}name", "").lstrip("/")] = etree.tostring(data[0])
+                parts[entry.get(f"{_PACKAGE}name", "").lstrip("/")] = etree.tostring(data[0])
     else:
         parts["word/document.xml"] = etree.tostring(root).replace(_WORD_2003.encode(), W[1:-1].encode())
     packed = io.BytesIO()
@@ -79,16 +79,18 @@ def chunk_blocks(
 
 def _web_page(data: bytes) -> bytes:
     """Return the HTML page in a web archive (MHT), or the data itself if it has none."""
-    for part in message_from_bytes(data, policy=policy.default).walk():
-        content = part.get_payload(decode=True)
-        if part.get_content_type() in ("text/html", "application/xhtml+xml") and isinstance(content, bytes):
+    for message in message_from_bytes(data, policy=policy.default).walk():
+        content = message.get_payload(decode=True)
+        if message.get_content_type() in ("text/html", "application/xhtml+xml") and isinstance(content, bytes):
             return content
     return data
 
 
 _CORE = "{6C3C8BC8-F283-45AE-878A-BAB7291924A1}"  # the store of the file's properties
 _EXTENDED = "{6668398D-A668-4E3E-A5EB-62B293D839F1}"
-_STEPS = re.compile(r"(?:/(?:[\w.-]{1,100}:)?[\w.-]{1,100}(?:\[\d{1,6}\])?){1,20}(?:/@(?:[\w.-]{1,100}:)?[\w.-]{1,100})?")
+_STEPS = re.compile(
+    r"(?:/(?:[\w.-]{1,100}:)?[\w.-]{1,100}(?:\[\d{1,6}\])?){1,20}(?:/@(?:[\w.-]{1,100}:)?[\w.-]{1,100})?"
+)
 _PREFIX = re.compile(r"xmlns:([\w.-]{1,100})=(?:'([^']{1,300})'|\"([^\"]{1,300})\")")
 _ITEM = "{http://schemas.openxmlformats.org/officeDocument/2006/customXml}"
 _MOST_STORES = 100
@@ -125,12 +127,14 @@ class BoundControls:
             self._stores = dict(self._read_stores())
         if id not in self._stores or _STEPS.fullmatch(path) is None:
             return ""
-        names = {name: first or second for name, first, second in _PREFIX.findall(binding.get(f"{W}prefixMappings") or "")}
+        names = {
+            name: first or second for name, first, second in _PREFIX.findall(binding.get(f"{W}prefixMappings") or "")
+        }
         try:
-            found: Any = self._stores[id].getroottree().xpath(path, namespaces=names)
+            nodes: Any = self._stores[id].getroottree().xpath(path, namespaces=names)
         except etree.XPathError:
             return ""
-        node = found[0] if isinstance(found, list) and found else ""
+        node = nodes[0] if isinstance(nodes, list) and nodes else ""
         text = " ".join((words_of(node) if isinstance(node, etree._Element) else str(node)).split())
         return text.removesuffix("T00:00:00")
 

@@ -105,7 +105,7 @@ def _formula(text: str) -> str:
     at, waiting = 0, ""
     while at < len(text):
         switch, sign = _SWITCH.match(text, at), text[at]
-        if switch is not None and not (text[at + 1 : at + 2] in "(),;"):
+        if switch is not None and text[at + 1 : at + 2] not in "(),;":
             waiting = switch[1].lower() if not waiting or switch[1].lower() in _PLACED else waiting
             at = switch.end()
             continue

@@ -476,7 +476,7 @@ _STORE = "{6C3C8BC8-F283-45AE-878A-BAB7291924A1}"
 
 
 def _control(kind: str, path: str, text: str, store: str = "{aa}") -> str:
-    binding = f'<w:dataBinding w:prefixMappings="xmlns:x=\'urn:offer\' xmlns:c=\'{_CORE}\'" w:xpath="{path}" '
+    binding = f"<w:dataBinding w:prefixMappings=\"xmlns:x='urn:offer' xmlns:c='{_CORE}'\" w:xpath=\"{path}\" "
     properties = f'{kind}{binding} w:storeItemID="{store}"/>'
     return f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent>{run(text)}</w:sdtContent></w:sdt>"
 
@@ -500,13 +500,17 @@ def test_controls_show_the_data_to_which_they_are_bound(tmp_path: Path, control:
         files = {entry: package.read(entry) for entry in package.namelist()}
     properties = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
     link = f'<Relationship Id="c" Type="{properties}" Target="core.xml"/></Relationships>'
-    data = '<o:offer xmlns:o="urn:offer" day="2024-05-01T00:00:00"><o:client>Acme Ltd</o:client><o:state>o</o:state></o:offer>'
+    data = (
+        '<o:offer xmlns:o="urn:offer" day="2024-05-01T00:00:00"><o:client>Acme Ltd</o:client><o:state>o</o:state>'
+        "</o:offer>"
+    )
+    link_of_item = f'<R><Relationship Id="p" Type="{_OFFICE}/customXmlProps" Target="props.xml"/></R>'
     item = "http://schemas.openxmlformats.org/officeDocument/2006/customXml"
     assert text_of(packed(tmp_path / "b.docx", {
         **files, "_rels/.rels": files["_rels/.rels"].replace(b"</Relationships>", link.encode()),
         "core.xml": f'<c:coreProperties xmlns:c="{_CORE}"><c:category>Tender</c:category></c:coreProperties>',
         "customXml/item1.xml": data, "customXml/props.xml": f'<d:x xmlns:d="{item}" d:itemID="{{AA}}"/>',
-        "customXml/_rels/item1.xml.rels": f'<R><Relationship Id="p" Type="{_OFFICE}/customXmlProps" Target="props.xml"/></R>',
+        "customXml/_rels/item1.xml.rels": link_of_item,
     })) == f"So: {shown}"  # fmt: skip
 
 
@@ -530,7 +534,9 @@ def test_fields_without_a_stored_result_show_what_they_say(tmp_path: Path, instr
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_strict_namespaces_at_any_place_and_in_any_encoding(tmp_path: Path, space: str, encoding: str) -> None:
     body = line(run("long " * 1500)) + line(run("Größe"))
-    math = '<w:p><m:oMath xmlns:m="http://purl.oclc.org/ooxml/officeDocument/math"><m:r><m:t>E</m:t></m:r></m:oMath></w:p>'
+    math = (
+        '<w:p><m:oMath xmlns:m="http://purl.oclc.org/ooxml/officeDocument/math"><m:r><m:t>E</m:t></m:r></m:oMath></w:p>'
+    )
     art = (
         '<w:p><w:r><w:drawing><wp:docPr xmlns:wp="http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing" '
         'descr="a map"/></w:drawing></w:r></w:p>'
@@ -556,7 +562,8 @@ def _series(*parts: str) -> str:
 
 _LEVELS = (
     "<c:cat><c:multiLvlStrRef><c:multiLvlStrCache>"
-    '<c:lvl><c:pt idx="0"><c:v>Q1</c:v></c:pt><c:pt idx="1"><c:v>Q2</c:v></c:pt><c:pt idx="2"><c:v>Q1</c:v></c:pt></c:lvl>'
+    '<c:lvl><c:pt idx="0"><c:v>Q1</c:v></c:pt><c:pt idx="1"><c:v>Q2</c:v></c:pt><c:pt idx="2"><c:v>Q1</c:v></c:pt>'
+    "</c:lvl>"
     '<c:lvl><c:pt idx="0"><c:v>2023</c:v></c:pt><c:pt idx="2"><c:v>2024</c:v></c:pt></c:lvl>'
     "</c:multiLvlStrCache></c:multiLvlStrRef></c:cat>"
 )
@@ -574,9 +581,11 @@ _RANGE = (
     ("plot", "shown"),
     [
         (_series(_LEVELS, copied("val", "5", "6", "7")), ["| 2023 Q1 | 5 |", "| 2023 Q2 | 6 |", "| 2024 Q1 | 7 |"]),
-        (_series(copied("tx", "Sales"), _LABEL, copied("val", "5", "6"), _RANGE), ["| Sales |", "5 (Low)", "6 (Record)"]),
+        (_series(copied("tx", "Sales"), _LABEL, copied("val", "5", "6"), _RANGE),
+         ["| Sales |", "5 (Low)", "6 (Record)"]),
         (_series(copied("tx", "A"), copied("xVal", "1"), copied("yVal", "10"))
-         + _series(copied("tx", "B"), copied("xVal", "2"), copied("yVal", "20")), ["| A |", "| 1 | 10 |", "| B |", "| 2 | 20 |"]),
+         + _series(copied("tx", "B"), copied("xVal", "2"), copied("yVal", "20")),
+         ["| A |", "| 1 | 10 |", "| B |", "| 2 | 20 |"]),
         (_series(copied("tx", "A"), copied("xVal", "1"), copied("yVal", "10"))
          + _series(copied("tx", "B"), copied("xVal", "1"), copied("yVal", "20")), ["| A | B |", "| 1 | 10 | 20 |"]),
         (_series(copied("xVal", "1"), copied("yVal", "2"), copied("bubbleSize", "99")), ["| 1 | 2 | 99 |"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from pptx.util import Inches
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from indexers.formats.limits import ParseLimits
-from tests.indexers.formats.packages import ole, opendocument, read, text_of, titles
+from tests.indexers.formats.packages import ole, ole_file, opendocument, read, text_of, titles
 
 
 def test_a_slide_is_a_page_with_its_shapes_in_reading_order_and_its_notes(tmp_path: Path) -> None:
@@ -158,3 +159,20 @@ def test_libreoffice_opens_older_files(tmp_path: Path) -> None:
 def test_limits_are_settings_of_the_same_name() -> None:
     with pytest.raises(ValueError, match="max_cells"):
         ParseLimits(max_cells=0)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "page"),
+    [(0x0419, "Договор", "cp1251"), (0x0415, "Umowa zażółć", "cp1250"), (0x0404, "合約", "cp950"),
+     (0x0C1A, "Уговор", "cp1251"), (0x0409, "café", "cp1252")],
+)  # fmt: skip
+def test_word_95_is_read_in_the_code_page_of_its_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: int, text: str, page: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = f"{text}\r".encode(page)
+    head = struct.pack("<HHHH", 0xA5DC, 104, 0, language).ljust(0x18, b"\0") + struct.pack(
+        "<II", 0x300, 0x300 + len(words)
+    )
+    (tmp_path / "a.doc").write_bytes(ole_file({"WordDocument": head.ljust(0x300, b"\0") + words}))
+    assert text_of(tmp_path / "a.doc") == text

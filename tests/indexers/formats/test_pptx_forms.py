@@ -250,3 +250,49 @@ def test_numbers_of_lists_in_cells_and_all_schemes(tmp_path: Path, scheme: str, 
                 mark.set("type", scheme)
 
     assert text_of(deck(tmp_path / "a.pptx", fill)).count(f"{second} two") == 2
+
+
+def test_links_of_cells_and_notes_and_titles_of_shapes_are_kept(tmp_path: Path) -> None:
+    def link(frame: Any, address: str) -> None:
+        run = frame.paragraphs[0].add_run()
+        run.text = "the terms"
+        run.hyperlink.address = address
+
+    def fill(slide: Any) -> None:
+        table = slide.shapes.add_table(1, 2, Inches(1), Inches(3), Inches(4), Inches(1)).table
+        link(table.cell(0, 0).text_frame, "https://cell.example")
+        table.cell(0, 1).text = "x"
+        link(slide.notes_slide.notes_text_frame, "https://note.example")
+        box(slide, "words")._element.nvSpPr.cNvPr.set("title", "a titled box")
+
+    text = text_of(deck(tmp_path / "a.pptx", fill))
+    for shown in (
+        "| [the terms](https://cell.example) | x |",
+        "[notes] [the terms](https://note.example)",
+        "![a titled box]",
+    ):
+        assert shown in text
+
+
+_COMPATIBLE = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+_SHOWN = f'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="{_DRAWN}"'
+
+
+@pytest.mark.parametrize("choices", [1, 2])
+@pytest.mark.parametrize("fallback", [True, False])
+def test_ink_on_a_slide_costs_no_words(tmp_path: Path, choices: int, fallback: bool) -> None:
+    ink = f'<mc:Choice Requires="p14"><p:contentPart xmlns:r="{_OFFICE.decode()}" r:id="rId9"/></mc:Choice>'
+    picture = (
+        '<mc:Fallback><p:pic><p:nvPicPr><p:cNvPr id="9" name="Ink" descr="a stroke"/><p:cNvPicPr/><p:nvPr/></p:nvPicPr>'
+        "<p:blipFill/><p:spPr/></p:pic></mc:Fallback>"
+    )
+
+    def fill(slide: Any) -> None:
+        box(slide, "words")
+        slide.shapes._spTree.append(etree.fromstring(
+            f'<mc:AlternateContent xmlns:mc="{_COMPATIBLE}" {_SHOWN}>{ink * choices}{picture if fallback else ""}'
+            "</mc:AlternateContent>"
+        ))  # fmt: skip
+
+    info, pages = read(deck(tmp_path / "a.pptx", fill))
+    assert ("![a stroke]" in pages[0].text) == fallback and "words" in pages[0].text and not info.warnings
