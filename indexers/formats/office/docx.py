@@ -37,7 +37,7 @@ from indexers.formats.office.ooxml import (
     R,
     W,
     choose_alternative,
-    diagram_lines,
+    diagram_words,
     link_targets,
     main_part,
     part,
@@ -336,8 +336,10 @@ class _Reader:
                 words.pictures.append(child.get("string") or "")
             elif is_chart(tag) and (root := self._part(child.get(f"{R}id", ""))) is not None:
                 words.charts += chart_blocks(root, f"paragraph {self._count}")
-            elif tag.endswith("}relIds") and (root := self._part(child.get(f"{R}dm", ""))) is not None:
-                words.pictures.append(" · ".join(line for _, line in diagram_lines(root)))
+            elif tag.endswith("}relIds"):
+                drawings = (root for kind in ("diagramDrawing",) for root in self._parts(kind).values())
+                nodes = diagram_words(self._part(child.get(f"{R}dm", "")), drawings)
+                words.pictures.append(" · ".join(line for _, line in nodes))
             else:
                 if tag.startswith(_VML) and (alt := child.get("alt")):
                     words.pictures.append(alt)

@@ -7,7 +7,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -205,6 +205,15 @@ def diagram_lines(root: etree._Element) -> Iterator[tuple[int, str]]:
                     yield max(0, depth - 1), line
         children = sorted(below.get(name, ()), reverse=True)
         waiting += [(min(depth + 1, _DEEPEST), child) for _, child in children if child not in seen]
+
+
+def diagram_words(data: etree._Element | None, drawings: Iterable[etree._Element]) -> list[tuple[int, str]]:
+    """Return (depth, text) of the nodes of a diagram. Without data, return the texts of the ``drawings`` made from it.
+
+    They are requested only then.
+    """
+    nodes = [] if data is None else list(diagram_lines(data))
+    return nodes or [(0, line) for root in drawings for line in drawn_lines(root)]
 
 
 _FOLDERS = ("/embeddings/", "/embedded/")

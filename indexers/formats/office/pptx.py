@@ -31,7 +31,7 @@ from indexers.formats.office.ooxml import (
     R,
     alternative_text,
     choose_alternatives,
-    diagram_lines,
+    diagram_words,
     drawn_lines,
     paragraph_text,
     properties,
@@ -150,6 +150,9 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
     titled = title.shape_id if title is not None else None
     if title is not None and title.has_text_frame and (words := _frame(title.text_frame)).strip():
         yield Heading(1, words, place=_shape_place(title, _box(title), number, size))
+    for group in slide.shapes._spTree.iter("{*}nvGrpSpPr"):
+        if alt := alternative_text(group[0]):
+            yield Picture(alt, f"slide {number} shape {group[0].get('id')}")
     for shape, box in _sort_shapes(_shapes(slide.shapes, 0)):
         if shape.shape_id != titled:
             try:
@@ -326,8 +329,14 @@ def _drawn(shape: Any, place: str) -> Iterator[Block]:
         if not isinstance(node.tag, str):
             continue
         if node.tag == _RELATIONS:
-            part = shape.part.related_part(node.get(_DATA))
-            for depth, line in diagram_lines(read_xml(part.blob, "a diagram")[0]):
+            rels = shape.part.rels
+            data = rels[node.get(_DATA)].target_part.blob if node.get(_DATA) in rels else b""
+            drawings = (
+                read_xml(rel.target_part.blob, "a diagram")[0]
+                for rel in rels.values()
+                if rel.reltype.endswith("/diagramDrawing")
+            )
+            for depth, line in diagram_words(read_xml(data, "a diagram")[0] if data else None, drawings):
                 yield Item(line, depth=depth, place=place)
         elif is_chart(node.tag) and node.get(f"{R}id") in shape.part.rels:
             part = shape.part.related_part(node.get(f"{R}id"))

@@ -20,9 +20,9 @@ from indexers.formats.flow.blocks import Block, Paragraph, Remark, comment
 from indexers.formats.flow.linear import Look, Piece, equation, inherited_looks, linear
 from indexers.formats.flow.safety import Package, line_of, read_xml
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.grid import Grid, Span, hidden_notes
+from indexers.formats.office.grid import Grid, Span, column_name, hidden_notes
 from indexers.formats.office.number_formats import general, show, show_text
-from indexers.formats.office.xlsx import column_name, running_text
+from indexers.formats.office.xlsx import running_text
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NS % name for name in ("office", "text", "table", "drawing", "style"))

@@ -24,13 +24,13 @@ from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.flat_odf import open_odf
-from indexers.formats.office.grid import Grid, Span, hidden_notes
+from indexers.formats.office.grid import Grid, Span, column_name, hidden_notes
 from indexers.formats.office.number_formats import general, show, show_text
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
 from indexers.formats.office.text_tables import table_rows
 from indexers.formats.office.xlsb import XlsbBook
-from indexers.formats.office.xlsx import XlsxBook, column_name
+from indexers.formats.office.xlsx import XlsxBook
 
 _MOST_MERGED, _MOST_NOTES = 20_000, 2_000
 _SHIFTS = {1: 1, 2: -1}  # escapement of a font: superscript, subscript

@@ -18,12 +18,12 @@ from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.charts import chart_titles, is_chart, series_names
-from indexers.formats.office.grid import Grid, Span, hidden_notes
+from indexers.formats.office.grid import Grid, Span, column_name, hidden_notes
 from indexers.formats.office.number_formats import BUILT_IN, show, show_text
 from indexers.formats.office.ooxml import (
     R,
     choose_alternatives,
-    diagram_lines,
+    diagram_words,
     drawn_lines,
     main_part,
     part,
@@ -67,7 +67,7 @@ class XlsxBook:
         hidden = 0
         for sheet in root.iter("{*}sheet"):
             _, target = related.get(sheet.get(f"{R}id") or "", ("", ""))
-            if not related:
+            if target not in package:
                 target = f"xl/worksheets/sheet{len(self.sheets) + 1}.xml"
             if target in package:
                 self.sheets.append((sheet.get("name") or f"Sheet{len(self.sheets) + 1}", target))
@@ -207,8 +207,13 @@ def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
             yield row, Paragraph(line)
         for chart in anchor.iter():
             if str(chart.tag).endswith("}relIds"):
-                _, inner = related.get(chart.get(f"{R}dm") or "", ("", ""))
-                nodes = diagram_lines(part(package, inner)) if inner in package else ()
+                _, data = related.get(chart.get(f"{R}dm") or "", ("", ""))
+                drawings = (
+                    part(package, name)
+                    for kind, name in related.values()
+                    if kind == "diagramDrawing" and name in package
+                )
+                nodes = diagram_words(part(package, data) if data in package else None, drawings)
                 yield from ((row, Paragraph(line)) for _, line in nodes)
                 continue
             _, inner = related.get(chart.get(f"{R}id") or "", ("", "")) if is_chart(str(chart.tag)) else ("", "")
@@ -375,16 +380,6 @@ def _string(item: etree._Element) -> str:
 
 def _is_on(switch: etree._Element | None) -> bool:
     return switch is not None and switch.get("val") not in ("0", "false")
-
-
-def column_name(number: int) -> str:
-    """Return the letters of a column number, which counts from 0."""
-    letters = ""
-    number += 1
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters
 
 
 def column(letters: str) -> int:

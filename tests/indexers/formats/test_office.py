@@ -15,6 +15,7 @@ import xlsxwriter
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from indexers.formats.limits import ParseLimits
@@ -61,13 +62,27 @@ def test_a_sheet_is_cut_into_rows_under_its_header(tmp_path: Path) -> None:
     assert [(h.title, h.page) for h in info.headings or ()] == [("Ships", 1)]
 
 
-def test_a_cell_at_the_end_of_a_sheet_is_refused_before_it_takes_the_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [(0, 16_383), (1, 1_200), (1_048_575, 16_383)])
+def test_a_cell_far_from_all_others_is_read_beside_the_rows(tmp_path: Path, place: tuple[int, int]) -> None:
     book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
     sheet = book.add_worksheet()
-    sheet.write(0, 0, "here")
-    sheet.write(1_048_575, 16_383, "there")
+    for row in range(3):
+        sheet.write_row(row, 0, ["here", "too"])
+    sheet.write(*place, "there")
     book.close()
-    with pytest.raises(LimitError, match=r"reaches over 17,179,869,184 cells; the limit is .* max_cells"):
+    text = text_of(tmp_path / "a.xlsx")
+    assert text.count("| here | too |") == 3 and f"{xl_rowcol_to_cell(*place)}: there" in text
+
+
+@pytest.mark.parametrize("far", [16_383, 900, 300])
+def test_a_sheet_of_too_many_cells_is_refused_before_it_takes_the_memory(tmp_path: Path, far: int) -> None:
+    book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+    sheet = book.add_worksheet()
+    sheet.write_row(0, 0, ["head"] * (far + 1))
+    sheet.write(1_048_575, 0, "there")
+    book.close()
+    cells = f"{(far + 1) * 1_048_576:,}"
+    with pytest.raises(LimitError, match=rf"reaches over {cells} cells; the limit is .* max_cells"):
         read(tmp_path / "a.xlsx")
 
 

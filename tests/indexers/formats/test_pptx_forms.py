@@ -296,3 +296,53 @@ def test_ink_on_a_slide_costs_no_words(tmp_path: Path, choices: int, fallback: b
 
     info, pages = read(deck(tmp_path / "a.pptx", fill))
     assert ("![a stroke]" in pages[0].text) == fallback and "words" in pages[0].text and not info.warnings
+
+
+@pytest.mark.parametrize(
+    "data", [None, b"", b"<d:pt modelId='1'><d:t><a:p><a:r><a:t>node</a:t></a:r></a:p></d:t></d:pt>"]
+)
+def test_diagrams_without_data_are_read_from_their_drawing(tmp_path: Path, data: bytes | None) -> None:
+    space = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+
+    def fill(slide: Any) -> None:
+        slide.shapes._spTree.append(etree.fromstring(
+            f'<p:graphicFrame {_SHOWN}><p:nvGraphicFramePr><p:cNvPr id="4" name="D"/><p:cNvGraphicFramePr/><p:nvPr/>'
+            '</p:nvGraphicFramePr><p:xfrm><a:off x="0" y="0"/><a:ext cx="9" cy="9"/></p:xfrm><a:graphic><a:graphicData '
+            f'uri="{space}"><d:relIds xmlns:d="{space}" xmlns:r="{_OFFICE.decode()}" r:dm="rId91"/></a:graphicData>'
+            "</a:graphic></p:graphicFrame>"
+        ))  # fmt: skip
+
+    def add_parts(files: Files) -> Files:
+        spaces = f'xmlns:d="{space}" xmlns:a="{_DRAWN}"'.encode()
+        link = b'<Relationship Id="%s" Type="%s" Target="../diagrams/%s"/>'
+        links = link % (
+            b"rId92",
+            b"http://schemas.microsoft.com/office/2007/relationships/diagramDrawing",
+            b"drawing.xml",
+        )
+        parts = {"ppt/diagrams/drawing.xml": b"<d:x %s><a:p><a:r><a:t>drawn</a:t></a:r></a:p></d:x>" % spaces}
+        if data is not None:
+            links += link % (b"rId91", _OFFICE + b"/diagramData", b"data.xml")
+            parts["ppt/diagrams/data.xml"] = b"<d:dataModel %s>%s</d:dataModel>" % (spaces, data)
+        return {**files, **parts, _FIRST: files[_FIRST].replace(b"</Relationships>", links + b"</Relationships>")}
+
+    info, pages = read(repacked(deck(tmp_path / "a.pptx", fill), add_parts))
+    assert pages[0].text == ("- node" if data else "- drawn") and not info.warnings
+
+
+@pytest.mark.parametrize("deep", [1, 2, 3])
+def test_alternative_texts_of_groups_are_kept(tmp_path: Path, deep: int) -> None:
+    def fill(slide: Any) -> None:
+        group = slide.shapes.add_group_shape()
+        for _ in range(deep - 1):
+            group = group.shapes.add_group_shape()
+        group._element.nvGrpSpPr.cNvPr.set("descr", "a plan")
+        box(group_slide(group), "words")
+
+    text = text_of(deck(tmp_path / "a.pptx", fill))
+    assert "![a plan]" in text and "words" in text
+
+
+def group_slide(group: Any) -> Any:
+    """An object whose shapes are those of a group."""
+    return type("Holder", (), {"shapes": group.shapes})

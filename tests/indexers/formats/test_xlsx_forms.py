@@ -254,3 +254,12 @@ def test_diagrams_titles_of_charts_and_of_shapes_are_read(tmp_path: Path, shape:
     assert shown in text_of(
         workbook(tmp_path / "a.xlsx", _TWO, links=relation("d", "drawing", "../d.xml"), parts=parts)
     )
+
+
+@pytest.mark.parametrize("link", ["none", "r3", ""])
+def test_sheets_without_a_relation_are_found_by_their_number(tmp_path: Path, link: str) -> None:
+    book = (
+        f'<workbook {_MAIN} xmlns:r="{_OFFICE}"><sheets><sheet name="S" sheetId="1" r:id="{link}"/></sheets></workbook>'
+    )
+    text = text_of(workbook(tmp_path / "a.xlsx", _TWO, parts={"xl/workbook.xml": book}))
+    assert text == "# S\n\n| a | b |\n| 1 | 2 |"
