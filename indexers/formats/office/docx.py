@@ -36,6 +36,7 @@ from indexers.formats.office.ooxml import (
     DRAWN,
     R,
     W,
+    alternative_text,
     choose_alternative,
     diagram_words,
     link_targets,
@@ -45,7 +46,7 @@ from indexers.formats.office.ooxml import (
     relations,
 )
 from indexers.formats.office.word_files import BoundControls, chunk_blocks, flat_package
-from indexers.formats.office.word_signs import decode_signs, field_words, form_field, symbol
+from indexers.formats.office.word_signs import field_words, form_field, run_words, symbol
 from indexers.formats.office.word_styles import (
     NoteMarks,
     Numbering,
@@ -292,7 +293,7 @@ class _Reader:
             elif tag == f"{W}t":
                 parent = child.getparent()
                 properties_of = None if parent is None else parent.find(f"{W}rPr")
-                words.add(decode_signs(_BREAK.sub(" ", child.text or ""), properties_of), how)
+                words.add(run_words(_BREAK.sub(" ", child.text or ""), properties_of), how)
             elif tag == EQUATION:
                 words.add(equation(child))
             elif tag in (f"{W}tab", f"{W}ptab"):
@@ -330,6 +331,8 @@ class _Reader:
                 _, target = self._related.get(child.get(_IMAGES[tag], ""), ("", ""))
                 if image := picture_in(self._package, target):
                     words.images.append(image)
+            elif tag.endswith("}cNvPr") and _is_grouped(child):
+                words.pictures.append(alternative_text(child))
             elif tag == f"{DRAWN}t":
                 words.pictures.append(child.text or "")
             elif tag.endswith("}textpath"):
@@ -444,6 +447,11 @@ def _field_link(instruction: str) -> str:
     """Return the address to which a field links, "" if it is another field or leads into the file."""
     link = _HYPERLINK.match(instruction)
     return link[1] if link is not None else ""
+
+
+def _is_grouped(properties: etree._Element) -> bool:
+    """Return whether properties are those of a shape in a group. A single shape repeats those of its frame there."""
+    return any(str(node.tag).endswith(("}wgp", "}grpSp", "}wpc")) for node in properties.iterancestors())
 
 
 def _reading(ruby: etree._Element) -> str:

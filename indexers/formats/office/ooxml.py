@@ -21,6 +21,7 @@ from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.format import Member
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.symbol_fonts import decode_signs
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -159,14 +160,16 @@ def paragraph_text(paragraph: etree._Element, links: Mapping[str, str] = Mapping
     ``links`` are the addresses to which it may link, by the id of the relation.
     """
     pieces: list[Piece] = []
-    waiting: list[tuple[Any, int, bool, str]] = [(node, 0, False, "") for node in reversed(paragraph)]
+    waiting: list[tuple[Any, int, bool, str, tuple[str, ...]]]
+    waiting = [(node, 0, False, "", ("", "")) for node in reversed(paragraph)]
     while waiting:
-        element, shift, struck, link = waiting.pop()
+        element, shift, struck, link, fonts = waiting.pop()
         name = str(element.tag).rpartition("}")[2]
         if element.tag == EQUATION:
             pieces.append(Piece(equation(element)))
         elif name == "t":
-            pieces.append(Piece(unescaped(element.text or ""), shift, struck, link))
+            words = decode_signs(unescaped(element.text or ""), fonts[:1], fonts)
+            pieces.append(Piece(words, shift, struck, link))
         elif name == "br":
             pieces.append(Piece("\n"))
         elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):
@@ -174,9 +177,11 @@ def paragraph_text(paragraph: etree._Element, links: Mapping[str, str] = Mapping
                 raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
                 shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
                 struck = how.get("strike") in ("sngStrike", "dblStrike")
+                named = (how.find(f"{DRAWN}{kind}") for kind in ("latin", "sym"))
+                fonts = tuple("" if font is None else font.get("typeface") or "" for font in named)
                 click = how.find(f"{DRAWN}hlinkClick")
                 link = "" if click is None else links.get(click.get(f"{R}id") or "", "")
-            waiting += [(node, shift, struck, link) for node in reversed(element)]
+            waiting += [(node, shift, struck, link, fonts) for node in reversed(element)]
     return linear(pieces)
 
 

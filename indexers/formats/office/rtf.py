@@ -21,7 +21,8 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, 
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.rtf_math import with_equations
-from indexers.formats.office.word_signs import field_words, signs_of
+from indexers.formats.office.symbol_fonts import signs_of
+from indexers.formats.office.word_signs import field_words
 
 _RTF = b"{\\rtf"
 _PAGE_END = re.compile(r"\\page(?![a-z])\s?")
@@ -43,8 +44,8 @@ _ESCAPE, _PAGE = "\\", "\\ansicpg"
 _TWO_FORMS, _UNICODE_FORM = re.compile(r"\{\s?\\upr(?![a-z])"), re.compile(r"\{\s?\\\*\s?\\ud(?![a-z])\s?")
 _STYLES = re.compile(r"\{\s?\\stylesheet")
 _STYLE = re.compile(r"\\s(\d{1,5})(?![\da-z])[^{}]*?\\outlinelevel(\d)")
-_BOX = re.compile(r"\{\s?\\shp(?![a-z])|\{\s?\\\*\s?\\shppict(?![a-z])")
-_BOX_TEXT = re.compile(r"\{\s?\\shptxt(?![a-z])")
+_BOX = re.compile(r"\{\s?\\shp(?![a-z])|\{\s?\\\*\s?\\(?:shppict|do)(?![a-z])")
+_BOX_TEXT = re.compile(r"\{\s?\\(?:shptxt|dptxbxtext)(?![a-z])")
 _BORDER = re.compile(r"\\par(?![a-z])|\\[\\{}]|[{}]")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LONGEST = 20_000  # maximum characters of a paragraph after a box, whose text follows it
@@ -468,7 +469,8 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
     Return the source, and the numbers of hidden and of deleted words. ``signs`` are the characters of symbol fonts.
     """
     sheet = _STYLES.search(source)
-    styles = source[sheet.start() : _group_end(source, sheet.start())] if sheet is not None else ""
+    end = _group_end(source, sheet.start()) if sheet is not None else 0  # names of styles are no words
+    styles = source[sheet.start() : end] if sheet is not None else ""
     levels = {int(style): int(level) for style, level in _STYLE.findall(styles)}
     state, groups, parts = _State(), [], list[str]()
     form, begun, at, hidden, deleted = 1, False, 0, 0, 0
@@ -491,7 +493,7 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
             if state.moved:
                 continue
             if state.deleted or state.hidden:
-                count = 0 if text[0] == "\\" else len(text.split())
+                count = 0 if text[0] == "\\" or at <= end else len(text.split())
                 deleted, hidden = (deleted + count, hidden) if state.deleted else (deleted, hidden + count)
                 continue
             if not _LEAD.match(parts[-1] if parts else ""):

@@ -28,6 +28,7 @@ from indexers.formats.office.grid import Grid, Span, column_name, hidden_notes
 from indexers.formats.office.number_formats import general, show, show_text
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
+from indexers.formats.office.symbol_fonts import decode_signs
 from indexers.formats.office.text_tables import table_rows
 from indexers.formats.office.xlsb import XlsbBook
 from indexers.formats.office.xlsx import XlsxBook
@@ -114,7 +115,7 @@ def _format_runs(book: Any, font: Any, text: str, runs: Any) -> str:
     alone = len(borders) == 1
     return linear(
         Piece(
-            text[at:end],
+            text[at:end] if look is None else decode_signs(text[at:end], (look.name,)),
             0 if look is None or alone else _SHIFTS.get(look.escapement, 0),
             bool(look is not None and look.struck_out),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from indexers.formats.office.ooxml import (
     relations,
     unescaped,
 )
+from indexers.formats.office.symbol_fonts import decode_signs, signs_of
 
 _MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]*?ref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})["']""")
 _REFERENCE = re.compile(r"([A-Za-z]{1,3})(\d{1,7})")
@@ -75,14 +76,14 @@ class XlsxBook:
         if hidden:
             warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(self.sheets)))
         self._strings = self._shared()
-        self._struck: set[str] = set()  # styles of cells whose words are struck out
+        self._looks: dict[str, tuple[bool, str]] = {}  # of styles of cells: struck out, font of symbols
         self._formats = self._styles()
         self._persons = self._comment_persons()
 
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
         grid = Grid(self._limits, "a sheet", self._merged(target), file=self._path)
-        rows = _Rows(self._strings, self._formats, self._since_1904, self._struck)
+        rows = _Rows(self._strings, self._formats, self._since_1904, self._looks)
         try:
             for number, cells in rows.read(self._stream(target)):
                 grid.add(number, cells)
@@ -142,11 +143,13 @@ class XlsxBook:
                 codes[int(number)] = node.get("formatCode") or ""
         styles = next(root.iter("{*}cellXfs"), None)
         numbers = [node.get("numFmtId") or "0" for node in (styles if styles is not None else ())]
-        fonts = [_is_on(font.find("{*}strike")) for font in next(root.iter("{*}fonts"), ())]
-        for at, node in enumerate(styles if any(fonts) and styles is not None else ()):
+        fonts = [
+            (_is_on(font.find("{*}strike")), _symbol_font(font, "name")) for font in next(root.iter("{*}fonts"), ())
+        ]
+        for at, node in enumerate(styles if styles is not None else ()):
             font = node.get("fontId") or ""
-            if font.isdigit() and int(font) < len(fonts) and fonts[int(font)]:
-                self._struck.add(str(at))
+            if font.isdigit() and int(font) < len(fonts) and any(fonts[int(font)]):
+                self._looks[str(at)] = fonts[int(font)]
         return [codes.get(int(number), "") if number.isdigit() else "" for number in numbers]
 
     def _read_apart(self, target: str) -> Iterator[tuple[int, Block]]:
@@ -246,9 +249,9 @@ def running_text(code: str) -> str:
 
 class _Rows:
     def __init__(
-        self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, struck: Collection[str]
+        self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, looks: Mapping[str, tuple[bool, str]]
     ) -> None:
-        self._strings, self._formats, self._since_1904, self._struck = strings, formats, since_1904, struck
+        self._strings, self._formats, self._since_1904, self._looks = strings, formats, since_1904, looks
         self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas, row and column, by their index
         self._place = 0, 0  # row and column of the cell that is read
         self._ranges: list[tuple[int, int]] = []  # hidden columns
@@ -279,7 +282,9 @@ class _Rows:
                 at = column(reference[1].upper()) if reference else at + 1
                 self._place = last, at
                 if text := self._cell(cell).strip()[:_LONGEST_CELL]:
-                    cells[at] = f"~~{text}~~" if self._struck and cell.get("s") in self._struck else text
+                    struck, font = self._looks.get(cell.get("s") or "", (False, ""))
+                    text = decode_signs(text, (font,)) if font else text
+                    cells[at] = f"~~{text}~~" if struck else text
             if self._ranges:
                 self.hidden_columns.update(at for at in cells if any(a <= at <= b for a, b in self._ranges))
             self.hidden += element.get("hidden") in ("1", "true") and bool(cells)
@@ -374,8 +379,17 @@ def _string(item: etree._Element) -> str:
         align = how.find("{*}vertAlign") if how is not None else None
         shift = {"superscript": 1, "subscript": -1}.get(align.get("val") or "", 0) if align is not None else 0
         struck = how is not None and _is_on(how.find("{*}strike"))
-        pieces.append(Piece(unescaped(text.text or ""), shift, struck))
+        font = _symbol_font(how, "rFont") if how is not None else ""
+        words = unescaped(text.text or "")
+        pieces.append(Piece(decode_signs(words, (font,)) if font else words, shift, struck))
     return linear(pieces)
+
+
+def _symbol_font(look: etree._Element, tag: str) -> str:
+    """Return the name of a font if it shows symbols in place of letters, else ""."""
+    node = look.find(f"{{*}}{tag}")
+    name = "" if node is None else node.get("val") or ""
+    return name if signs_of(name) is not None else ""
 
 
 def _is_on(switch: etree._Element | None) -> bool:

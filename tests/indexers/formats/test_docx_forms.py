@@ -78,6 +78,9 @@ def test_a_paragraph_reads_as_it_shows(tmp_path: Path, body: str, shown: str) ->
         (sign("Wingdings 2", "F052") + run(" yes ") + sign("Wingdings 2", "F0A3") + run(" no"), "☑ yes ☐ no"),
         (sign("Wingdings", "F0FC") + run(" done ") + sign("Webdings", "F061"), "✓ done ✓"),
         (sign("Wingdings", "F081") + run("first"), "①first"),
+        (run("ü", '<w:rFonts w:ascii="Wingdings"/>') + run(" done"), "✓ done"),
+        (run("a", '<w:rFonts w:hAnsi="Symbol"/>') + run(" angle"), "α angle"),
+        (run("a ü", '<w:rFonts w:ascii="Arial" w:cs="Symbol"/>') + run(" letters"), "a ü letters"),
     ],
 )
 def test_signs_of_fonts_without_letters(tmp_path: Path, body: str, shown: str) -> None:
@@ -599,3 +602,15 @@ def test_charts_keep_levels_labels_own_x_values_and_sizes(tmp_path: Path, plot: 
     for part in shown:
         assert part in text[at:], text
         at = text.index(part, at)
+
+
+@pytest.mark.parametrize("shape", ["wps", "pic", "wpg"])
+def test_alternative_texts_of_shapes_in_groups_are_kept_and_those_of_single_pictures_once(
+    tmp_path: Path, shape: str
+) -> None:
+    space = f'xmlns:{shape}="urn:{shape}"'
+    inner = f'<{shape}:cNvPr {space} id="1" name="y" descr="a quay"/>'
+    single = '<w:drawing><wp:docPr xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" '
+    body = line(f'<w:r>{single}descr="a ship"/>{inner.replace("a quay", "C:/ship.jpg")}</w:drawing></w:r>')
+    body += line(f'<w:r><w:drawing><g:wgp xmlns:g="urn:wpg">{inner}</g:wgp></w:drawing></w:r>')
+    assert text_of(docx(tmp_path / "a.docx", body)) == "![a ship]\n\n![a quay]"

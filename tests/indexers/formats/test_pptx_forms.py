@@ -346,3 +346,18 @@ def test_alternative_texts_of_groups_are_kept(tmp_path: Path, deep: int) -> None
 def group_slide(group: Any) -> Any:
     """An object whose shapes are those of a group."""
     return type("Holder", (), {"shapes": group.shapes})
+
+
+@pytest.mark.parametrize(
+    ("font", "text", "shown"),
+    [("latin", "ü", "✓"), ("sym", "\uf0fc", "✓"), ("latin", "\uf0fe", "☒"), ("sym", "ü", "ü")],
+)
+def test_signs_of_fonts_without_letters_on_slides(tmp_path: Path, font: str, text: str, shown: str) -> None:
+    def fill(slide: Any) -> None:
+        paragraph = box(slide, "").text_frame.paragraphs[0]
+        run = paragraph.add_run()
+        run.text = text
+        etree.SubElement(run._r.get_or_add_rPr(), f"{{{_DRAWN}}}{font}").set("typeface", "Wingdings")
+        paragraph.add_run().text = " done"
+
+    assert text_of(deck(tmp_path / "a.pptx", fill)) == f"{shown} done"

@@ -236,3 +236,25 @@ def test_nested_tables_and_single_cells_of_rtf(tmp_path: Path, inside: bytes, sh
 def test_titles_of_files_are_decoded(tmp_path: Path, title: bytes, shown: str) -> None:
     inside = rb"{\info{\title " + title + rb"}{\author J\u246?rg}}body\par"
     assert read(rtf(tmp_path / "a.rtf", inside))[0].metadata == {"title": shown, "author": "Jörg"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown", "words"),
+    [
+        (rb"{\stylesheet{\s1 Normal;}{\*\cs15 \v z-Top of Form;}}body\par", "body", 0),
+        (rb"{\stylesheet{\*\cs15 \v Hidden;}}a {\cs15\v two words }b\par", "a b", 2),
+        (rb"{\v one }b\par", "b", 1),
+    ],
+)
+def test_names_of_styles_are_no_hidden_words(tmp_path: Path, inside: bytes, shown: str, words: int) -> None:
+    info, pages = read(rtf(tmp_path / "a.rtf", inside))
+    assert " ".join(pages[0].text.split()) == shown and len(info.warnings) == bool(words)
+    assert all(str(warning).startswith(f"{words} word") for warning in info.warnings)
+
+
+@pytest.mark.parametrize("drawing", [rb"\dobxpage", rb"\dobymargin\dodhgt1", b""])
+def test_boxes_of_older_files_follow_their_paragraph(tmp_path: Path, drawing: bytes) -> None:
+    inside = rb"before {\*\do" + drawing + rb"{\dptxbx{\dptxbxtext\pard boxed\par}}} after\par"
+    assert [" ".join(line.split()) for line in text_of(rtf(tmp_path / "a.rtf", inside)).split("\n\n")] == [
+        "before after", "boxed"
+    ]  # fmt: skip

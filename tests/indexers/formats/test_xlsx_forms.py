@@ -263,3 +263,29 @@ def test_sheets_without_a_relation_are_found_by_their_number(tmp_path: Path, lin
     )
     text = text_of(workbook(tmp_path / "a.xlsx", _TWO, parts={"xl/workbook.xml": book}))
     assert text == "# S\n\n| a | b |\n| 1 | 2 |"
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ('<c r="A2" s="1" t="inlineStr"><is><t>ü</t></is></c>', "✓"),
+        (
+            '<c r="A2" t="inlineStr"><is><r><rPr><rFont val="Wingdings"/></rPr><t>ü</t></r><r><t> ü</t></r></is></c>',
+            "✓ ü",
+        ),
+        ('<c r="A2" s="2" t="inlineStr"><is><t>a</t></is></c>', "α"),
+        ('<c r="A2" s="0" t="inlineStr"><is><t>ü</t></is></c>', "ü"),
+    ],
+)
+def test_signs_of_fonts_without_letters_in_cells(tmp_path: Path, cell: str, shown: str) -> None:
+    fonts = "".join(f'<font><name val="{name}"/></font>' for name in ("Arial", "Wingdings", "Symbol"))
+    looks = "".join(f'<xf fontId="{at}"/>' for at in range(3))
+    styles = f"<styleSheet {_MAIN}><fonts>{fonts}</fonts><cellXfs>{looks}</cellXfs></styleSheet>"
+    rows = row(1, word("A1", "h"), word("B1", "k")) + row(2, cell, word("B2", "z"))
+    assert f"| {shown} | z |" in text_of(workbook(tmp_path / "a.xlsx", rows, parts={"xl/styles.xml": styles}))
+    book = xlwt.Workbook()
+    page = book.add_sheet("S")
+    page.write(0, 0, "ü", xlwt.easyxf("font: name Wingdings"))
+    page.write(0, 1, "ü")
+    book.save(str(tmp_path / "a.xls"))
+    assert "| ✓ | ü |" in text_of(tmp_path / "a.xls")
