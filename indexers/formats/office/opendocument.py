@@ -298,7 +298,8 @@ class _Reader:
         if element.tag == f"{TEXT}h" and text:
             level = min(10, max(1, _int(element.get(f"{TEXT}outline-level"), 1)))
             typed = " ".join((element.findtext(f"{TEXT}number") or "").split())
-            yield Heading(level, text, self._number(level) or typed, place)
+            number = "" if element.get(f"{TEXT}is-list-header") == "true" else self._number(level, element) or typed
+            yield Heading(level, text, number, place)
         elif text:
             yield Paragraph(text, place)
         for element_apart in apart if deep < _DEEPEST else ():
@@ -412,9 +413,11 @@ class _Reader:
         elif deep < _DEEPEST:
             yield from self._blocks(shape, deep + 1)
 
-    def _number(self, level: int) -> str:
+    def _number(self, level: int, heading: etree._Element) -> str:
         how = self._outline.get(level, _Level())
-        self._counts[level] = how.start if self._counts[level] == 0 else self._counts[level] + 1
+        again = heading.get(f"{TEXT}restart-numbering") == "true" or self._counts[level] == 0
+        start = _int(heading.get(f"{TEXT}start-value"), how.start)
+        self._counts[level] = start if again else self._counts[level] + 1
         self._counts[level + 1 :] = [0] * (len(self._counts) - level - 1)
         return _format_number(self._outline, self._counts, level)
 

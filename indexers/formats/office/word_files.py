@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 from lxml import etree
 
@@ -17,12 +18,15 @@ from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Paragraph
 from indexers.formats.flow.safety import Package, read_xml, words_of
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.ooxml import W, part, relations
+from indexers.formats.office.ooxml import R, W, part, relations
 from indexers.formats.office.rtf import rtf_blocks
 from indexers.formats.web.html import html_text, parse_html
 
 _PACKAGE = "{http://schemas.microsoft.com/office/2006/xmlPackage}"
 _WORD_2003 = "http://schemas.microsoft.com/office/word/2003/wordml"
+_MARKUP = "{http://schemas.microsoft.com/aml/2001/core}"
+_HINT = "{http://schemas.microsoft.com/office/word/2003/auxHint}"
+_RELATED = '<Relationship Id="r{}" Type="/{}" Target="{}/>'
 _HEAD = 1024
 
 
@@ -44,12 +48,67 @@ def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
             if data is not None and len(data):
                 parts[entry.get(f"{_PACKAGE}name", "").lstrip("/")] = etree.tostring(data[0])
     else:
-        parts["word/document.xml"] = etree.tostring(root).replace(_WORD_2003.encode(), W[1:-1].encode())
+        parts = dict(
+            _parts_of_2003(etree.fromstring(etree.tostring(root).replace(_WORD_2003.encode(), W[1:-1].encode())))
+        )
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as package:
         for name, content in parts.items():
             package.writestr(name, content)
     return packed.getvalue()
+
+
+def _parts_of_2003(root: etree._Element) -> Iterator[tuple[str, bytes]]:
+    """Yield the parts of a package (name, content) for a document of Word 2003.
+
+    Such a document has its notes, comments and running heads inside the text, and the numbers of its lists in words.
+    """
+    links: list[str] = []
+    texts: dict[str, list[etree._Element]] = {kind: [] for kind in ("footnote", "endnote", "comment")}
+    for node in list(root.iter(f"{W}hdr", f"{W}ftr")):
+        kind = "header" if node.tag == f"{W}hdr" else "footer"
+        name = f"{kind}{len(links)}.xml"
+        links.append(_RELATED.format(len(links), kind, f'{name}"'))
+        yield f"word/{name}", etree.tostring(node)
+        _remove(node)
+    for link in root.iter(f"{W}hlink"):
+        link.tag = f"{W}hyperlink"
+        link.set(f"{R}id", f"r{len(links)}")
+        address = escape(link.get(f"{W}dest") or "", {'"': "&quot;"})
+        links.append(_RELATED.format(len(links), "hyperlink", f'{address}" TargetMode="External"'))
+    for merged in root.iter(f"{W}vmerge"):
+        merged.tag = f"{W}vMerge"
+    for node in list(root.iter(f"{W}footnote", f"{W}endnote", f"{_MARKUP}annotation")):
+        kind = "comment" if node.tag == f"{_MARKUP}annotation" else etree.QName(node).localname
+        parent = node.getparent()
+        if parent is None or node.get(f"{W}type") != ("Word.Comment" if kind == "comment" else None):
+            continue  # a tracked change, or the line above notes
+        id = str(len(texts[kind]))
+        reference = etree.Element(f"{W}{kind}Reference", {f"{W}id": id})
+        reference.tail = node.tail
+        parent.replace(node, reference)
+        node.tag, node.tail = f"{W}{kind}", None
+        node.attrib.update({f"{W}id": id, f"{W}author": node.get(f"{_MARKUP}author") or ""})
+        texts[kind].append(node)
+    for mark in list(root.iter(f"{_HINT}t")):
+        paragraph = next(mark.iterancestors(f"{W}p"), None)
+        parent = mark.getparent()
+        if paragraph is not None and parent is not None and parent.tag == f"{W}listPr":
+            run = etree.SubElement(paragraph, f"{W}r")
+            etree.SubElement(run, f"{W}t").text = f"{mark.get(f'{_HINT}val') or ''} "
+            paragraph.insert(1, run)
+    for kind, notes in texts.items():
+        listed = etree.Element(f"{W}{kind}s")
+        listed.extend(notes)
+        links.append(_RELATED.format(len(links), f"{kind}s", f'{kind}s.xml"'))
+        yield f"word/{kind}s.xml", etree.tostring(listed)
+    yield "word/document.xml", etree.tostring(root)
+    yield "word/_rels/document.xml.rels", f"<Relationships>{''.join(links)}</Relationships>".encode()
+
+
+def _remove(node: etree._Element) -> None:
+    if (parent := node.getparent()) is not None:
+        parent.remove(node)
 
 
 def chunk_blocks(

@@ -614,3 +614,49 @@ def test_alternative_texts_of_shapes_in_groups_are_kept_and_those_of_single_pict
     body = line(f'<w:r>{single}descr="a ship"/>{inner.replace("a quay", "C:/ship.jpg")}</w:drawing></w:r>')
     body += line(f'<w:r><w:drawing><g:wgp xmlns:g="urn:wpg">{inner}</g:wgp></w:drawing></w:r>')
     assert text_of(docx(tmp_path / "a.docx", body)) == "![a ship]\n\n![a quay]"
+
+
+def _of_2003(path: Path, body: str) -> Path:
+    spaces = (
+        'xmlns:w="http://schemas.microsoft.com/office/word/2003/wordml" xmlns:aml="http://schemas.microsoft.com/aml/2001/'
+        'core" xmlns:wx="http://schemas.microsoft.com/office/word/2003/auxHint"'
+    )
+    lines = '<w:docPr><w:footnotePr><w:footnote w:type="separator"><w:p/></w:footnote></w:footnotePr></w:docPr>'
+    path.write_text(
+        f"<?xml version='1.0'?><w:wordDocument {spaces}>{lines}<w:body><wx:sect>{body}</wx:sect></w:body>"
+        "</w:wordDocument>"
+    )
+    return path
+
+
+def _listed(mark: str) -> str:
+    return f'<w:listPr><w:ilvl w:val="0"/><wx:t wx:val="{mark}" wx:wTabBefore="3"/></w:listPr>'
+
+
+_CELL = "<w:tc><w:tcPr>{}</w:tcPr>{}</w:tc>"
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (line(run("alpha"), properties=_listed("1.")) + line(run("beta"), properties=_listed("2.")),
+         ["1. alpha", "2. beta"]),
+        (line(run("a"), f"<w:r><w:footnote>{line(run('note'))}</w:footnote></w:r>", run(" b")), ["a[1] b", "[1] note"]),
+        (line(run("a"), f"<w:r><w:endnote>{line(run('end'))}</w:endnote></w:r>", run(" b")), ["a[i] b", "[i] end"]),
+        (line(run("a"), '<aml:annotation aml:author="Eve" w:type="Word.Comment"><aml:content>' + line(run("why"))
+              + "</aml:content></aml:annotation>", run(" b")), ["a b", "[comment by Eve] why"]),
+        (line('<aml:annotation w:type="Word.Insertion"><aml:content>' + run("new") + "</aml:content></aml:annotation>"),
+         ["new"]),
+        (line(run("one"), properties=f'<w:sectPr><w:hdr w:type="odd">{line(run("Head"))}</w:hdr></w:sectPr>')
+         + f'<w:sectPr><w:ftr w:type="odd">{line(run("Foot"))}</w:ftr></w:sectPr>', ["one", "Head", "Foot"]),
+        (line(f'<w:hlink w:dest="https://e.x/y?a=1&amp;b=2">{run("linked")}</w:hlink>'),
+         ["[linked](https://e.x/y?a=1&b=2)"]),
+        ("<w:tbl><w:tr>" + _CELL.format('<w:vmerge w:val="restart"/>', line(run("G")))
+         + _CELL.format("", line(run("1")))
+         + "</w:tr><w:tr>" + _CELL.format("<w:vmerge/>", line()) + _CELL.format("", line(run("2"))) + "</w:tr></w:tbl>",
+         ["| G | 1 |", "| G | 2 |"]),
+    ],
+)  # fmt: skip
+def test_notes_lists_heads_and_links_of_word_2003(tmp_path: Path, body: str, shown: list[str]) -> None:
+    text = text_of(_of_2003(tmp_path / "a.xml", body))
+    assert [part for part in text.split("\n") if part and not part.startswith("|--")] == shown

@@ -434,3 +434,22 @@ def test_stored_copies_of_linked_tables_are_no_sheets(tmp_path: Path, links: int
     body = f'<table:table table:name="S">{row(cell("a"), cell("b"))}</table:table>'
     body += f"<table:dde-links>{copy * links}</table:dde-links>"
     assert text_of(odf(tmp_path / "a.ods", body, "spreadsheet")) == "# S\n\n| a | b |"
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ('text:restart-numbering="true" text:start-value="5"', ["1 A", "5 B", "6 C"]),
+        ('text:restart-numbering="true"', ["1 A", "1 B", "2 C"]),
+        ('text:is-list-header="true"', ["1 A", "B", "2 C"]),
+        ("", ["1 A", "2 B", "3 C"]),
+    ],
+)
+def test_numbers_of_headings_may_begin_again(tmp_path: Path, more: str, shown: list[str]) -> None:
+    level = '<text:outline-level-style text:level="1" style:num-format="1"/>'
+    styles = f"<office:styles><text:outline-style>{level}</text:outline-style></office:styles>"
+    attributes = ("", more, "")
+    body = "".join(
+        f'<text:h text:outline-level="1" {at}>{letter}</text:h>' for letter, at in zip("ABC", attributes, strict=True)
+    )
+    assert text_of(odf(tmp_path / "a.odt", body, masters=styles)).split("\n\n") == [f"# {text}" for text in shown]
