@@ -26,7 +26,14 @@ from indexers.formats.office.rtf import rtf_blocks, rtf_html
 from indexers.formats.pictures import may_show_words
 from indexers.formats.web.html import declared_label, parse_html
 
-_SUBJECT, _BODY, _HTML, _SENDER, _ADDRESS, _TO, _CC = "0037", "1000", "1013", "0C1A", "5D01", "0E04", "0E03"
+_SUBJECT, _BODY, _HTML, _SENDER, _SENT_FOR, _CLASS = "0037", "1000", "1013", "0C1A", "0042", "001A"
+_ADDRESSES = ("5D01", "0C1F", "5D02", "0065")  # of the sender; one without "@" is an internal name
+_RECEIVERS, _SMTP = (("To", "0E04"), ("Cc", "0E03"), ("Bcc", "0E02")), "39FE"
+_CONTACT_FIELDS = (
+    ("Title", "3A17"), ("Department", "3A18"), ("Company", "3A16"), ("Business phone", "3A08"),
+    ("Mobile phone", "3A1C"), ("Home phone", "3A09"), ("Fax", "3A24"), ("Address", "3A15"), ("Street", "3A29"), ("Postcode", "3A2A"),
+    ("Town", "3A27"), ("Country", "3A26"),
+)  # fmt: skip
 _SENT = (0x00390040, 0x0E060040)  # submitted, delivered: in 100 ns since 1601
 _RTF = "1009"  # compressed
 _NAME, _SHORT, _SHOWN_NAME = "3707", "3704", "3001"  # of an attachment
@@ -117,10 +124,7 @@ def _message_blocks(
 ) -> Iterator[Block]:
     """Yield a message, its attachments, and the messages that are attached to it. ``folder`` is the message's place."""
     yield Heading(level, " ".join(_string(file, folder, _SUBJECT).split()), place="message 1")
-    sender = " ".join(filter(None, (_string(file, folder, _SENDER), _string(file, folder, _ADDRESS))))
-    head = (("From", sender), ("To", _string(file, folder, _TO)), ("Cc", _string(file, folder, _CC)),
-            ("Date", _date(file, folder)))  # fmt: skip
-    yield Paragraph("\n".join(f"{name}: {value}" for name, value in head if value), "message 1")
+    yield Paragraph("\n".join(_head_lines(file, folder)), "message 1")
     body, html, rtf = _string(file, folder, _BODY), _html(file, path, folder), b""
     if not body.strip() and not html:
         rtf = _rtf(file, folder)
@@ -147,6 +151,23 @@ def _message_blocks(
         message = f"{inner}/{_MESSAGE}"
         if level < _DEEPEST and file.exists(message):
             yield from _message_blocks(file, path, pictures, f"{message}/", level + 1)
+
+
+def _head_lines(file: Any, folder: str) -> Iterator[str]:
+    """Yield the head of a message, and the fields of a contact. Missing names are taken from other properties."""
+    name = _string(file, folder, _SENDER) or _string(file, folder, _SENT_FOR)
+    addresses = (_string(file, folder, tag) for tag in _ADDRESSES)
+    sender = " ".join(filter(None, (name, next((address for address in addresses if "@" in address), ""))))
+    shown = [(label, _string(file, folder, tag)) for label, tag in _RECEIVERS]
+    if not any(value for _, value in shown):
+        people = [inner for inner in _folders(file, folder) if inner.rpartition("/")[2].startswith("__recip")]
+        names = (_string(file, f"{inner}/", _SHOWN_NAME) or _string(file, f"{inner}/", _SMTP) for inner in people)
+        shown = [("To", "; ".join(filter(None, names)))]
+    contact = _string(file, folder, _CLASS).startswith("IPM.Contact")
+    fields = [(label, _string(file, folder, tag)) for label, tag in _CONTACT_FIELDS] if contact else []
+    for label, value in (("From", sender), *shown, ("Date", _date(file, folder)), *fields):
+        if value := " ".join(value.split()):
+            yield f"{label}: {value}"
 
 
 def _picture_of(pictures: Mapping[str, str], link: str) -> str:

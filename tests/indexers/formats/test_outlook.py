@@ -71,3 +71,32 @@ def test_messages_attached_to_a_message_are_read_below_it(tmp_path: Path) -> Non
         assert part in text[at:], text
         at = text.index(part, at)
     assert [heading.level for heading in info.headings or ()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("properties", "lines"),
+    [
+        ({"t0042001F": "Ann", "t0065001F": "ann@e.x", "t0E02001F": "Bea"}, ["From: Ann ann@e.x", "Bcc: Bea"]),
+        ({"t0C1A001F": "Ann", "t0C1F001F": "/O=X/CN=ANN", "t0E04001F": "Kim"}, ["From: Ann", "To: Kim"]),
+        ({"t001A001F": "IPM.Contact", "t3A16001F": "Harbour Ltd", "t3A08001F": "+44 1631"},
+         ["Company: Harbour Ltd", "Business phone: +44 1631"]),
+        ({"t001A001F": "IPM.Note", "t3A16001F": "Harbour Ltd", "t0E03001F": "Kim"}, ["Cc: Kim"]),
+    ],
+)  # fmt: skip
+def test_the_head_names_people_and_contacts(tmp_path: Path, properties: dict[str, str], lines: list[str]) -> None:
+    text = text_of(msg(tmp_path / "a.msg", message("S", t1000001F="words", **properties)))
+    assert text.split("\n")[2:-2] == lines
+
+
+@pytest.mark.parametrize(("tags", "shown"), [(("3001", "39FE"), "Kim; Lee"), (("39FE",), "k@e.x; l@e.x"), ((), "")])
+def test_recipients_without_a_summary_are_listed(tmp_path: Path, tags: tuple[str, ...], shown: str) -> None:
+    people = [{"3001": "Kim", "39FE": "k@e.x"}, {"3001": "Lee", "39FE": "l@e.x"}]
+    folders = {
+        f"__recip_version1.0_#0000000{at}": {
+            "__properties_version1.0": bytes(8),
+            **{f"__substg1.0_{tag}001F": person[tag].encode("utf-16-le") for tag in tags},
+        }
+        for at, person in enumerate(people)
+    }
+    text = text_of(msg(tmp_path / "a.msg", {**message("S", t1000001F="words"), **folders}))
+    assert (f"To: {shown}" in text) == bool(shown) and "words" in text
