@@ -29,11 +29,11 @@ from indexers.formats.web.html import declared_label, parse_html
 _SUBJECT, _BODY, _HTML, _SENDER, _SENT_FOR, _CLASS = "0037", "1000", "1013", "0C1A", "0042", "001A"
 _ADDRESSES = ("5D01", "0C1F", "5D02", "0065")  # of the sender; one without "@" is an internal name
 _RECEIVERS, _SMTP = (("To", "0E04"), ("Cc", "0E03"), ("Bcc", "0E02")), "39FE"
-_CONTACT_FIELDS = (
-    ("Title", "3A17"), ("Department", "3A18"), ("Company", "3A16"), ("Business phone", "3A08"),
-    ("Mobile phone", "3A1C"), ("Home phone", "3A09"), ("Fax", "3A24"), ("Address", "3A15"), ("Street", "3A29"), ("Postcode", "3A2A"),
-    ("Town", "3A27"), ("Country", "3A26"),
-)  # fmt: skip
+_CONTACT_FIELDS = {
+    "Title": "3A17", "Department": "3A18", "Company": "3A16", "Business phone": "3A08", "Mobile phone": "3A1C",
+    "Home phone": "3A09", "Fax": "3A24", "Address": "3A15", "Street": "3A29", "Postcode": "3A2A", "Town": "3A27",
+    "Country": "3A26",
+}  # fmt: skip
 _SENT = (0x00390040, 0x0E060040)  # submitted, delivered: in 100 ns since 1601
 _RTF = "1009"  # compressed
 _NAME, _SHORT, _SHOWN_NAME = "3707", "3704", "3001"  # of an attachment
@@ -164,7 +164,7 @@ def _head_lines(file: Any, folder: str) -> Iterator[str]:
         names = (_string(file, f"{inner}/", _SHOWN_NAME) or _string(file, f"{inner}/", _SMTP) for inner in people)
         shown = [("To", "; ".join(filter(None, names)))]
     contact = _string(file, folder, _CLASS).startswith("IPM.Contact")
-    fields = [(label, _string(file, folder, tag)) for label, tag in _CONTACT_FIELDS] if contact else []
+    fields = [(label, _string(file, folder, tag)) for label, tag in _CONTACT_FIELDS.items()] if contact else []
     for label, value in (("From", sender), *shown, ("Date", _date(file, folder)), *fields):
         if value := " ".join(value.split()):
             yield f"{label}: {value}"
