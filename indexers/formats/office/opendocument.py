@@ -53,6 +53,7 @@ _KINDS = {  # by the first number, or the first two, of a format such as "一, �
     "Α": "greekUpper", "а": "russianLower", "А": "russianUpper", "א": "hebrew1", "أ": "arabicAlpha",
     "ก": "thaiLetters", "๑": "thaiNumbers", "१": "hindiNumbers", "١": "arabicNumbers",
 }  # fmt: skip
+_HINTS = re.compile(r"(?:<[^<>]{1,30}>\s*)+")  # for fields of the master, such as "<number>"
 _DECLARED = f"{SHOWN}name"
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
@@ -258,7 +259,7 @@ class _Reader:
         footer = page.get(f"{SHOWN}use-footer-name")
         lines += [line_of(node) for node in content.iterfind(f"{SHOWN}footer-decl") if node.get(_DECLARED) == footer]
         for line in dict.fromkeys(filter(None, lines)):
-            if line not in texts:
+            if line not in texts and _HINTS.fullmatch(line) is None:
                 texts.add(line)
                 yield Remark(line, "layout", f"slide {number} layout")
 

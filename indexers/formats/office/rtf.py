@@ -83,6 +83,7 @@ _HTML_TAG = re.compile(r"\{\s?\\\*\s?\\htmltag\d*(?![a-z]) ?")
 _RTF_ONLY = re.compile(r"\\htmlrtf1?(?![a-z\d]) ?.*?\\htmlrtf0 ?", re.S)
 _NESTED_ROW, _NESTED_CELL = re.compile(r"\{\s?\\\*\s?\\nesttableprops(?![a-z])"), re.compile(r"\\nestcell(?![a-z]) ?")
 _NESTED_ENDS = re.compile(r" · *(?=;|$)|;\s*$")
+_FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|tiff?|wmf)$", re.I)  # what Word writes without a description
 _DRAWN_WORDS = re.compile(r"\{\s?\\sn (gtextUNICODE|wzDescription)\}\s?\{\s?\\sv ")
 _HEAD_GROUP = re.compile(r"\{\s?\\(?:header|footer)[lrf]?(?![a-z])")
 _LONGEST_FONT = 500
@@ -587,10 +588,13 @@ def _with_boxes(source: str) -> str:
         for drawn in _DRAWN_WORDS.finditer(source, box.start(), end):
             group = drawn.start() + drawn[0].rindex("{")
             text = source[drawn.end() : _group_end(source, group) - 1].strip()
-            words += [f"![{text}]" if drawn[1] == "wzDescription" else text] if text else []
+            if drawn[1] == "gtextUNICODE":
+                words.append(text)
+            elif text and _FILE_NAME.search(text) is None:
+                words.append(f"![{text}]")
         if (inside := _BOX_TEXT.search(source, box.start(), end)) is not None:
             words.append(source[inside.end() : _group_end(source, inside.start()) - 1])
-        if words := list(dict.fromkeys(words)):
+        if words := list(dict.fromkeys(filter(None, words))):
             stop = _paragraph_end(source, end)
             begin, lines = "\\par " if stop == end else " ", "\\par ".join(words)
             parts += (source[at : box.start()], source[end:stop], f"{{{begin}{lines}\\par }}")

@@ -194,6 +194,7 @@ def test_fonts_may_name_their_code_page(tmp_path: Path, page: int, text: bytes, 
     [
         (rb"body {\shp{\*\shpinst{\sp{\sn gtextUNICODE}{\sv DRAFT}}{\sp{\sn wzDescription}{\sv A quay}}}}end\par",
          ["body end", "DRAFT", "![A quay]"]),
+        (rb"x {\shp{\*\shpinst{\sp{\sn wzDescription}{\sv C:\\pictures\\quay.JPG}}}}y\par", ["x y"]),
         (rb"see {\*\shppict{\pict{\*\picprop{\sp{\sn wzDescription}{\sv Caf\'e9}}}\pngblip 8950}}"
          rb"{\nonshppict{\pict 01}}end\par",
          ["see end", "![Café]"]),
