@@ -376,10 +376,9 @@ _PAGE = "<style:style style:name='{}' style:family='drawing-page'><style:drawing
 )
 def test_texts_of_masters_and_footers_are_read_once(tmp_path: Path, page: str, shown: str) -> None:
     hint = f'<draw:frame presentation:class="title"><draw:text-box>{words("Click here")}</draw:text-box></draw:frame>'
-    masters = (
-        f'<office:master-styles><style:master-page style:name="M">{hint}{box("Confidential", "1cm")}{box("&lt;number&gt;", "3cm")}'
-        "</style:master-page></office:master-styles>"
-    )
+    shapes = hint + box("Confidential", "1cm") + box("&lt;number&gt;", "3cm")
+    master = f'<style:master-page style:name="M">{shapes}</style:master-page>'
+    masters = f"<office:master-styles>{master}</office:master-styles>"
     slide = f"<draw:page {page}>{box('words', '2cm')}</draw:page>"
     footers = "".join(
         f'<presentation:footer-decl presentation:name="f{at}">Foot {text}</presentation:footer-decl>'
