@@ -127,16 +127,16 @@ _XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff tmx"
 _JSON = "json jsonl ndjson geojson jsonld"
 
 FLOWS = (
-    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=7),
+    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=8),
     _flow(
-        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=7
+        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=8
     ),
-    _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=6),
-    _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=4),
-    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=6),
-    _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=4),
-    _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=5),
-    _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", _OBJECTS, version=6),
+    _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=7),
+    _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=5),
+    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=7),
+    _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=5),
+    _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=6),
+    _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", _OBJECTS, version=7),
     _flow(
         "odt",
         "OpenDocument text",
@@ -144,7 +144,7 @@ FLOWS = (
         "office.opendocument:read_opendocument",
         "paragraphs",
         _OBJECTS,
-        version=7,
+        version=8,
     ),
     _flow(
         "odp",
@@ -153,13 +153,13 @@ FLOWS = (
         "office.opendocument:read_opendocument",
         "slide",
         _OBJECTS,
-        version=7,
+        version=8,
     ),
     _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=7),
     _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=7),
     _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs", version=4),
     _flow("txt", "plain text", "txt text", "plain_text:read_txt", "lines", version=5),
-    _flow("rtf", "RTF", "rtf", "office.rtf:read_rtf", "paragraphs", version=7),
+    _flow("rtf", "RTF", "rtf", "office.rtf:read_rtf", "paragraphs", version=8),
     _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows", version=5),
     _flow("ipynb", "Jupyter notebook", "ipynb", "plain_text:read_notebook", "cells", version=4),
     _flow("subtitles", "subtitles", "vtt srt ass ssa sbv", "subtitles:read_subtitles", "times", version=4),
@@ -173,7 +173,7 @@ FLOWS = (
     _flow("gettext", "translations", "po pot", "records.translations:read_po", "entries"),
     _flow("eml", "mail", _MAILS, "mail.message:read_eml", "message", "mail.message:eml_members", version=5),
     _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=5),
-    _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=5),
+    _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=6),
     _flow("archive", "archive", "zip", "archives:read_zip", "entries", "archives:zip_members", version=4),
     _flow("tarball", "packed archive", _TARS, "archives:read_tar", "entries", "archives:tar_members", version=2),
 )

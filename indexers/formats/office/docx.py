@@ -36,16 +36,17 @@ from indexers.formats.office.ooxml import (
     DRAWN,
     R,
     W,
+    alternative_text,
     choose_alternative,
-    diagram_lines,
+    diagram_words,
     link_targets,
     main_part,
     part,
     properties,
     relations,
 )
-from indexers.formats.office.word_files import chunk_blocks, flat_package
-from indexers.formats.office.word_signs import decode_signs, form_field, symbol
+from indexers.formats.office.word_files import BoundControls, chunk_blocks, flat_package
+from indexers.formats.office.word_signs import field_words, form_field, run_words, symbol
 from indexers.formats.office.word_styles import (
     NoteMarks,
     Numbering,
@@ -62,10 +63,12 @@ _VML = "{urn:schemas-microsoft-com:vml}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
+_BREAK = re.compile(r"\s*[\r\n]\s*")  # in pretty-printed files
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,600})"')
 _TYPED = 0.8  # minimum share of a document's paragraphs in a code style
 _DEEPEST_CHUNK = 3  # maximum nesting of embedded documents (altChunk)
 _DEEPEST = 25  # maximum nesting of tables
+_IN_NOTE = 3  # maximum nesting of notes on notes
 _INSIDE_CELL = 600  # maximum characters of a nested table that is written inside its cell
 
 
@@ -91,6 +94,7 @@ class _Field:
     instruction: int
     text: str = ""
     link: str = ""
+    result: int = -1  # number of pieces before its result
 
 
 @dataclass(slots=True)
@@ -122,10 +126,13 @@ class _Words:
             field = self.fields[-1]
             if field.instruction >= 0:
                 del self.pieces[field.instruction :]
+                field.result = len(self.pieces)
             field.instruction = -1
             field.link = _field_link(field.text)
             if state == "end":
                 self.fields.pop()
+                if not any(piece.text for piece in self.pieces[field.result :]):
+                    self.add(field_words(field.text))
 
 
 class _Reader:
@@ -136,13 +143,18 @@ class _Reader:
         self._package, self._path, self._limits, self._deep = package, path, limits, deep
         self._related, self._links = relations(package, name), link_targets(package, name)
         inner = [] if root.find(f"{W}styles") is None else [root]  # Word 2003 stores the styles there
-        self._styles = WordStyles([*self._parts("styles"), *inner])
-        self._numbering = Numbering.of(self._parts("numbering"), self._styles.language)
+        self._styles = WordStyles([*self._parts("styles").values(), *inner])
+        self._numbering = Numbering.of([*self._parts("numbering").values()], self._styles.language)
         self._notes = {
-            kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
+            kind: {
+                note.get(f"{W}id", ""): (name, note) for name, root in self._parts(f"{kind}s").items() for note in root
+            }
             for kind in ("footnote", "endnote", "comment")
         }
-        self._marks = NoteMarks([root, *self._parts("settings")])
+        self._marks = NoteMarks([root, *self._parts("settings").values()])
+        self._bound = BoundControls(package)
+        self._bound.fill(root)
+        _join_deleted_ends(root)
         self._referenced = {node.get(f"{W}id") for node in root.iter(f"{W}commentReference")}
         self._initial = ""  # the drop cap with which the next paragraph begins
         self.printed: dict[str, str] = {}
@@ -155,13 +167,16 @@ class _Reader:
         # page breaks from Word's own layout are stored
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
-    def _parts(self, kind: str) -> list[etree._Element]:
-        """Return the root elements of the document's parts of a kind. Damaged parts are skipped with a warning."""
-        roots = []
+    def _parts(self, kind: str) -> dict[str, etree._Element]:
+        """Return the root elements of the document's parts of a kind by name.
+
+        Damaged parts are skipped with a warning.
+        """
+        roots = {}
         for target in dict.fromkeys(target for relation, target in self._related.values() if relation == kind):
             if target in self._package:
                 try:
-                    roots.append(part(self._package, target))
+                    roots[target] = part(self._package, target)
                 except DocumentError as error:
                     self.warnings.append(error.without_file)
         return roots
@@ -192,11 +207,20 @@ class _Reader:
         Running heads are read because they may contain the only date or number of a letter.
         """
         texts = set()
-        for root in self._parts(kind):
-            for block in self._blocks(root, 0):
+        for name, root in self._parts(kind).items():
+            self._bound.fill(root)
+            for block in self._inside(name, root, 0):
                 if (text := _block_text(block)) not in texts:
                     texts.add(text)
                     yield Paragraph(text, f"{kind} {len(texts)}")
+
+    def _inside(self, name: str, parent: etree._Element, deep: int) -> list[Block]:
+        """Return the blocks of an element of another part, whose links and pictures are those of that part."""
+        outer = self._related, self._links
+        self._related, self._links = relations(self._package, name), link_targets(self._package, name)
+        blocks = list(self._blocks(parent, deep))
+        self._related, self._links = outer
+        return blocks
 
     def _blocks(self, parent: Iterable[etree._Element], deep: int) -> Iterator[Block]:
         for child in parent:
@@ -243,12 +267,15 @@ class _Reader:
         for box in words.boxes:
             yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
         for kind, number, shown in words.notes:
-            if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
-                note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
+            name, note = self._notes[kind].get(number, ("", None))
+            if note is not None and deep < _DEEPEST + _IN_NOTE:
+                read = self._inside(name, note, max(deep, _DEEPEST) + 1)
+                note_text = " ".join(_block_text(block) for block in read if not isinstance(block, Remark))
                 if kind == "comment":
                     yield comment(note_text, note.get(f"{W}author"), place)
                 else:
                     yield Remark(note_text, shown, place)
+                yield from (replace(block, place=place) for block in read if isinstance(block, Remark))
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""
@@ -266,7 +293,7 @@ class _Reader:
             elif tag == f"{W}t":
                 parent = child.getparent()
                 properties_of = None if parent is None else parent.find(f"{W}rPr")
-                words.add(decode_signs(child.text or "", properties_of), how)
+                words.add(run_words(_BREAK.sub(" ", child.text or ""), properties_of), how)
             elif tag == EQUATION:
                 words.add(equation(child))
             elif tag in (f"{W}tab", f"{W}ptab"):
@@ -304,14 +331,18 @@ class _Reader:
                 _, target = self._related.get(child.get(_IMAGES[tag], ""), ("", ""))
                 if image := picture_in(self._package, target):
                     words.images.append(image)
+            elif tag.endswith("}cNvPr") and _is_grouped(child):
+                words.pictures.append(alternative_text(child))
             elif tag == f"{DRAWN}t":
                 words.pictures.append(child.text or "")
             elif tag.endswith("}textpath"):
                 words.pictures.append(child.get("string") or "")
             elif is_chart(tag) and (root := self._part(child.get(f"{R}id", ""))) is not None:
                 words.charts += chart_blocks(root, f"paragraph {self._count}")
-            elif tag.endswith("}relIds") and (root := self._part(child.get(f"{R}dm", ""))) is not None:
-                words.pictures.append(" · ".join(line for _, line in diagram_lines(root)))
+            elif tag.endswith("}relIds"):
+                drawings = (root for kind in ("diagramDrawing",) for root in self._parts(kind).values())
+                nodes = diagram_words(self._part(child.get(f"{R}dm", "")), drawings)
+                words.pictures.append(" · ".join(line for _, line in nodes))
             else:
                 if tag.startswith(_VML) and (alt := child.get("alt")):
                     words.pictures.append(alt)
@@ -383,6 +414,18 @@ class _Reader:
         )  # fmt: skip
 
 
+def _join_deleted_ends(root: etree._Element) -> None:
+    """Move the words of each paragraph whose end a tracked change deletes to the begin of the next paragraph."""
+    for paragraph in list(root.iter(f"{W}p")):
+        end, after = paragraph.find(f"{W}pPr/{W}rPr"), paragraph.getnext()
+        if end is None or after is None or after.tag != f"{W}p":
+            continue
+        if end.find(f"{W}del") is not None or end.find(f"{W}moveFrom") is not None:
+            begin = int(after.find(f"{W}pPr") is not None)
+            for at, node in enumerate([node for node in paragraph if node.tag != f"{W}pPr"], begin):
+                after.insert(at, node)
+
+
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
     """Return whether a page break comes before a paragraph of the body, and whether one comes after it."""
     own = paragraph.find(f"{W}pPr") if paragraph.tag == f"{W}p" else None
@@ -404,6 +447,11 @@ def _field_link(instruction: str) -> str:
     """Return the address to which a field links, "" if it is another field or leads into the file."""
     link = _HYPERLINK.match(instruction)
     return link[1] if link is not None else ""
+
+
+def _is_grouped(properties: etree._Element) -> bool:
+    """Return whether properties are those of a shape in a group. A single shape repeats those of its frame there."""
+    return any(str(node.tag).endswith(("}wgp", "}grpSp", "}wpc")) for node in properties.iterancestors())
 
 
 def _reading(ruby: etree._Element) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block
+from indexers.formats.flow.blocks import Block, Paragraph
 from indexers.formats.limits import ParseLimits
 
 _BETWEEN = "\x1f"  # separator of cells in a row
@@ -16,6 +16,7 @@ _TOP = 20  # first rows among which column headings are searched
 _WIDE = 0.6  # minimum share of the widest row's cells in a row of headings
 _MOST_HEADS = 4
 _TALLEST = 2_000  # maximum height of a merged block whose words are repeated on each row
+_FAR, _MOST_STRAYS = 256, 2_000  # empty columns before a stray cell; stray cells of a sheet
 _NUMBER = re.compile(r"[(\-+−$€£¥]*\s?\d[\d.,' ]*(?:[eE][+-]?\d+)?\s?[%)€$]*|#[A-Z/0!?]+|=.*", re.S)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -50,12 +51,18 @@ class Grid:
         self.first, self.last = 1 << 30, -1  # columns
         self.merged = list(merged)
         self.apart: list[tuple[int, Block]] = []
+        self._strays = 0
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def add(self, number: int, cells: Mapping[int, str]) -> None:
-        """Add a row. Raise LimitError if the sheet exceeds the maximum number of cells."""
+        """Add a row. Raise LimitError if the sheet exceeds the maximum number of cells.
+
+        Cells that are many empty columns away from all others are put beside the rows.
+        """
+        if cells and max(cells) - max(self.last, 0) > _FAR:
+            cells = self._without_strays(number, cells)
         if not cells:
             return
         self.first, self.last = min(self.first, *cells), max(self.last, *cells)
@@ -72,6 +79,18 @@ class Grid:
             at = bisect_left(self.numbers, number)
         self.numbers.insert(at, number)
         self._rows.insert(at, _BETWEEN.join(row))
+
+    def _without_strays(self, number: int, cells: Mapping[int, str]) -> Mapping[int, str]:
+        columns = sorted(cells)
+        edge = self.last if len(self) else columns[0]
+        near: dict[int, str] = {}
+        for at in columns:
+            if at - edge > _FAR and self._strays < _MOST_STRAYS:
+                self._strays += 1
+                self.apart.append((number, Paragraph(f"{column_name(at)}{number}: {cells[at]}")))
+            else:
+                near[at], edge = cells[at], max(edge, at)
+        return near
 
     def row(self, at: int) -> list[str]:
         """Return the cells of a row by its index, from the first to the last used column of the sheet."""
@@ -181,6 +200,16 @@ class Grid:
                 if not row[place] and top[at + 1][place]:
                     row[place] = row[place - 1]
         return row
+
+
+def column_name(number: int) -> str:
+    """Return the letters of a column number, which counts from 0."""
+    letters = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
 
 
 def hidden_notes(sheet: str, rows: int, columns: int) -> list[str]:

@@ -35,6 +35,7 @@ _TOKEN = re.compile(
 _ELAPSED = re.compile(r"(h+|m+|s+)", re.I)
 _CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?[\d.]+)")
 _LONGEST_FORMAT = 255
+_TEXT_SECTION = 3  # index of the section for texts in a format with four sections
 _LAST_DAY = 2_958_466  # the first day of the year 10000
 _HIGHEST = 1e21  # numbers from here on are shown with exponents
 
@@ -67,6 +68,19 @@ def show(number: float, code: str, since_1904: bool = False, written: str = "") 
         return text or general(number, written)
     except (ArithmeticError, InvalidOperation, ValueError, OverflowError):
         return general(number, written)
+
+
+def show_text(text: str, code: str) -> str:
+    """Return a text as the section for texts in a format code shows it, with the words before and after it (``@``)."""
+    if code in ("", "@", "General") or ("@" not in code and code.count(";") < _TEXT_SECTION):
+        return text
+    sections = _sections(code)
+    section = sections[_TEXT_SECTION] if len(sections) > _TEXT_SECTION else sections[-1]
+    if len(sections) <= _TEXT_SECTION and ("general", "@") not in section.tokens:
+        return text
+    shown = (text if kind == "general" else words for kind, words in section.tokens
+             if kind in ("general", "text", "sign"))  # fmt: skip
+    return "".join(shown).strip() or text
 
 
 def _general_among(value: float, number: float, section: _Section | None, written: str) -> str:
@@ -114,6 +128,9 @@ def _sections(code: str) -> tuple[_Section, ...]:
             elif compared := _CONDITION.fullmatch(bracket):
                 condition = compared[1], float(compared[2])
         else:
+            if sign == "@":
+                tokens.append(_Token("general", sign))
+                continue
             for kind, text in (("half", half), ("general", plain), ("exponent", exponent), ("date", letters),
                                ("digits", digits), ("sign", sign)):  # fmt: skip
                 if text is not None:
@@ -124,7 +141,7 @@ def _sections(code: str) -> tuple[_Section, ...]:
 def _section_kind(tokens: list[_Token]) -> str:
     kinds = {token.kind for token in tokens}
     letters = "".join(token.text.lower() for token in tokens if token.kind == "date")
-    if "general" in kinds or any(token == ("sign", "@") for token in tokens):
+    if "general" in kinds:
         return "general"
     if "digits" in kinds and not (kinds & {"elapsed", "half"} or set(letters) & set("hsyda")):
         return "number"

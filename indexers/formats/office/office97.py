@@ -41,6 +41,12 @@ def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
 
 
 _WORD_97, _WORD_6 = 0xA5EC, (0xA5DC, 0xA697, 0xA699)
+_PAGES = {  # by language, or by its last ten bits
+    **dict.fromkeys((0x05, 0x0E, 0x15, 0x18, 0x1A, 0x1B, 0x1C, 0x24), "cp1250"), 0x0C1A: "cp1251",
+    **dict.fromkeys((0x02, 0x19, 0x22, 0x23, 0x2F), "cp1251"), 0x08: "cp1253", 0x1F: "cp1254", 0x0D: "cp1255",
+    **dict.fromkeys((0x01, 0x20, 0x29), "cp1256"), **dict.fromkeys((0x25, 0x26, 0x27), "cp1257"), 0x2A: "cp1258",
+    0x1E: "cp874", 0x11: "cp932", 0x12: "cp949", 0x04: "gbk", **dict.fromkeys((0x0404, 0x0C04, 0x1404), "cp950"),
+}  # fmt: skip
 _ENCRYPTED, _SECOND_TABLE, _OBFUSCATED = 0x0100, 0x0200, 0x8000
 _ROW_ENDS = b"\x17\x24\x01"  # the paragraph property that ends a table row
 _LEVEL = re.compile(rb"\x40\x26([\x00-\x08])")  # the paragraph property with the outline level
@@ -81,9 +87,8 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
             )
         if magic in _WORD_6:
             first, end = unpack_from("<II", data, 0x18)
-            return Flow(
-                iter([Part(list(_page_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True
-            )
+            text = data[first:end].decode(_code_page(unpack_from("<H", data, 6)[0]), "replace")
+            return Flow(iter([Part(list(_page_blocks(text, [], {})))]), clauses=True)
         if magic != _WORD_97:
             raise BrokenFileError("the file is damaged, or it is not a Word 97 file.", file=path)
         table = stored.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
@@ -96,6 +101,11 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
             "the file is damaged: its text cannot be read.", "Open the file in Word, and save it as DOCX.", file=path
         ) from error
     return Flow(_document_parts(text, counts, pieces, looks, comments), clauses=True)
+
+
+def _code_page(language: int) -> str:
+    """Return the code page in which a Word 6 or 95 file of a language (LCID) stores its text."""
+    return _PAGES.get(language) or _PAGES.get(language & 0x3FF, "cp1252")
 
 
 def _read_text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -20,11 +21,13 @@ from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.format import Member
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.symbol_fonts import decode_signs
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _STRICT = b"http://purl.oclc.org/ooxml/"
 _YEARLESS = re.compile(rb"http://purl\.oclc\.org/ooxml/(officeDocument|[a-z]+ml)/([A-Za-z/]+)")
+_ENCODING = re.compile(rb"(<\?xml[^>]{0,100}?)\sencoding=(?:\"[^\"]*\"|'[^']*')")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords",
                "description": "description", "created": "creationDate", "modified": "modDate"}  # fmt: skip
@@ -37,8 +40,13 @@ def part(package: Package, name: str) -> etree._Element:
 
 
 def usual_namespaces(data: bytes) -> bytes:
-    """Return an XML text with the usual (transitional) namespaces in place of strict ones."""
-    if _STRICT not in data[:4096]:
+    """Return an XML text with the usual (transitional) namespaces in place of strict ones.
+
+    A part of a usual file may have elements in strict namespaces, at any place. UTF-16 becomes UTF-8.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = _ENCODING.sub(rb"\1", data.decode("utf-16", "replace").encode(), count=1)
+    if _STRICT not in data:
         return data
     return _YEARLESS.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data)
 
@@ -115,19 +123,28 @@ def choose_alternatives(root: etree._Element) -> None:
 
 
 def choose_alternative(node: etree._Element) -> etree._Element:
-    """Return the first non-empty choice in a set of alternatives (AlternateContent), or an empty element."""
-    return next((choice for choice in node if len(choice)), etree.Element("none"))
+    """Return the first non-empty choice in a set of alternatives (AlternateContent), or an empty element.
+
+    A choice that only refers to ink (contentPart) is empty. Its fallback is a picture of the ink.
+    """
+    choices = (choice for choice in node if any(not str(inner.tag).endswith("}contentPart") for inner in choice))
+    return next(choices, etree.Element("none"))
 
 
 def drawn_lines(shape: etree._Element) -> Iterator[str]:
     """Yield the alternative texts and the paragraphs of a drawn shape."""
     choose_alternatives(shape)
     for node in shape.iter("{*}cNvPr"):
-        if node.get("descr"):
-            yield " ".join((node.get("descr") or "").split())
+        if alt := alternative_text(node):
+            yield alt
     for paragraph in shape.iter(f"{DRAWN}p"):
         if line := " ".join(paragraph_text(paragraph).split()):
             yield line
+
+
+def alternative_text(properties: etree._Element) -> str:
+    """Return the alternative text in the properties of a shape: its description, else its title."""
+    return " ".join((properties.get("descr") or properties.get("title") or "").split())
 
 
 def unescaped(text: str) -> str:
@@ -143,14 +160,16 @@ def paragraph_text(paragraph: etree._Element, links: Mapping[str, str] = Mapping
     ``links`` are the addresses to which it may link, by the id of the relation.
     """
     pieces: list[Piece] = []
-    waiting: list[tuple[Any, int, bool, str]] = [(node, 0, False, "") for node in reversed(paragraph)]
+    waiting: list[tuple[Any, int, bool, str, tuple[str, ...]]]
+    waiting = [(node, 0, False, "", ("", "")) for node in reversed(paragraph)]
     while waiting:
-        element, shift, struck, link = waiting.pop()
+        element, shift, struck, link, fonts = waiting.pop()
         name = str(element.tag).rpartition("}")[2]
         if element.tag == EQUATION:
             pieces.append(Piece(equation(element)))
         elif name == "t":
-            pieces.append(Piece(unescaped(element.text or ""), shift, struck, link))
+            words = decode_signs(unescaped(element.text or ""), fonts[:1], fonts)
+            pieces.append(Piece(words, shift, struck, link))
         elif name == "br":
             pieces.append(Piece("\n"))
         elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):
@@ -158,9 +177,11 @@ def paragraph_text(paragraph: etree._Element, links: Mapping[str, str] = Mapping
                 raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
                 shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
                 struck = how.get("strike") in ("sngStrike", "dblStrike")
+                named = (how.find(f"{DRAWN}{kind}") for kind in ("latin", "sym"))
+                fonts = tuple("" if font is None else font.get("typeface") or "" for font in named)
                 click = how.find(f"{DRAWN}hlinkClick")
                 link = "" if click is None else links.get(click.get(f"{R}id") or "", "")
-            waiting += [(node, shift, struck, link) for node in reversed(element)]
+            waiting += [(node, shift, struck, link, fonts) for node in reversed(element)]
     return linear(pieces)
 
 
@@ -189,6 +210,15 @@ def diagram_lines(root: etree._Element) -> Iterator[tuple[int, str]]:
                     yield max(0, depth - 1), line
         children = sorted(below.get(name, ()), reverse=True)
         waiting += [(min(depth + 1, _DEEPEST), child) for _, child in children if child not in seen]
+
+
+def diagram_words(data: etree._Element | None, drawings: Iterable[etree._Element]) -> list[tuple[int, str]]:
+    """Return (depth, text) of the nodes of a diagram. Without data, return the texts of the ``drawings`` made from it.
+
+    They are requested only then.
+    """
+    nodes = [] if data is None else list(diagram_lines(data))
+    return nodes or [(0, line) for root in drawings for line in drawn_lines(root)]
 
 
 _FOLDERS = ("/embeddings/", "/embedded/")

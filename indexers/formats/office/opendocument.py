@@ -27,7 +27,7 @@ from indexers.formats.flow.blocks import (
     comment,
 )
 from indexers.formats.flow.linear import Look, Piece, equation, linear, unlinked, with_readings
-from indexers.formats.flow.safety import Package, words_of
+from indexers.formats.flow.safety import Package, line_of, words_of
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.flat_odf import open_odf
 from indexers.formats.office.sheet_texts import form_controls, text_looks
@@ -53,6 +53,8 @@ _KINDS = {  # by the first number, or the first two, of a format such as "一, �
     "Α": "greekUpper", "а": "russianLower", "А": "russianUpper", "א": "hebrew1", "أ": "arabicAlpha",
     "ก": "thaiLetters", "๑": "thaiNumbers", "१": "hindiNumbers", "١": "arabicNumbers",
 }  # fmt: skip
+_HINTS = re.compile(r"(?:<[^<>]{1,30}>\s*)+")  # for fields of the master, such as "<number>"
+_DECLARED = f"{SHOWN}name"
 _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
 _SAME_HEIGHT, _LOWEST = 0.25, 1e6  # centimetres
@@ -145,8 +147,16 @@ class _Reader:
         self._chain: dict[int, int] = {}  # last numbers of the current list, by level
         self._latest: dict[str, dict[int, int]] = {}  # the same for the last list of each style
         self._named: dict[str, dict[int, int]] = {}  # the same for lists by their id
+        self._masters = {
+            page.get(f"{STYLE}name", ""): page for root in roots for page in root.iter(f"{STYLE}master-page")
+        }
         self._heads = [head for root in roots for page in root.iter(f"{STYLE}master-page") for head in page
                        if str(head.tag).startswith((f"{STYLE}header", f"{STYLE}footer"))]  # fmt: skip
+        self._page_looks = {
+            style.get(f"{STYLE}name", ""): dict(look.attrib)
+            for root in roots for style in root.iter(f"{STYLE}style")
+            for look in style.iterfind(f"{STYLE}drawing-page-properties")
+        }  # fmt: skip
         self._ends = _page_ends(roots)
         self._looks = text_looks(roots)
         self._controls = form_controls(roots[0])
@@ -208,8 +218,13 @@ class _Reader:
                     yield Paragraph(text, f"{kind} {len(texts)}")
 
     def slides(self, content: etree._Element) -> Iterator[Part]:
-        for number, page in enumerate(content.iter(f"{DRAW}page"), 1):
+        pages = list(content.iter(f"{DRAW}page"))
+        texts = set[str]()  # of masters
+        hidden = 0
+        for number, page in enumerate(pages, 1):
             blocks: list[Block] = []
+            look = self._page_looks.get(page.get(f"{DRAW}style-name", ""), {})
+            hidden += look.get(f"{SHOWN}visibility") == "hidden"
             shapes = 0
             for frame in _sort_frames(page):
                 if frame.tag == f"{SHOWN}notes":
@@ -227,8 +242,26 @@ class _Reader:
                     place = f"slide {number} shape {shapes}"
                     self._latest = {}  # lists of other shapes are not continued
                     blocks += (replace(block, place=place) for block in self._blocks([frame], 0))
+            if look.get(f"{SHOWN}background-objects-visible") != "false":
+                blocks += self._master_blocks(page, content, number, texts)
             yield Part(blocks, f"slide {number}", whole=True)
+        if hidden:
+            self._package.warnings.append(Note("read.hidden-slides", hidden=hidden, slides=len(pages)))
         self._note_hidden()
+
+    def _master_blocks(
+        self, page: etree._Element, content: etree._Element, number: int, texts: set[str]
+    ) -> Iterator[Block]:
+        """Yield the texts that a slide shows from its master and its footer, unless an earlier slide has shown them."""
+        master = self._masters.get(page.get(f"{DRAW}master-page-name", ""), ())
+        shapes = [shape for shape in master if shape.tag.startswith(DRAW) and not shape.get(f"{SHOWN}class")]
+        lines = [" ".join(_block_text(block).split()) for block in self._blocks(shapes, 0)]
+        footer = page.get(f"{SHOWN}use-footer-name")
+        lines += [line_of(node) for node in content.iterfind(f"{SHOWN}footer-decl") if node.get(_DECLARED) == footer]
+        for line in dict.fromkeys(filter(None, lines)):
+            if line not in texts and _HINTS.fullmatch(line) is None:
+                texts.add(line)
+                yield Remark(line, "layout", f"slide {number} layout")
 
     def _blocks(
         self, parent: Iterable[etree._Element], deep: int, lists: tuple[str, tuple[int, ...]] = ("", ())
@@ -266,7 +299,8 @@ class _Reader:
         if element.tag == f"{TEXT}h" and text:
             level = min(10, max(1, _int(element.get(f"{TEXT}outline-level"), 1)))
             typed = " ".join((element.findtext(f"{TEXT}number") or "").split())
-            yield Heading(level, text, self._number(level) or typed, place)
+            number = "" if element.get(f"{TEXT}is-list-header") == "true" else self._number(level, element) or typed
+            yield Heading(level, text, number, place)
         elif text:
             yield Paragraph(text, place)
         for element_apart in apart if deep < _DEEPEST else ():
@@ -320,6 +354,8 @@ class _Reader:
                 apart.append(child)
                 if tag == f"{TEXT}note":
                     pieces.append(Piece(f"[{child.findtext(f'{TEXT}note-citation') or ''}]"))
+            elif child.get(f"{TEXT}display") == "none":
+                continue  # a field that sets a variable without showing it
             elif child.get(f"{TEXT}is-hidden") == "true":
                 self._hidden_words += len(words_of(child).split())
             elif tag not in _DROPPED and tag != f"{TEXT}ruby-text":
@@ -378,9 +414,11 @@ class _Reader:
         elif deep < _DEEPEST:
             yield from self._blocks(shape, deep + 1)
 
-    def _number(self, level: int) -> str:
+    def _number(self, level: int, heading: etree._Element) -> str:
         how = self._outline.get(level, _Level())
-        self._counts[level] = how.start if self._counts[level] == 0 else self._counts[level] + 1
+        again = heading.get(f"{TEXT}restart-numbering") == "true" or self._counts[level] == 0
+        start = _int(heading.get(f"{TEXT}start-value"), how.start)
+        self._counts[level] = start if again else self._counts[level] + 1
         self._counts[level + 1 :] = [0] * (len(self._counts) - level - 1)
         return _format_number(self._outline, self._counts, level)
 
@@ -434,7 +472,8 @@ class _Reader:
                     below[len(cells)] = (_int(cell.get(f"{TABLE}number-rows-spanned"), 1) - 1, text)
                 times = _int(cell.get(f"{TABLE}number-columns-repeated"), 1)
                 cells += [text] * min(times, _MOST_REPEATED if text else 1)
-            rows.append(tuple(cells))
+            times = _int(row.get(f"{TABLE}number-rows-repeated"), 1)
+            rows += [tuple(cells)] * min(times, _MOST_REPEATED if any(cells) else 1)
         yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from inner
 

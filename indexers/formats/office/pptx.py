@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hybrid_core.errors import BrokenFileError, DocumentError
@@ -28,8 +29,9 @@ from indexers.formats.office.charts import chart_blocks, is_chart
 from indexers.formats.office.ooxml import (
     DRAWN,
     R,
+    alternative_text,
     choose_alternatives,
-    diagram_lines,
+    diagram_words,
     drawn_lines,
     paragraph_text,
     properties,
@@ -148,6 +150,9 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
     titled = title.shape_id if title is not None else None
     if title is not None and title.has_text_frame and (words := _frame(title.text_frame)).strip():
         yield Heading(1, words, place=_shape_place(title, _box(title), number, size))
+    for group in slide.shapes._spTree.iter("{*}nvGrpSpPr"):
+        if alt := alternative_text(group[0]):
+            yield Picture(alt, f"slide {number} shape {group[0].get('id')}")
     for shape, box in _sort_shapes(_shapes(slide.shapes, 0)):
         if shape.shape_id != titled:
             try:
@@ -182,7 +187,7 @@ def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
     body = notes.notes_text_frame
     place = f"slide {number} notes"
     if body is not None:
-        yield Remark(_frame(body), "notes", place)
+        yield Remark(_frame(body, _external(notes.part)), "notes", place)
     for shape, _ in _sort_shapes(_shapes(notes.shapes, 0)):
         kind = shape.placeholder_format.type if shape.is_placeholder else None
         if getattr(shape, "has_table", False) and shape.has_table:
@@ -297,8 +302,7 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
         counts: dict[int, int] = {}  # numbers of the open lists, by level
         styles = list(list_styles(shape))
-        rels = shape.part.rels
-        links = {id: rels[id].target_ref for id in rels if rels[id].is_external}
+        links = _external(shape.part)
         for paragraph in shape.text_frame.paragraphs:
             if text := _break_lines(paragraph_text(paragraph._p, links)).strip():
                 mark = number_item(paragraph._p, paragraph.level, counts, styles)
@@ -310,8 +314,13 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
         yield from _drawn(shape, place)
         return
     for drawn in shape._element.iter("{*}cNvPr"):
-        if drawn.get("descr"):
-            yield Picture(drawn.get("descr"), place)
+        if alt := alternative_text(drawn):
+            yield Picture(alt, place)
+
+
+def _external(part: Any) -> dict[str, str]:
+    """Return the addresses to which a part links, by the id of the relation."""
+    return {id: part.rels[id].target_ref for id in part.rels if part.rels[id].is_external}
 
 
 def _drawn(shape: Any, place: str) -> Iterator[Block]:
@@ -320,14 +329,20 @@ def _drawn(shape: Any, place: str) -> Iterator[Block]:
         if not isinstance(node.tag, str):
             continue
         if node.tag == _RELATIONS:
-            part = shape.part.related_part(node.get(_DATA))
-            for depth, line in diagram_lines(read_xml(part.blob, "a diagram")[0]):
+            rels = shape.part.rels
+            data = rels[node.get(_DATA)].target_part.blob if node.get(_DATA) in rels else b""
+            drawings = (
+                read_xml(rel.target_part.blob, "a diagram")[0]
+                for rel in rels.values()
+                if rel.reltype.endswith("/diagramDrawing")
+            )
+            for depth, line in diagram_words(read_xml(data, "a diagram")[0] if data else None, drawings):
                 yield Item(line, depth=depth, place=place)
         elif is_chart(node.tag) and node.get(f"{R}id") in shape.part.rels:
             part = shape.part.related_part(node.get(f"{R}id"))
             yield from chart_blocks(read_xml(part.blob, "a chart")[0], place)
-        elif node.tag.endswith("}cNvPr") and node.get("descr"):
-            yield Picture(node.get("descr"), place)
+        elif node.tag.endswith("}cNvPr") and (alt := alternative_text(node)):
+            yield Picture(alt, place)
         elif node.tag == f"{DRAWN}blip" and (image := _image(shape.part, node.get(_EMBEDDED))):
             yield Picture("", place, image)
 
@@ -339,7 +354,7 @@ def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
     for row in table.rows:
         cells: list[str] = []
         for at, cell in enumerate(row.cells):
-            text, (rest, words) = _frame(cell.text_frame), below.get(at, (0, ""))
+            text, (rest, words) = _frame(cell.text_frame, _external(table.part)), below.get(at, (0, ""))
             if cell.is_merge_origin:
                 below[at] = (cell.span_height - 1, text)
             elif cell.is_spanned and rest > 0:
@@ -392,12 +407,15 @@ def _image(part: Any, id: str | None) -> str:
     return name if may_show_words(name, len(image.blob)) else ""
 
 
-def _frame(frame: Any) -> str:
-    """Return the paragraphs of a text frame, one per line, with the numbers of lists."""
+def _frame(frame: Any, links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the paragraphs of a text frame, one per line, with the numbers of lists.
+
+    ``links`` are the addresses to which it may link, by the id of the relation.
+    """
     counts: dict[int, int] = {}
     lines = []
     for paragraph in frame.paragraphs:
-        text = paragraph_text(paragraph._p)
+        text = paragraph_text(paragraph._p, links)
         mark = number_item(paragraph._p, paragraph.level, counts) if text.strip() else ""
         lines.append(f"{mark} {text}" if mark else text)
     return _break_lines("\n".join(lines))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import quote
 
 from striprtf.striprtf import rtf_to_text
 
@@ -20,7 +21,8 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, 
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.rtf_math import with_equations
-from indexers.formats.office.word_signs import signs_of
+from indexers.formats.office.symbol_fonts import signs_of
+from indexers.formats.office.word_signs import field_words
 
 _RTF = b"{\\rtf"
 _PAGE_END = re.compile(r"\\page(?![a-z])\s?")
@@ -34,14 +36,18 @@ _NEAR_AUTHOR = 400  # characters between the name of an author and the comment
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]|[\r\n]+|[^\\{}\r\n]+")
 _DATA = re.compile(r"(?<!\\)\\bin(\d{1,9}) ?")
 _FONT_CHARSET = re.compile(r"\\fcharset(\d{1,3})")
+_FONT_PAGE = re.compile(r"\\cpg(\d{1,5})")
+_PAGE_CHARSETS = {874: 222, 932: 128, 936: 134, 949: 129, 950: 136, 1250: 238, 1251: 204, 1252: 0, 1253: 161, 1254: 162,
+                  1255: 177, 1256: 178, 1257: 186, 437: 254, 850: 255}  # fmt: skip
 _DOUBLE = {128: "932", 129: "949", 134: "936", 136: "950"}  # charset of a font -> its code page
 _ESCAPE, _PAGE = "\\", "\\ansicpg"
 _TWO_FORMS, _UNICODE_FORM = re.compile(r"\{\s?\\upr(?![a-z])"), re.compile(r"\{\s?\\\*\s?\\ud(?![a-z])\s?")
 _STYLES = re.compile(r"\{\s?\\stylesheet")
 _STYLE = re.compile(r"\\s(\d{1,5})(?![\da-z])[^{}]*?\\outlinelevel(\d)")
-_BOX = re.compile(r"\{\s?\\shp(?![a-z])")
-_BOX_TEXT = re.compile(r"\{\s?\\shptxt(?![a-z])")
+_BOX = re.compile(r"\{\s?\\shp(?![a-z])|\{\s?\\\*\s?\\(?:shppict|do)(?![a-z])")
+_BOX_TEXT = re.compile(r"\{\s?\\(?:shptxt|dptxbxtext)(?![a-z])")
 _BORDER = re.compile(r"\\par(?![a-z])|\\[\\{}]|[{}]")
+_BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LONGEST = 20_000  # maximum characters of a paragraph after a box, whose text follows it
 _LEVELS = 6
 _UNREADABLE = (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError)
@@ -50,11 +56,19 @@ _BAR_MARK = "\x04"  # replaces a vertical bar in the text, since bars end cells
 _MERGED = "\x05"  # stands in a cell that continues the cell above
 _BAR = re.compile(r"\||\\'7c", re.I)
 _LEAD = re.compile(r"\\'[89a-f]", re.I)  # possibly the first byte of a two-byte character
-_MARKS = re.compile("[\x02\x03].|[\x04\x05]")
+_LINK = "\x06"  # before and after the address of the words that follow; twice after these words
+_MARKS = re.compile("[\x02\x03].|[\x04\x05\x06]")
+_ADDRESS = re.compile(f"{_LINK}[^{_LINK}]*{_LINK}")
+_MARKED = re.compile(f"{_FORM}(.)|{_LINK}([^{_LINK}]*){_LINK}")
 _BARE = re.compile("[\x80-\xff]")
 _OTHER_ENDS = re.compile(r"\\(?:column|softline)(?![a-z])\s?")
 _LIST_NUMBER = re.compile(r"\\pntext(?![a-z])")  # as older programs and WordPad write it
 _FIELD = re.compile(r"\{\s?\\field(?![a-z])")
+_INSTRUCTION = re.compile(r"\{\s?(?:\\\*)?\s?\\fldinst(?![a-z])\s?")
+_RESULT_GROUP = re.compile(r"\{\s?\\fldrslt(?![a-z])\s?")
+_INSTRUCTION_SIGN = re.compile(r"\\([\\{}])|\\'([0-9a-fA-F]{2})|\\[a-zA-Z]+-?\d* ?|[{}\r\n]")
+_HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]{1,600})"')
+_SAFE = ":/?#[]@!$&()*+,;=%-._~'"
 _FORM_FIELD = re.compile(r"\{\s?\\\*\s?\\formfield(?![a-z])")
 _FIELD_KIND = re.compile(r"\\fftype([12])(?!\d)")
 _RESULT, _USUAL_RESULT = re.compile(r"\\ffres(\d{1,2})"), re.compile(r"\\ffdefres(\d{1,2})")
@@ -65,6 +79,12 @@ _CHARSET = re.compile(r"\\(mac|pca|pc)(?![a-z\d])\s?")
 _CODE_PAGES = {"pc": 437, "pca": 850}
 _CODED = re.compile(r"\\'([0-9a-fA-F]{2})")
 _CODE_PAGE = re.compile(r"\\ansicpg\d+")
+_HTML_TAG = re.compile(r"\{\s?\\\*\s?\\htmltag\d*(?![a-z]) ?")
+_RTF_ONLY = re.compile(r"\\htmlrtf1?(?![a-z\d]) ?.*?\\htmlrtf0 ?", re.S)
+_NESTED_ROW, _NESTED_CELL = re.compile(r"\{\s?\\\*\s?\\nesttableprops(?![a-z])"), re.compile(r"\\nestcell(?![a-z]) ?")
+_NESTED_ENDS = re.compile(r" · *(?=;|$)|;\s*$")
+_FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|tiff?|wmf)$", re.I)  # what Word writes without a description
+_DRAWN_WORDS = re.compile(r"\{\s?\\sn (gtextUNICODE|wzDescription)\}\s?\{\s?\\sv ")
 _HEAD_GROUP = re.compile(r"\{\s?\\(?:header|footer)[lrf]?(?![a-z])")
 _LONGEST_FONT = 500
 _PRIVATE = re.compile("[\uf020-\uf0ff]")
@@ -100,13 +120,14 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     """Return the text of an RTF file with the inserted marks for formats and headings, and warnings."""
     source = _MARKS.sub(" ", _without_data(data.decode("latin-1")))
     source = _BARE.sub(lambda byte: f"\\'{ord(byte[0]):02x}", source)
-    source = _with_fields(with_equations(source))
+    source = _with_results(_with_fields(with_equations(source)))
     source = _LIST_NUMBER.sub(r"\\listtext", source)
     source = _OTHER_ENDS.sub(r"\\line ", _PAGE_END.sub(r"\\par \\'0c\\par ", _OBJECT.sub("", source)))
     if (charset := _CHARSET.search(source)) is not None and charset[1] == "mac":
         source = _CODED.sub(lambda code: f"{{\\uc0\\u{ord(bytes.fromhex(code[1]).decode('mac_roman'))} }}", source)
     elif charset is not None:
         source = f"{source[: charset.start()]}\\ansi\\ansicpg{_CODE_PAGES[charset[1]]} {source[charset.end() :]}"
+    source = _NESTED_CELL.sub(r" {\\uc0\\u183 } ", _with_nested_rows(source))
     source, heads = _without_heads(_with_pairs(_with_charsets(_with_unicode(source))))
     signs = _sign_fonts(source)
     marked = [_with_marks(_with_notes(_with_boxes(part)), signs) for part in (source, *heads)]
@@ -116,9 +137,25 @@ def _rtf_text(data: bytes) -> tuple[str, list[str]]:
     running = "\n".join(dict.fromkeys(line for text in texts[1:] for line in text.split("\n") if line.strip()))
     text = texts[0] + (f"\f{running}" if running else "")
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = text.replace("\u2011", "-")  # as in Word files
     text = _PRIVATE.sub(lambda sign: "•" if sign[0] == "\uf0b7" else "", text)
     notes = (Note("read.hidden-words", words=hidden), hidden), (Note("read.deleted-words", words=deleted), deleted)
     return text, [note for note, count in notes if count]
+
+
+def rtf_html(data: bytes) -> str:
+    """Return the web page that a mail program wrapped in RTF (``\\fromhtml``), "" if there is none.
+
+    Its tags are in groups of their own. What only an RTF reader should show is between ``\\htmlrtf`` marks.
+    """
+    source = _without_data(data.decode("latin-1"))
+    if "\\fromhtml1" not in source[:_LONGEST]:
+        return ""
+    source = _HTML_TAG.sub("{", _RTF_ONLY.sub("", source))
+    try:
+        return str(rtf_to_text(_with_pairs(_with_charsets(source)), _usual_codec(source), errors="replace"))
+    except _UNREADABLE:
+        return ""
 
 
 def _usual_codec(source: str) -> str:
@@ -140,8 +177,8 @@ def _rtf_pages(text: str) -> Iterator[Part]:
 def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
     rows: list[tuple[str, ...]] = []
     for at, line in enumerate([*text.split("\n"), ""], before + 1):
-        if line.endswith("|") and line.count("|") > 1:
-            cells = [_formed(cell).strip() for cell in line.split("|")[:-1]]
+        if line.endswith("|") and (rows or line.count("|") > 1):
+            cells = [_NESTED_ENDS.sub("", _formed(cell)).strip() for cell in line.split("|")[:-1]]
             above = rows[-1] if rows else ()
             rows.append(tuple(
                 text.replace(_MERGED, "") or (above[column] if _MERGED in text and column < len(above) else "")
@@ -151,9 +188,10 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
         if rows:
             yield Table(tuple(rows), place=f"paragraph {at - len(rows)}")
             rows = []
+        line = line.removesuffix("|")  # the only cell of a row
         level, text = line.lstrip()[1:2] if line.lstrip()[:1] == _LEVEL else "", _formed(line)
         if text.strip() and level:
-            yield Heading(int(level), text.strip(), place=f"paragraph {at}")
+            yield Heading(int(level), _formed(_ADDRESS.sub("", line)).strip(), place=f"paragraph {at}")
         elif text.strip():
             yield Paragraph(text, f"paragraph {at}")
 
@@ -161,22 +199,31 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
 def _formed(line: str) -> str:
     """Return a line with its inserted format marks replaced by plain signs, such as "^" for superscripts."""
     line = line.replace(_BAR_MARK, "|")
-    if _FORM not in line and _LEVEL not in line:
+    line = re.sub(f"{_LEVEL}.", "", line)
+    if _FORM not in line and _LINK not in line:
         return line
-    first, *others = re.sub(f"{_LEVEL}.", "", line).split(_FORM)
-    pieces = [Piece(first)]
-    for text in others:
-        code = int(text[:1]) if text[:1] in set("012345") else 1
-        pieces.append(Piece(text[1:], code % 3 - 1, code >= 3))
+    pieces: list[Piece] = []
+    code, link, at = 1, "", 0
+    for mark in (*_MARKED.finditer(line), None):
+        text = line[at : mark.start() if mark is not None else len(line)]
+        pieces.append(Piece(text, code % 3 - 1, code >= 3, link))
+        if mark is not None:
+            code = int(mark[1]) if mark[1] and mark[1] in "012345" else 1 if mark[1] else code
+            link, at = mark[2] if mark[2] is not None else link, mark.end()
     return linear(pieces)
 
 
 def _rtf_info(data: bytes) -> dict[str, str]:
+    source = data.decode("latin-1")
+    info = source.find("{\\info")
+    page = _CODE_PAGE.search(source)
+    head = f"{{\\rtf1\\ansi{page[0] if page else ''} "
     fields = {}
-    info = data.find(b"{\\info")
-    for key in ("title", "author", "subject", "keywords"):
-        if info >= 0 and (value := re.search(rb"\{\\%s ([^{}\\]{1,500})\}" % key.encode(), data[info : info + 4096])):
-            fields[key] = value[1].decode("latin-1").strip()
+    for key in ("title", "author", "subject", "keywords") if info >= 0 else ():
+        begin = re.compile(rf"\{{\s?\\{key}(?![a-z])").search(source, info, info + _LONGEST)
+        if begin is not None:
+            inside = source[begin.end() : _group_end(source, begin.start()) - 1][:_LONGEST_FONT]
+            fields[key] = " ".join(str(rtf_to_text(f"{head}{inside}}}", errors="replace")).split())
     return {key: value for key, value in fields.items() if value}
 
 
@@ -208,7 +255,9 @@ def _with_charsets(source: str) -> str:
     starts = [font.end() for font in _FONT.finditer(table)]
     for at, stop in reversed(list(zip(starts, [*starts[1:], len(table)], strict=True))):
         if "\\fcharset" not in table[at:stop]:
-            table = f"{table[:at]}\\fcharset1{table[at:]}"
+            page = _FONT_PAGE.search(table, at, stop)
+            charset = _PAGE_CHARSETS.get(int(page[1]), 1) if page is not None else 1
+            table = f"{table[:at]}\\fcharset{charset}{table[at:]}"
     return source[: begin.start()] + table + source[end:]
 
 
@@ -308,6 +357,47 @@ def _with_fields(source: str) -> str:
     return "".join((*parts, source[at:]))
 
 
+def _with_nested_rows(source: str) -> str:
+    """Return the RTF source with a semicolon after each row of a table inside a cell, which is written in its cell."""
+    parts: list[str] = []
+    at = 0
+    for row in _NESTED_ROW.finditer(source):
+        if row.start() >= at:
+            parts += (source[at : row.start()], "; ")
+            at = _group_end(source, row.start())
+    return "".join((*parts, source[at:])) if parts else source
+
+
+def _with_results(source: str) -> str:
+    """Return the RTF source with the addresses of links in marks, and with what fields without a result show."""
+    parts: list[str] = []
+    at = 0
+    for begin in _INSTRUCTION.finditer(source):
+        end = _group_end(source, begin.start())
+        instruction = _instruction_text(source[begin.end() : end - 1])
+        result = _RESULT_GROUP.match(source, end)
+        close = _group_end(source, end) - 1 if result is not None else end
+        link = _HYPERLINK.match(instruction)
+        if result is not None and link is not None and begin.start() >= at:
+            address = f" {_LINK}{quote(link[1], safe=_SAFE)}{_LINK}"
+            parts += (source[at : begin.start()], source[end : result.end()], address)
+            parts += (source[result.end() : close], _LINK * 2)
+            at = close
+        elif begin.start() >= at and (words := field_words(instruction)):
+            stored = "" if result is None else source[result.end() : close]
+            if not rtf_to_text(f"{{\\rtf1{stored}}}", errors="replace").strip():
+                parts += (source[at:end], "{\\uc0 ", *(f"\\u{ord(sign)} " for sign in words), "}")
+                at = end
+    return "".join((*parts, source[at:]))
+
+
+def _instruction_text(source: str) -> str:
+    """Return the instruction of a field without its formatting."""
+    return _INSTRUCTION_SIGN.sub(
+        lambda sign: sign[1] or (bytes.fromhex(sign[2]).decode("cp1252", "replace") if sign[2] else ""), source
+    )
+
+
 def _without_heads(source: str) -> tuple[str, list[str]]:
     """Return the RTF source without its running heads, and each running head as a separate RTF source."""
     first = _HEAD_GROUP.search(source)
@@ -345,9 +435,9 @@ def _sign_fonts(source: str) -> dict[int, dict[int, str]]:
 def _group_end(source: str, start: int) -> int:
     """Return the offset after the brace that closes the group which begins at ``start``."""
     deep, at = 0, start
-    for sign in re.finditer(r"\\[\\{}]|[{}]", source[start:]):
+    for sign in _BRACE.finditer(source, start):
         deep += {"{": 1, "}": -1}.get(sign[0], 0)
-        at = start + sign.end()
+        at = sign.end()
         if not deep:
             break
     return at
@@ -363,6 +453,7 @@ class _State:
     shift: int = 0
     struck: bool = False
     deleted: bool = False
+    moved: bool = False  # to another place, by a tracked change
     level: int | None = None  # of a heading, from 0
     in_table: bool = False
     hidden: bool = False
@@ -379,7 +470,8 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
     Return the source, and the numbers of hidden and of deleted words. ``signs`` are the characters of symbol fonts.
     """
     sheet = _STYLES.search(source)
-    styles = source[sheet.start() : _group_end(source, sheet.start())] if sheet is not None else ""
+    end = _group_end(source, sheet.start()) if sheet is not None else 0  # names of styles are no words
+    styles = source[sheet.start() : end] if sheet is not None else ""
     levels = {int(style): int(level) for style, level in _STYLE.findall(styles)}
     state, groups, parts = _State(), [], list[str]()
     form, begun, at, hidden, deleted = 1, False, 0, 0, 0
@@ -399,8 +491,10 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
             if word in _ENDS or word == "pard":
                 begun = begun and word == "line"
         elif text.strip("\r\n") and not (text[0] == "\\" and text[1] in "*\r\n"):
+            if state.moved:
+                continue
             if state.deleted or state.hidden:
-                count = 0 if text[0] == "\\" else len(text.split())
+                count = 0 if text[0] == "\\" or at <= end else len(text.split())
                 deleted, hidden = (deleted + count, hidden) if state.deleted else (deleted, hidden + count)
                 continue
             if not _LEAD.match(parts[-1] if parts else ""):
@@ -460,8 +554,10 @@ def _changed(state: _State, word: str, number: str | None, levels: dict[int, int
         return replace(state, shift=0 if off else _SHIFTS[word])
     if word == "deleted":
         return replace(state, deleted=not off)
+    if word == "mvf":
+        return replace(state, moved=not off)
     if word == "plain":
-        return replace(state, shift=0, struck=False, deleted=False, hidden=False, font=-1)
+        return replace(state, shift=0, struck=False, deleted=False, moved=False, hidden=False, font=-1)
     if word == "v":
         return replace(state, hidden=not off)
     if word == "f" and number:
@@ -478,9 +574,9 @@ def _changed(state: _State, word: str, number: str | None, levels: dict[int, int
 
 
 def _with_boxes(source: str) -> str:
-    """Return the RTF source with the texts of boxes after the paragraphs that contain them.
+    """Return the RTF source with the words of boxes and drawings after the paragraphs that contain them.
 
-    The library would ignore boxes.
+    The words are the texts of boxes, of drawn letters (WordArt) and alternative texts. The library would ignore them.
     """
     parts: list[str] = []
     at = 0
@@ -488,12 +584,20 @@ def _with_boxes(source: str) -> str:
         if box.start() < at or len(parts) > 3 * _MOST_NOTES:
             continue
         end = _group_end(source, box.start())
-        inside = _BOX_TEXT.search(source, box.start(), end)
-        stop = _paragraph_end(source, end)
-        if inside is not None:
-            text = source[inside.end() : _group_end(source, inside.start()) - 1]
-            begin = "\\par " if stop == end else " "
-            parts += (source[at : box.start()], source[end:stop], f"{{{begin}{text}\\par }}")
+        words: list[str] = []
+        for drawn in _DRAWN_WORDS.finditer(source, box.start(), end):
+            group = drawn.start() + drawn[0].rindex("{")
+            text = source[drawn.end() : _group_end(source, group) - 1].strip()
+            if drawn[1] == "gtextUNICODE":
+                words.append(text)
+            elif text and _FILE_NAME.search(text) is None:
+                words.append(f"![{text}]")
+        if (inside := _BOX_TEXT.search(source, box.start(), end)) is not None:
+            words.append(source[inside.end() : _group_end(source, inside.start()) - 1])
+        if words := list(dict.fromkeys(filter(None, words))):
+            stop = _paragraph_end(source, end)
+            begin, lines = "\\par " if stop == end else " ", "\\par ".join(words)
+            parts += (source[at : box.start()], source[end:stop], f"{{{begin}{lines}\\par }}")
             at = stop
     return "".join((*parts, source[at:]))
 

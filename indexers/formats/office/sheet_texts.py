@@ -16,13 +16,13 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.notes import Note
-from indexers.formats.flow.blocks import Block, Paragraph, comment
+from indexers.formats.flow.blocks import Block, Paragraph, Remark, comment
 from indexers.formats.flow.linear import Look, Piece, equation, inherited_looks, linear
 from indexers.formats.flow.safety import Package, line_of, read_xml
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.grid import Grid, Span, hidden_notes
-from indexers.formats.office.number_formats import general, show
-from indexers.formats.office.xlsx import column_name
+from indexers.formats.office.grid import Grid, Span, column_name, hidden_notes
+from indexers.formats.office.number_formats import general, show, show_text
+from indexers.formats.office.xlsx import running_text
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NS % name for name in ("office", "text", "table", "drawing", "style"))
@@ -31,7 +31,9 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 _SVG = _NS % "svg-compatible"
 _CREATOR = "{http://purl.org/dc/elements/1.1/}creator"
 _SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
+_EXCEL = "{urn:schemas-microsoft-com:office:excel}"
 _GROUPS = ("table-row-group", "table-rows", "table-header-rows")
+_NO_SHEETS = (f"{_TABLE}table", f"{_TABLE}dde-link")  # tables inside them are no sheets
 _MOST_REPEATED = 1_000
 _DEEPEST = 30
 
@@ -48,7 +50,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
     styles = list(root.iter(f"{_STYLE}style"))
     looks = ((style.get(f"{_STYLE}name"), style.find(f"{_STYLE}table-properties")) for style in styles)
     unshown = {name for name, look in looks if look is not None and look.get(f"{_TABLE}display") == "false"}
-    tables = list(root.iter(f"{_TABLE}table"))
+    tables = [table for table in root.iter(f"{_TABLE}table") if _is_sheet(table)]
     if hidden := sum(table.get(f"{_TABLE}style-name") in unshown for table in tables):
         warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(tables)))
     return _ods_sheets(package, root, path, limits, looks_of, warnings)
@@ -107,6 +109,10 @@ def _control_text(control: etree._Element) -> str:
     return " ".join((control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value") or label).split())
 
 
+def _is_sheet(table: etree._Element) -> bool:
+    return not any(str(node.tag) in _NO_SHEETS for node in table.iterancestors())
+
+
 def _ods_sheets(
     package: Package,
     root: etree._Element,
@@ -115,8 +121,9 @@ def _ods_sheets(
     looks: Looks,
     warnings: list[str],
 ) -> Iterator[tuple[str, Grid]]:
+    heads = _running_heads(package, root)
     for table in root.iter(f"{_TABLE}table"):
-        if any(str(node.tag) == f"{_TABLE}table" for node in table.iterancestors()):
+        if not _is_sheet(table):
             continue
         controls = form_controls(table)
         grid = Grid(limits, "a sheet", file=path)
@@ -132,6 +139,7 @@ def _ods_sheets(
             grid.merged += spans
             grid.apart += notes
             number += times
+        grid.apart += heads.get(table.get(f"{_TABLE}style-name") or "", ())
         columns = [at for at in _hidden_columns(table) if grid.first <= at <= grid.last]
         warnings += hidden_notes(name, hidden, len(columns))
         if uncomputed:
@@ -146,6 +154,33 @@ def _ods_sheets(
         for element in list(table.iter(f"{_DRAW}object"))[:_MOST_REPEATED]:
             grid.apart += [(0, Paragraph(text)) for text in _object_texts(package, element.get(_LINK) or "")]
         yield name, grid
+
+
+def _running_heads(package: Package, root: etree._Element) -> dict[str, list[tuple[int, Block]]]:
+    """Return the running heads of sheets, by the style of the sheet. Those with only fields and one word are left out.
+
+    LibreOffice writes such a head ("Page 1") into every file.
+    """
+    roots = [root, *([package.xml("styles.xml")] if "styles.xml" in package else [])]
+    shown: dict[str, list[tuple[int, Block]]] = {}
+    for page in (page for source in roots for page in source.iter(f"{_STYLE}master-page")):
+        blocks: dict[str, Block] = {}
+        for head in page:
+            kind = str(head.tag).removeprefix(_STYLE)
+            if not kind.startswith(("header", "footer")) or head.get(f"{_STYLE}display") == "false":
+                continue
+            for paragraph in head.iter(f"{_TEXT}p"):
+                fields = [node for node in paragraph.iter() if str(node.tag).removeprefix(_TEXT) in _FIELDS]
+                for field in fields:
+                    field.text = None
+                text = line_of(paragraph)
+                if text and not (fields and len(re.findall(r"\w+", text)) < 2):
+                    blocks[text] = Remark(text, kind[:6])
+        shown[page.get(f"{_STYLE}name", "")] = [(0, block) for block in blocks.values()]
+    return {
+        style.get(f"{_STYLE}name", ""): shown.get(style.get(f"{_STYLE}master-page-name") or "Default", [])
+        for style in root.iter(f"{_STYLE}style") if style.get(f"{_STYLE}family") == "table"
+    } | {"": shown.get("Default", [])}  # fmt: skip
 
 
 def _object_texts(package: Package, link: str) -> Iterator[str]:
@@ -229,6 +264,7 @@ _SPENT = re.compile(r"PT(?:(\d{1,6})H)?(?:(\d{1,4})M)?(?:(\d{1,4}(?:[.,]\d+)?)S)
 _SPACE = re.compile(r"[a-z]{1,10}:=")
 _CELLS = re.compile(r"\[\.?([^\[\]]{1,200})\]")
 _LONGEST_FORMULA = 500
+_FIELDS = frozenset(("sheet-name", "page-number", "page-count", "date", "time", "title", "file-name"))
 
 
 def _stored_value(cell: etree._Element) -> str:
@@ -356,6 +392,10 @@ def _xml_sheets(
                 at += wide
             hidden += bool(cells) and row.get(f"{_SS}Hidden") == "1"
             grid.add(number, cells)
+        for kind in ("Header", "Footer"):
+            for head in sheet.iterfind(f"{{*}}WorksheetOptions/{{*}}PageSetup/{{*}}{kind}"):
+                if text := running_text(head.get(f"{_EXCEL}Data") or ""):
+                    grid.apart.append((0, Remark(text, kind.lower())))
         columns = sum(1 for column in sheet.iter(f"{_SS}Column") if column.get(f"{_SS}Hidden") == "1")
         warnings += hidden_notes(name, hidden, columns)
         if uncomputed:
@@ -391,7 +431,7 @@ def _format_data(data: etree._Element, code: str) -> str:
             return show(float(text), code, written=text)
     except ValueError:
         return text
-    return _rich_text(data) if len(data) else text
+    return show_text(_rich_text(data) if len(data) else text, code) if kind == "String" else text
 
 
 def _rich_text(data: etree._Element) -> str:

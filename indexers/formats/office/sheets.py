@@ -24,13 +24,14 @@ from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.flat_odf import open_odf
-from indexers.formats.office.grid import Grid, Span, hidden_notes
-from indexers.formats.office.number_formats import general, show
+from indexers.formats.office.grid import Grid, Span, column_name, hidden_notes
+from indexers.formats.office.number_formats import general, show, show_text
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
+from indexers.formats.office.symbol_fonts import decode_signs
 from indexers.formats.office.text_tables import table_rows
 from indexers.formats.office.xlsb import XlsbBook
-from indexers.formats.office.xlsx import XlsxBook, column_name
+from indexers.formats.office.xlsx import XlsxBook
 
 _MOST_MERGED, _MOST_NOTES = 20_000, 2_000
 _SHIFTS = {1: 1, 2: -1}  # escapement of a font: superscript, subscript
@@ -92,8 +93,10 @@ def _cell_text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: i
         return ""
     look = book.xf_list[style] if 0 <= style < len(book.xf_list) else None
     font = book.font_list[look.font_index] if look is not None and look.font_index < len(book.font_list) else None
+    format = book.format_map.get(look.format_key) if look is not None else None
+    code = format.format_str if format is not None else ""
     if kind == _TEXT:
-        return _format_runs(book, font, value, sheet.rich_text_runlist_map.get(cell, ()))
+        return show_text(_format_runs(book, font, value, sheet.rich_text_runlist_map.get(cell, ())), code)
     if kind == _ERROR:
         import xlrd
 
@@ -101,8 +104,7 @@ def _cell_text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: i
     elif kind == _BOOLEAN:
         text = "TRUE" if value else "FALSE"
     else:
-        code = book.format_map.get(look.format_key) if look is not None else None
-        text = show(float(value), code.format_str if code is not None else "", book.datemode == 1)
+        text = show(float(value), code, book.datemode == 1)
     return linear([Piece(text, struck=bool(font is not None and font.struck_out))])
 
 
@@ -113,7 +115,7 @@ def _format_runs(book: Any, font: Any, text: str, runs: Any) -> str:
     alone = len(borders) == 1
     return linear(
         Piece(
-            text[at:end],
+            text[at:end] if look is None else decode_signs(text[at:end], (look.name,)),
             0 if look is None or alone else _SHIFTS.get(look.escapement, 0),
             bool(look is not None and look.struck_out),
         )

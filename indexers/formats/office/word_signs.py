@@ -1,38 +1,13 @@
-"""Characters of symbol fonts, check boxes and drop-down lists of forms, as they are shown on the page."""
+"""Characters of symbol fonts, forms and fields without a stored result, as they are shown on the page."""
 
 from __future__ import annotations
+
+import re
 
 from lxml import etree
 
 from indexers.formats.office.ooxml import W
-
-_GREEK = (  # the font Symbol from 0x20 on; "\0" for a missing character
-    " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
-)
-_MATHS = (  # the same from 0xA0 on
-    "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\0〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭"
-)
-_SIGNS = {  # by the last byte of the character code
-    "symbol": {**dict(enumerate(_GREEK, 0x20)), **dict(enumerate(_MATHS, 0xA0))},
-    "wingdings": {
-        0x6F: "☐", 0xA8: "☐", 0x71: "☐", 0x72: "☐", 0xFE: "☒", 0xFD: "☒", 0x78: "☒", 0xFC: "✓", 0xFB: "✗", 0xE0: "→",
-        0xDF: "←", 0xE1: "↑", 0xE2: "↓", 0xE8: "→", 0xF0: "⇨", 0x6C: "●", 0x6E: "■", 0xA7: "▪", 0x9F: "•", 0x76: "❖",
-        0xD8: "➢", 0x4A: "☺", 0x4C: "☹", 0x28: "☎", 0x2A: "✉", 0x46: "☞", 0x45: "☜", 0xAB: "★", 0x80: "⓪",
-        **{0x81 + at: chr(0x2460 + at) for at in range(10)}, **{0x8C + at: chr(0x2776 + at) for at in range(10)},
-    },
-    "wingdings 2": {0x50: "✓", 0x4F: "✗", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0x56: "☒", 0xA3: "☐",
-                    0x97: "●", 0xA2: "■"},
-    "wingdings 3": {0x67: "↑", 0x68: "↓", 0x66: "←", 0x65: "→", 0x75: "▶", 0x7D: "▶", 0x84: "➤"},
-    "webdings": {0x61: "✓", 0x63: "☐", 0x67: "■", 0x72: "✗", 0x3D: "●"},
-}  # fmt: skip
-_BULLET = {0xB7: "•"}
-_PRIVATE = range(0xF020, 0xF100)  # private characters in which such fonts are stored
-
-
-def signs_of(font: str) -> dict[int, str] | None:
-    """Return ``{last byte of a code: character}`` for a symbol font, None for a font of letters."""
-    name = " ".join(font.lower().split())
-    return _SIGNS.get(name) or (_SIGNS["symbol"] if name.startswith("symbol") else None)
+from indexers.formats.office.symbol_fonts import decode_signs, signs_of
 
 
 def symbol(sign: etree._Element) -> str:
@@ -47,14 +22,11 @@ def symbol(sign: etree._Element) -> str:
     return chr(code) if 0x20 <= code < 0xE000 and not 0xD800 <= code < 0xE000 else ""
 
 
-def decode_signs(text: str, properties: etree._Element | None) -> str:
-    """Return the text of a run with the private characters of its symbol font decoded."""
-    if not any(ord(sign) in _PRIVATE for sign in text):
-        return text
+def run_words(text: str, properties: etree._Element | None) -> str:
+    """Return the text of a run as the symbol font of the run shows it."""
     fonts = properties.find(f"{W}rFonts") if properties is not None else None
     names = [fonts.get(f"{W}{kind}") or "" for kind in ("ascii", "hAnsi", "cs")] if fonts is not None else []
-    signs = next((table for name in names if (table := signs_of(name)) is not None), _BULLET)
-    return "".join(signs.get(ord(sign) & 0xFF, "") if ord(sign) in _PRIVATE else sign for sign in text)
+    return decode_signs(text, names[:2], names)
 
 
 def form_field(data: etree._Element) -> str:
@@ -73,3 +45,70 @@ def form_field(data: etree._Element) -> str:
         number = "0" if state is None else state.get(f"{W}val") or "0"
         return entries[int(number)] if number.isdigit() and int(number) < len(entries) else ""
     return ""
+
+
+_SYMBOL = re.compile(r'\s*SYMBOL\s+(0x[0-9a-f]{1,4}|\d{1,5})\b(?:.*?\\f\s+(?:"([^"]*)"|(\S+)))?', re.I | re.S)
+_BUTTON = re.compile(r"\s*MACROBUTTON\s+\S+\s+(.*\S)", re.I | re.S)
+_FORMULA = re.compile(r"\s*EQ\s+(.*)", re.I | re.S)
+_SWITCH = re.compile(r"\\([a-z]+)(?:\s*\d+)?\s*", re.I)
+_ROUND = frozenset("○〇◯△□")  # signs around a character
+_LONGEST_FORMULA = 500
+
+
+def field_words(instruction: str) -> str:
+    """Return what a field without a stored result shows: a sign, the words on a button, or an old formula (EQ)."""
+    if (sign := _SYMBOL.match(instruction)) is not None:
+        code = int(sign[1], 16 if sign[1].lower().startswith("0x") else 10)
+        signs = signs_of(sign[2] or sign[3] or "")
+        if signs is not None:
+            return signs.get(code & 0xFF, "").strip("\0")
+        return bytes([code]).decode("cp1252", "replace") if code < 256 else chr(code) if code < 0xD800 else ""
+    if (button := _BUTTON.match(instruction)) is not None:
+        return button[1]
+    formula = _FORMULA.match(instruction[:_LONGEST_FORMULA])
+    return _formula(formula[1]) if formula is not None else ""
+
+
+def _formula(text: str) -> str:
+    """Return an EQ formula as a line: ``\\f(1,2)`` is ``1/2``, and ``\\r(3,x)`` is a root."""
+    stack: list[tuple[str, list[str]]] = [("", [""])]  # of open switches: their name and arguments
+    at, waiting = 0, ""
+    while at < len(text):
+        switch, sign = _SWITCH.match(text, at), text[at]
+        if switch is not None and text[at + 1 : at + 2] not in "(),;":
+            waiting = switch[1].lower() if not waiting or switch[1].lower() in _PLACED else waiting
+            at = switch.end()
+            continue
+        if sign == "\\":
+            stack[-1][1][-1] += text[at + 1 : at + 2]
+            at += 1
+        elif sign == "(" and waiting:
+            stack.append((waiting, [""]))
+            waiting = ""
+        elif sign == ")" and len(stack) > 1:
+            name, arguments = stack.pop()
+            stack[-1][1][-1] += _shown(name, [argument.strip() for argument in arguments])
+        elif sign in ",;" and len(stack) > 1:
+            stack[-1][1].append("")
+        else:
+            stack[-1][1][-1] += sign
+        at += 1
+    return " ".join(" ".join("".join(arguments) for _, arguments in stack).split())
+
+
+_PLACED = {"up": "^", "do": "_", "su": "∑ ", "pr": "∏ ", "in": "∫ "}  # options that decide what a switch shows
+
+
+def _shown(name: str, arguments: list[str]) -> str:
+    """Return what a switch of a formula shows for its arguments."""
+    if name == "f" and len(arguments) == 2:
+        return "/".join(f"({part})" if re.search(r"[+\-−/ ]", part) else part for part in arguments)
+    if name == "r":
+        return f"{arguments[0] if len(arguments) > 1 else ''}√({arguments[-1]})"
+    if name == "b":
+        return f"({' '.join(arguments)})"
+    if name in _PLACED or name == "i":
+        return _PLACED.get(name, "∫ ") + " ".join(filter(None, arguments))
+    if name == "o":
+        return "".join(argument for argument in arguments if argument not in _ROUND)
+    return " ".join(filter(None, arguments))

@@ -14,7 +14,7 @@ from indexers.formats.flow.blocks import Block, comment
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span, hidden_notes
-from indexers.formats.office.number_formats import BUILT_IN, show
+from indexers.formats.office.number_formats import BUILT_IN, show, show_text
 from indexers.formats.office.ooxml import main_part, relations
 from indexers.formats.office.xlsx import drawn_blocks
 
@@ -130,20 +130,19 @@ class XlsbBook:
 
     def _cell(self, kind: int, data: bytes) -> str:
         style = unpack_from("<I", data, 4)[0] & 0xFFFFFF
-        if kind in (_STRING, _FORMULA_STRING):
-            return _text(data, 8)[0]
-        if kind == _RICH:
-            return _text(data, 9)[0]
+        code = self._formats[style] if style < len(self._formats) else ""
+        if kind in (_STRING, _FORMULA_STRING, _RICH):
+            return show_text(_text(data, 9 if kind == _RICH else 8)[0], code)
         if kind == _SHARED:
             at = unpack_from("<I", data, 8)[0]
-            return self._strings[at] if at < len(self._strings) else ""
+            return show_text(self._strings[at], code) if at < len(self._strings) else ""
         if kind in (_BOOLEAN, _FORMULA_BOOLEAN):
             return "TRUE" if data[8] else "FALSE"
         if kind in (_ERROR, _FORMULA_ERROR):
             return _ERRORS.get(data[8], "#ERROR")
         if kind in (_REAL, _FORMULA_REAL, _RK):
             number = _packed(data) if kind == _RK else unpack_from("<d", data, 8)[0]
-            return show(number, self._formats[style] if style < len(self._formats) else "", self._since_1904)
+            return show(number, code, self._since_1904)
         return ""
 
     def _apart(self, target: str, name: str) -> Iterator[tuple[int, Block]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,20 @@ from indexers.formats.flow.blocks import Block, Paragraph, Remark, comment
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.charts import is_chart, series_names
-from indexers.formats.office.grid import Grid, Span, hidden_notes
-from indexers.formats.office.number_formats import BUILT_IN, show
+from indexers.formats.office.charts import chart_titles, is_chart, series_names
+from indexers.formats.office.grid import Grid, Span, column_name, hidden_notes
+from indexers.formats.office.number_formats import BUILT_IN, show, show_text
 from indexers.formats.office.ooxml import (
     R,
     choose_alternatives,
+    diagram_words,
     drawn_lines,
     main_part,
     part,
     relations,
     unescaped,
 )
+from indexers.formats.office.symbol_fonts import decode_signs, signs_of
 
 _MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]*?ref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})["']""")
 _REFERENCE = re.compile(r"([A-Za-z]{1,3})(\d{1,7})")
@@ -38,6 +40,10 @@ _CELL = re.compile(
     r"""(?P<quoted>"[^"]*"|'[^']*')|(?P<fixed>\$?)\b(?P<letters>[A-Z]{1,3})(?P<still>\$?)(?P<row>\d{1,7})\b(?![(!.])"""
     r"""|(?P<name>[\w.]+)"""
 )
+_RUNNING = [f"{pages}{kind}" for kind in ("Header", "Footer") for pages in ("odd", "even", "first")]
+_RUNNING_CODE = re.compile(r'&(?:"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d+|[A-Za-z&])')
+_FUNCTION_SPACE = re.compile(r"_xl(?:fn|ws|pm|udf|op)\.")  # before names of functions newer than the file format
+_CELL_PICTURE = re.compile(r'=(?:_xlfn\.)?DISPIMG\("[^"]*",\d+\)')  # a picture in a cell, as WPS Office stores it
 _UNCLOSED = re.compile(rb"<br\s*>", re.I)
 _CHUNK = 2**20
 _MOST_MERGED, _MOST_BLOCKS = 20_000, 2_000
@@ -62,7 +68,7 @@ class XlsxBook:
         hidden = 0
         for sheet in root.iter("{*}sheet"):
             _, target = related.get(sheet.get(f"{R}id") or "", ("", ""))
-            if not related:
+            if target not in package:
                 target = f"xl/worksheets/sheet{len(self.sheets) + 1}.xml"
             if target in package:
                 self.sheets.append((sheet.get("name") or f"Sheet{len(self.sheets) + 1}", target))
@@ -70,14 +76,14 @@ class XlsxBook:
         if hidden:
             warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(self.sheets)))
         self._strings = self._shared()
-        self._struck: set[str] = set()  # styles of cells whose words are struck out
+        self._looks: dict[str, tuple[bool, str]] = {}  # of styles of cells: struck out, font of symbols
         self._formats = self._styles()
         self._persons = self._comment_persons()
 
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
         grid = Grid(self._limits, "a sheet", self._merged(target), file=self._path)
-        rows = _Rows(self._strings, self._formats, self._since_1904, self._struck)
+        rows = _Rows(self._strings, self._formats, self._since_1904, self._looks)
         try:
             for number, cells in rows.read(self._stream(target)):
                 grid.add(number, cells)
@@ -137,11 +143,13 @@ class XlsxBook:
                 codes[int(number)] = node.get("formatCode") or ""
         styles = next(root.iter("{*}cellXfs"), None)
         numbers = [node.get("numFmtId") or "0" for node in (styles if styles is not None else ())]
-        fonts = [_is_on(font.find("{*}strike")) for font in next(root.iter("{*}fonts"), ())]
-        for at, node in enumerate(styles if any(fonts) and styles is not None else ()):
+        fonts = [
+            (_is_on(font.find("{*}strike")), _symbol_font(font, "name")) for font in next(root.iter("{*}fonts"), ())
+        ]
+        for at, node in enumerate(styles if styles is not None else ()):
             font = node.get("fontId") or ""
-            if font.isdigit() and int(font) < len(fonts) and fonts[int(font)]:
-                self._struck.add(str(at))
+            if font.isdigit() and int(font) < len(fonts) and any(fonts[int(font)]):
+                self._looks[str(at)] = fonts[int(font)]
         return [codes.get(int(number), "") if number.isdigit() else "" for number in numbers]
 
     def _read_apart(self, target: str) -> Iterator[tuple[int, Block]]:
@@ -191,7 +199,7 @@ class XlsxBook:
 
 
 def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
-    """Yield the boxes, shapes and charts in a drawing part of a sheet, each with its row."""
+    """Yield the boxes, shapes, diagrams and charts in a drawing part of a sheet, each with its row."""
     related = relations(package, target)
     root = part(package, target)
     choose_alternatives(root)
@@ -201,9 +209,19 @@ def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
         for line in drawn_lines(anchor):
             yield row, Paragraph(line)
         for chart in anchor.iter():
+            if str(chart.tag).endswith("}relIds"):
+                _, data = related.get(chart.get(f"{R}dm") or "", ("", ""))
+                drawings = (
+                    part(package, name)
+                    for kind, name in related.values()
+                    if kind == "diagramDrawing" and name in package
+                )
+                nodes = diagram_words(part(package, data) if data in package else None, drawings)
+                yield from ((row, Paragraph(line)) for _, line in nodes)
+                continue
             _, inner = related.get(chart.get(f"{R}id") or "", ("", "")) if is_chart(str(chart.tag)) else ("", "")
             if inner in package and (shown := part(package, inner)) is not None:
-                lines = dict.fromkeys((*drawn_lines(shown), *series_names(shown)))
+                lines = dict.fromkeys((*drawn_lines(shown), *chart_titles(shown), *series_names(shown)))
                 yield from ((row, Paragraph(text)) for text in (" · ".join(lines),) if text)
 
 
@@ -224,11 +242,16 @@ def _controls(data: bytes) -> Iterator[tuple[int, Block]]:
             yield row, Paragraph(f"{mark}{text}")
 
 
+def running_text(code: str) -> str:
+    """Return the words of a running head of a sheet without codes of fonts and fields, such as "&P"."""
+    return " ".join(_RUNNING_CODE.sub(lambda part: "&" if part[0] == "&&" else " ", code).split())
+
+
 class _Rows:
     def __init__(
-        self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, struck: Collection[str]
+        self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, looks: Mapping[str, tuple[bool, str]]
     ) -> None:
-        self._strings, self._formats, self._since_1904, self._struck = strings, formats, since_1904, struck
+        self._strings, self._formats, self._since_1904, self._looks = strings, formats, since_1904, looks
         self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas, row and column, by their index
         self._place = 0, 0  # row and column of the cell that is read
         self._ranges: list[tuple[int, int]] = []  # hidden columns
@@ -238,14 +261,16 @@ class _Rows:
 
     def read(self, stream: Any) -> Iterator[tuple[int, dict[int, str]]]:
         last = 0
-        for element in _elements(stream, "row", "col", "oddHeader", "oddFooter"):
+        heads = set[str]()
+        for element in _elements(stream, "row", "col", *_RUNNING):
             if str(element.tag).endswith("}col") or element.tag == "col":
                 first, end = element.get("min") or "", element.get("max") or ""
                 if element.get("hidden") in ("1", "true") and first.isdigit() and end.isdigit():
                     self._ranges.append((int(first) - 1, int(end) - 1))
                 continue
             if not str(element.tag).endswith("}row") and element.tag != "row":
-                if text := " ".join(re.sub(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])', " ", element.text or "").split()):
+                if (text := running_text(element.text or "")) and text not in heads:
+                    heads.add(text)
                     self.heads.append((0, Remark(text, "header" if "Header" in element.tag else "footer")))
                 continue
             number = element.get("r") or ""
@@ -257,7 +282,9 @@ class _Rows:
                 at = column(reference[1].upper()) if reference else at + 1
                 self._place = last, at
                 if text := self._cell(cell).strip()[:_LONGEST_CELL]:
-                    cells[at] = f"~~{text}~~" if self._struck and cell.get("s") in self._struck else text
+                    struck, font = self._looks.get(cell.get("s") or "", (False, ""))
+                    text = decode_signs(text, (font,)) if font else text
+                    cells[at] = f"~~{text}~~" if struck else text
             if self._ranges:
                 self.hidden_columns.update(at for at in cells if any(a <= at <= b for a, b in self._ranges))
             self.hidden += element.get("hidden") in ("1", "true") and bool(cells)
@@ -273,25 +300,27 @@ class _Rows:
                 formula = node
             elif name == "is":
                 inside = node
+        style = cell.get("s") or ""
+        code = self._formats[int(style)] if style.isdigit() and int(style) < len(self._formats) else ""
         if kind == "inlineStr":
-            return _string(inside) if inside is not None else unescaped(value)
+            return show_text(_string(inside) if inside is not None else unescaped(value), code)
         if not value:
             return self._formula(formula) if formula is not None and kind != "str" else ""
         if kind == "s":
             at = int(value) if value.strip().isdigit() else -1
-            return self._strings[at] if 0 <= at < len(self._strings) else ""
+            return show_text(self._strings[at], code) if 0 <= at < len(self._strings) else ""
         if kind == "b":
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
-        if kind in ("str", "e"):
-            return unescaped(value)
+        if kind == "e":
+            return value
+        if kind == "str":
+            return "" if _CELL_PICTURE.fullmatch(value) else show_text(unescaped(value), code)
         if kind == "d":
             return _MIDNIGHT.sub("", value.removesuffix("Z")).replace("T", " ")
         try:
             number = float(value)
         except ValueError:
             return value
-        style = cell.get("s") or ""
-        code = self._formats[int(style)] if style.isdigit() and int(style) < len(self._formats) else ""
         return show(number, code, self._since_1904, value)
 
     def _formula(self, formula: etree._Element) -> str:
@@ -302,7 +331,8 @@ class _Rows:
         elif shared in self._masters:
             text, row, at = self._masters[shared]
             text = _moved(text[:_LONGEST_FORMULA], self._place[0] - row, self._place[1] - at)
-        if not text:
+        text = _FUNCTION_SPACE.sub("", text)
+        if not text or text.startswith("DISPIMG("):
             return ""
         self.uncomputed += 1
         return f"={text[:_LONGEST_FORMULA]}"
@@ -349,22 +379,21 @@ def _string(item: etree._Element) -> str:
         align = how.find("{*}vertAlign") if how is not None else None
         shift = {"superscript": 1, "subscript": -1}.get(align.get("val") or "", 0) if align is not None else 0
         struck = how is not None and _is_on(how.find("{*}strike"))
-        pieces.append(Piece(unescaped(text.text or ""), shift, struck))
+        font = _symbol_font(how, "rFont") if how is not None else ""
+        words = unescaped(text.text or "")
+        pieces.append(Piece(decode_signs(words, (font,)) if font else words, shift, struck))
     return linear(pieces)
+
+
+def _symbol_font(look: etree._Element, tag: str) -> str:
+    """Return the name of a font if it shows symbols in place of letters, else ""."""
+    node = look.find(f"{{*}}{tag}")
+    name = "" if node is None else node.get("val") or ""
+    return name if signs_of(name) is not None else ""
 
 
 def _is_on(switch: etree._Element | None) -> bool:
     return switch is not None and switch.get("val") not in ("0", "false")
-
-
-def column_name(number: int) -> str:
-    """Return the letters of a column number, which counts from 0."""
-    letters = ""
-    number += 1
-    while number:
-        number, rest = divmod(number - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters
 
 
 def column(letters: str) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from hybrid_core.types.documents import ParsedPage
@@ -121,3 +123,49 @@ def ole(stream: str) -> bytes:
 
     directory = entry("Root Entry", 5, (1).to_bytes(4, "little")) + entry(stream, 2, free) + bytes(256)
     return header + allocation + directory
+
+
+Streams = Mapping[str, "bytes | Streams"]
+
+
+def ole_file(streams: Streams) -> bytes:
+    """An OLE file of streams and folders of streams. Streams are filled up to 4096 bytes, so that none is small."""
+    free, end = 0xFFFFFFFF, 0xFFFFFFFE
+    entries: list[tuple[str, bytes | Streams, list[int]]] = []  # name, content, next sibling and first child
+    sectors: list[bytes] = []
+    following: list[int] = []
+
+    def write(data: bytes) -> int:
+        first, count = len(sectors), -(-len(data) // 512)
+        sectors.extend(data[512 * at : 512 * at + 512].ljust(512, b"\0") for at in range(count))
+        following.extend([*range(first + 1, first + count), end])
+        return first
+
+    def enter(name: str, content: bytes | Streams) -> int:
+        number = len(entries)
+        entries.append((name, content, [free, free]))
+        if not isinstance(content, bytes):
+            inner = [enter(*item) for item in sorted(content.items(), key=lambda item: (len(item[0]), item[0].upper()))]
+            for before, after in pairwise(inner):
+                entries[before][2][0] = after
+            entries[number][2][1] = inner[0]
+        return number
+
+    enter("Root Entry", streams)
+    directory = b""
+    for at, (name, content, (sibling, child)) in enumerate(entries):
+        named = name.encode("utf-16-le")
+        start, size = (
+            (write(content.ljust(4096, b"\0")), max(4096, len(content))) if isinstance(content, bytes) else (end, 0)
+        )
+        kind = 2 if isinstance(content, bytes) else 5 if at == 0 else 1
+        directory += named.ljust(64, b"\0") + struct.pack("<HBBIII", len(named) + 2, kind, 1, free, sibling, child)
+        directory += bytes(36) + struct.pack("<IQ", start, size)
+    listed = write(directory)
+    tables = -(-(len(sectors) + 2) // 127)
+    table = [*following, *[0xFFFFFFFD] * tables]
+    data = struct.pack(f"<{128 * tables}I", *table, *[free] * (128 * tables - len(table)))
+    places = [len(sectors) + at for at in range(tables)]
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
+    header += struct.pack("<9I", 0, tables, listed, 0, 4096, end, 0, end, 0)
+    return header + struct.pack("<109I", *places, *[free] * (109 - tables)) + b"".join(sectors) + data

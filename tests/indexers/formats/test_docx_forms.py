@@ -78,6 +78,9 @@ def test_a_paragraph_reads_as_it_shows(tmp_path: Path, body: str, shown: str) ->
         (sign("Wingdings 2", "F052") + run(" yes ") + sign("Wingdings 2", "F0A3") + run(" no"), "☑ yes ☐ no"),
         (sign("Wingdings", "F0FC") + run(" done ") + sign("Webdings", "F061"), "✓ done ✓"),
         (sign("Wingdings", "F081") + run("first"), "①first"),
+        (run("ü", '<w:rFonts w:ascii="Wingdings"/>') + run(" done"), "✓ done"),
+        (run("a", '<w:rFonts w:hAnsi="Symbol"/>') + run(" angle"), "α angle"),
+        (run("a ü", '<w:rFonts w:ascii="Arial" w:cs="Symbol"/>') + run(" letters"), "a ü letters"),
     ],
 )
 def test_signs_of_fonts_without_letters(tmp_path: Path, body: str, shown: str) -> None:
@@ -399,3 +402,261 @@ def test_numbers_of_lists_in_words_and_other_digits(tmp_path: Path, kind: str, l
 )  # fmt: skip
 def test_numbers_in_the_formats_of_word(number: int, kind: str, shown: str) -> None:
     assert written(number, kind) == shown
+
+
+def _marked(text: str, kind: str) -> str:
+    return line(run(text), properties=f'<w:rPr><w:{kind} w:id="1"/></w:rPr>')
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (_marked("The agree", "del") + line(run("ment holds.")), ["The agreement holds."]),
+        (_marked("One ", "del") + _marked("and ", "moveFrom") + line(run("two"), properties=_LIST), ["1. One and two"]),
+        (_marked("Last", "del") + "<w:tbl/>" + line(run("other")), ["Last", "other"]),
+        (_marked("ended", "ins") + line(run("new")), ["ended", "new"]),
+    ],
+)
+def test_paragraphs_whose_end_is_deleted_are_joined(tmp_path: Path, body: str, shown: list[str]) -> None:
+    path = docx(tmp_path / "a.docx", body, numbering=listed("decimal", "%1."))
+    assert text_of(path).split("\n\n") == shown
+
+
+def _linked(text: str) -> str:
+    return line(f'<w:hyperlink xmlns:r="{_OFFICE}" r:id="rc">{run(text)}</w:hyperlink>')
+
+
+def _drawn_chart(id: str) -> str:
+    return f'<w:r><w:drawing><c:chart xmlns:c="{_CHART}" xmlns:r="{_OFFICE}" r:id="{id}"/></w:drawing></w:r>'
+
+
+def chart(plot: str, title: str = "") -> str:
+    return (
+        f'<c:chartSpace xmlns:c="{_CHART}" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><c:chart>'
+        f"{title}<c:plotArea>{plot}</c:plotArea></c:chart></c:chartSpace>"
+    )
+
+
+def copied(tag: str, *values: str) -> str:
+    """Values that a chart copied from cells."""
+    points = "".join(f'<c:pt idx="{at}"><c:v>{value}</c:v></c:pt>' for at, value in enumerate(values))
+    return f"<c:{tag}><c:strRef><c:strCache>{points}</c:strCache></c:strRef></c:{tag}>"
+
+
+def test_links_charts_and_files_of_heads_and_notes_are_their_own(tmp_path: Path) -> None:
+    body = line(run("see"), reference("footnote", 2), run(" "), reference("comment", 3)) + _linked("main")
+    path = docx(
+        tmp_path / "a.docx", body, footnotes=f'<w:footnote w:id="2">{_linked("the rule")}</w:footnote>',
+        comments=f'<w:comment w:id="3">{_linked("my remark")}</w:comment>',
+        header=f'{line(_drawn_chart("r1"))}<w:altChunk xmlns:r="{_OFFICE}" r:id="r2"/>',
+    )  # fmt: skip
+    path = with_part(path, "x.txt", "", f"{_OFFICE}/hyperlink", 'https://main.example" TargetMode="External')
+    with zipfile.ZipFile(path) as package:
+        files = {entry: package.read(entry) for entry in package.namelist()}
+    external = f'<R><Relationship Id="rc" Type="{_OFFICE}/hyperlink" TargetMode="External" Target="https://%s/x"/></R>'
+    inner = f'<R><Relationship Id="r1" Type="{_OFFICE}/chart" Target="c.xml"/>'
+    text = text_of(packed(tmp_path / "b.docx", {
+        **files, "word/_rels/footnotes.xml.rels": external % "rule.example",
+        "word/_rels/comments.xml.rels": external % "remark.example",
+        "word/_rels/header.xml.rels": f'{inner}<Relationship Id="r2" Type="{_OFFICE}/aFChunk" Target="k.txt"/></R>',
+        "word/c.xml": chart("", f"<c:title>{copied('tx', 'Ships')}</c:title>"), "word/k.txt": "joined words",
+    }))  # fmt: skip
+    for shown in ("[main](https://main.example)", "[the rule](https://rule.example/x)", "Ships", "joined words",
+                  "[my remark](https://remark.example/x)"):  # fmt: skip
+        assert shown in text
+
+
+def test_comments_on_notes_follow_them(tmp_path: Path) -> None:
+    note = f'<w:footnote w:id="2">{line(run("note"), reference("comment", 3))}</w:footnote>'
+    remark = f'<w:comment w:id="3" w:author="Eve">{line(run("why"), reference("comment", 3))}</w:comment>'
+    body = line(run("a"), reference("footnote", 2)) + line(run("b"))
+    path = docx(tmp_path / "a.docx", body, footnotes=note, comments=remark)
+    assert text_of(path).split("\n\n")[:3] == ["a[1]", "[1] note", "[comment by Eve] why"]
+
+
+_CORE = "http://schemas.openxmlformats.org/package/2006/metadata/core-properties"
+_STORE = "{6C3C8BC8-F283-45AE-878A-BAB7291924A1}"
+
+
+def _control(kind: str, path: str, text: str, store: str = "{aa}") -> str:
+    binding = f"<w:dataBinding w:prefixMappings=\"xmlns:x='urn:offer' xmlns:c='{_CORE}'\" w:xpath=\"{path}\" "
+    properties = f'{kind}{binding} w:storeItemID="{store}"/>'
+    return f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent>{run(text)}</w:sdtContent></w:sdt>"
+
+
+@pytest.mark.parametrize(
+    ("control", "shown"),
+    [
+        (_control("<w:text/>", "/x:offer[1]/x:client[1]", "OLD"), "Acme Ltd"),
+        (_control("<w:showingPlcHdr/><w:date/>", "/x:offer/@day", "Click here"), "2024-05-01"),
+        (_control('<w:dropDownList><w:listItem w:displayText="Open" w:value="o"/></w:dropDownList>',
+                  "/x:offer/x:state", "Choose"), "Open"),
+        (_control("<w:text/>", "/c:coreProperties[1]/c:category[1]", "[Type]", _STORE), "Tender"),
+        (_control("<w:text/>", "/x:offer/x:none", "kept"), "kept"),
+        (_control("<w:text/>", "//x:offer[1=1]", "kept"), "kept"),
+        (_control("<w:richText/>", "/x:offer[1]/x:client[1]", "kept"), "kept"),
+    ],
+)  # fmt: skip
+def test_controls_show_the_data_to_which_they_are_bound(tmp_path: Path, control: str, shown: str) -> None:
+    path = docx(tmp_path / "a.docx", line(run("So: "), control))
+    with zipfile.ZipFile(path) as package:
+        files = {entry: package.read(entry) for entry in package.namelist()}
+    properties = "http://schemas.openxmlformats.org/package/2006/relationships/metadata/core-properties"
+    link = f'<Relationship Id="c" Type="{properties}" Target="core.xml"/></Relationships>'
+    data = (
+        '<o:offer xmlns:o="urn:offer" day="2024-05-01T00:00:00"><o:client>Acme Ltd</o:client><o:state>o</o:state>'
+        "</o:offer>"
+    )
+    link_of_item = f'<R><Relationship Id="p" Type="{_OFFICE}/customXmlProps" Target="props.xml"/></R>'
+    item = "http://schemas.openxmlformats.org/officeDocument/2006/customXml"
+    assert text_of(packed(tmp_path / "b.docx", {
+        **files, "_rels/.rels": files["_rels/.rels"].replace(b"</Relationships>", link.encode()),
+        "core.xml": f'<c:coreProperties xmlns:c="{_CORE}"><c:category>Tender</c:category></c:coreProperties>',
+        "customXml/item1.xml": data, "customXml/props.xml": f'<d:x xmlns:d="{item}" d:itemID="{{AA}}"/>',
+        "customXml/_rels/item1.xml.rels": link_of_item,
+    })) == f"So: {shown}"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("instruction", "shown"),
+    [
+        (r"EQ \f(1,2)", "1/2"), (r"EQ \r(3,x+1)", "3√(x+1)"), (r"eq \o\ac(○,3)", "3"), (r"EQ x\s\up5(2)", "x^2"),
+        (r"EQ \i\su(1,5,3)", "∑ 1 5 3"), (r"EQ \b(\f(a+b;2))", "((a+b)/2)"), (r"EQ \f(a", "a"),
+        (r'SYMBOL 176 \f "Symbol" \s 12', "°"), (r"SYMBOL 0xFE \f Wingdings", "☒"), (r"SYMBOL 163", "£"),
+        ("MACROBUTTON NoMacro [Type a name]", "[Type a name]"), ("PAGE", ""),
+    ],
+)  # fmt: skip
+def test_fields_without_a_stored_result_show_what_they_say(tmp_path: Path, instruction: str, shown: str) -> None:
+    body = line(run("x "), field(code(instruction), ""), run(" z"))
+    assert text_of(docx(tmp_path / "a.docx", body)).split() == f"x {shown} z".split()
+    body = line(run("x "), field(code(instruction), run("stored")), run(" z"))
+    assert text_of(docx(tmp_path / "b.docx", body)) == "x stored z"
+
+
+@pytest.mark.parametrize("space", ["wordprocessingml", "drawingml/wordprocessingDrawing", "officeDocument/math"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_strict_namespaces_at_any_place_and_in_any_encoding(tmp_path: Path, space: str, encoding: str) -> None:
+    body = line(run("long " * 1500)) + line(run("Größe"))
+    math = (
+        '<w:p><m:oMath xmlns:m="http://purl.oclc.org/ooxml/officeDocument/math"><m:r><m:t>E</m:t></m:r></m:oMath></w:p>'
+    )
+    art = (
+        '<w:p><w:r><w:drawing><wp:docPr xmlns:wp="http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing" '
+        'descr="a map"/></w:drawing></w:r></w:p>'
+    )
+    with zipfile.ZipFile(docx(tmp_path / "a.docx", body + math + art)) as package:
+        files = {name: package.read(name) for name in package.namelist()}
+    text = files["word/document.xml"].decode()
+    if space == "wordprocessingml":
+        usual = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+        text = text.replace(usual, "http://purl.oclc.org/ooxml/wordprocessingml/main")
+    files["word/document.xml"] = f'<?xml version="1.0" encoding="{encoding}"?>{text}'.encode(encoding)
+    assert text_of(packed(tmp_path / "b.docx", files)).split("\n\n")[1:] == ["Größe", "E", "![a map]"]
+
+
+@pytest.mark.parametrize("text", ["\n   Hello world\n  ", "Hello\n world", "Hello\r\n\t world"])
+def test_breaks_in_the_source_are_spaces(tmp_path: Path, text: str) -> None:
+    assert text_of(docx(tmp_path / "a.docx", line(run(text)))) == "Hello world"
+
+
+def _series(*parts: str) -> str:
+    return f"<c:ser>{''.join(parts)}</c:ser>"
+
+
+_LEVELS = (
+    "<c:cat><c:multiLvlStrRef><c:multiLvlStrCache>"
+    '<c:lvl><c:pt idx="0"><c:v>Q1</c:v></c:pt><c:pt idx="1"><c:v>Q2</c:v></c:pt><c:pt idx="2"><c:v>Q1</c:v></c:pt>'
+    "</c:lvl>"
+    '<c:lvl><c:pt idx="0"><c:v>2023</c:v></c:pt><c:pt idx="2"><c:v>2024</c:v></c:pt></c:lvl>'
+    "</c:multiLvlStrCache></c:multiLvlStrRef></c:cat>"
+)
+_LABEL = (
+    '<c:dLbls><c:dLbl><c:idx val="1"/><c:tx><c:rich><a:p><a:r><a:t>Record</a:t></a:r></a:p></c:rich></c:tx></c:dLbl>'
+    "</c:dLbls>"
+)
+_RANGE = (
+    '<c:extLst><c:ext><x:datalabelsRange xmlns:x="http://schemas.microsoft.com/office/drawing/2012/chart">'
+    '<x:dlblRangeCache><c:pt idx="0"><c:v>Low</c:v></c:pt></x:dlblRangeCache></x:datalabelsRange></c:ext></c:extLst>'
+)
+
+
+@pytest.mark.parametrize(
+    ("plot", "shown"),
+    [
+        (_series(_LEVELS, copied("val", "5", "6", "7")), ["| 2023 Q1 | 5 |", "| 2023 Q2 | 6 |", "| 2024 Q1 | 7 |"]),
+        (_series(copied("tx", "Sales"), _LABEL, copied("val", "5", "6"), _RANGE),
+         ["| Sales |", "5 (Low)", "6 (Record)"]),
+        (_series(copied("tx", "A"), copied("xVal", "1"), copied("yVal", "10"))
+         + _series(copied("tx", "B"), copied("xVal", "2"), copied("yVal", "20")),
+         ["| A |", "| 1 | 10 |", "| B |", "| 2 | 20 |"]),
+        (_series(copied("tx", "A"), copied("xVal", "1"), copied("yVal", "10"))
+         + _series(copied("tx", "B"), copied("xVal", "1"), copied("yVal", "20")), ["| A | B |", "| 1 | 10 | 20 |"]),
+        (_series(copied("xVal", "1"), copied("yVal", "2"), copied("bubbleSize", "99")), ["| 1 | 2 | 99 |"]),
+        (f"<c:catAx><c:title>{copied('tx', 'Harbours')}</c:title></c:catAx>", ["Harbours"]),
+    ],
+)  # fmt: skip
+def test_charts_keep_levels_labels_own_x_values_and_sizes(tmp_path: Path, plot: str, shown: list[str]) -> None:
+    body = line(_drawn_chart("rc"))
+    path = with_part(docx(tmp_path / "a.docx", body), "charts/c.xml", chart(plot), f"{_OFFICE}/chart")
+    text, at = text_of(path), 0
+    for part in shown:
+        assert part in text[at:], text
+        at = text.index(part, at)
+
+
+@pytest.mark.parametrize("shape", ["wps", "pic", "wpg"])
+def test_alternative_texts_of_shapes_in_groups_are_kept_and_those_of_single_pictures_once(
+    tmp_path: Path, shape: str
+) -> None:
+    space = f'xmlns:{shape}="urn:{shape}"'
+    inner = f'<{shape}:cNvPr {space} id="1" name="y" descr="a quay"/>'
+    single = '<w:drawing><wp:docPr xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing" '
+    body = line(f'<w:r>{single}descr="a ship"/>{inner.replace("a quay", "C:/ship.jpg")}</w:drawing></w:r>')
+    body += line(f'<w:r><w:drawing><g:wgp xmlns:g="urn:wpg">{inner}</g:wgp></w:drawing></w:r>')
+    assert text_of(docx(tmp_path / "a.docx", body)) == "![a ship]\n\n![a quay]"
+
+
+def _of_2003(path: Path, body: str) -> Path:
+    spaces = (
+        'xmlns:w="http://schemas.microsoft.com/office/word/2003/wordml" xmlns:aml="http://schemas.microsoft.com/aml/2001/'
+        'core" xmlns:wx="http://schemas.microsoft.com/office/word/2003/auxHint"'
+    )
+    lines = '<w:docPr><w:footnotePr><w:footnote w:type="separator"><w:p/></w:footnote></w:footnotePr></w:docPr>'
+    path.write_text(
+        f"<?xml version='1.0'?><w:wordDocument {spaces}>{lines}<w:body><wx:sect>{body}</wx:sect></w:body>"
+        "</w:wordDocument>"
+    )
+    return path
+
+
+def _listed(mark: str) -> str:
+    return f'<w:listPr><w:ilvl w:val="0"/><wx:t wx:val="{mark}" wx:wTabBefore="3"/></w:listPr>'
+
+
+_CELL = "<w:tc><w:tcPr>{}</w:tcPr>{}</w:tc>"
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (line(run("alpha"), properties=_listed("1.")) + line(run("beta"), properties=_listed("2.")),
+         ["1. alpha", "2. beta"]),
+        (line(run("a"), f"<w:r><w:footnote>{line(run('note'))}</w:footnote></w:r>", run(" b")), ["a[1] b", "[1] note"]),
+        (line(run("a"), f"<w:r><w:endnote>{line(run('end'))}</w:endnote></w:r>", run(" b")), ["a[i] b", "[i] end"]),
+        (line(run("a"), '<aml:annotation aml:author="Eve" w:type="Word.Comment"><aml:content>' + line(run("why"))
+              + "</aml:content></aml:annotation>", run(" b")), ["a b", "[comment by Eve] why"]),
+        (line('<aml:annotation w:type="Word.Insertion"><aml:content>' + run("new") + "</aml:content></aml:annotation>"),
+         ["new"]),
+        (line(run("one"), properties=f'<w:sectPr><w:hdr w:type="odd">{line(run("Head"))}</w:hdr></w:sectPr>')
+         + f'<w:sectPr><w:ftr w:type="odd">{line(run("Foot"))}</w:ftr></w:sectPr>', ["one", "Head", "Foot"]),
+        (line(f'<w:hlink w:dest="https://e.x/y?a=1&amp;b=2">{run("linked")}</w:hlink>'),
+         ["[linked](https://e.x/y?a=1&b=2)"]),
+        ("<w:tbl><w:tr>" + _CELL.format('<w:vmerge w:val="restart"/>', line(run("G")))
+         + _CELL.format("", line(run("1")))
+         + "</w:tr><w:tr>" + _CELL.format("<w:vmerge/>", line()) + _CELL.format("", line(run("2"))) + "</w:tr></w:tbl>",
+         ["| G | 1 |", "| G | 2 |"]),
+    ],
+)  # fmt: skip
+def test_notes_lists_heads_and_links_of_word_2003(tmp_path: Path, body: str, shown: list[str]) -> None:
+    text = text_of(_of_2003(tmp_path / "a.xml", body))
+    assert [part for part in text.split("\n") if part and not part.startswith("|--")] == shown

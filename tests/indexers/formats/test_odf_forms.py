@@ -344,3 +344,111 @@ def test_files_of_other_programs_in_a_document_are_members(tmp_path: Path) -> No
 def test_alternative_texts_of_shapes_on_slides(tmp_path: Path, shape: str) -> None:
     page = f"<draw:page>{box('one', '1cm')}{shape}</draw:page>"
     assert "![a pump]" in text_of(odf(tmp_path / "a.odp", page, "presentation"))
+
+
+@pytest.mark.parametrize("times", ["1", "2", "3"])
+def test_repeated_rows_of_text_tables_stand_as_often_as_they_show(tmp_path: Path, times: str) -> None:
+    repeated = row(cell("a"), cell("b"), more=f'table:number-rows-repeated="{times}"')
+    blank = row(cell(), cell(), more='table:number-rows-repeated="90"')
+    body = f"<table:table>{row(cell('h'), cell('k'))}{repeated}{blank}</table:table>"
+    assert text_of(odf(tmp_path / "a.odt", body)).count("| a | b |") == int(times)
+
+
+@pytest.mark.parametrize("kind", ["variable-set", "user-field-get", "expression"])
+def test_fields_that_are_not_displayed_are_left_out(tmp_path: Path, kind: str) -> None:
+    body = words(
+        f'so <text:{kind} text:display="none">5</text:{kind}>it <text:{kind} text:display="value">is</text:{kind}>'
+    )
+    assert text_of(odf(tmp_path / "a.odt", body)) == "so it is"
+
+
+_PAGE = "<style:style style:name='{}' style:family='drawing-page'><style:drawing-page-properties {}/></style:style>"
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        ('draw:master-page-name="M"', "[layout] Confidential"),
+        ('draw:master-page-name="M" draw:style-name="bare"', ""),
+        ('presentation:use-footer-name="f2"', "[layout] Foot two"),
+        ("", ""),
+    ],
+)
+def test_texts_of_masters_and_footers_are_read_once(tmp_path: Path, page: str, shown: str) -> None:
+    hint = f'<draw:frame presentation:class="title"><draw:text-box>{words("Click here")}</draw:text-box></draw:frame>'
+    shapes = hint + box("Confidential", "1cm") + box("&lt;number&gt;", "3cm")
+    master = f'<style:master-page style:name="M">{shapes}</style:master-page>'
+    masters = f"<office:master-styles>{master}</office:master-styles>"
+    slide = f"<draw:page {page}>{box('words', '2cm')}</draw:page>"
+    footers = "".join(
+        f'<presentation:footer-decl presentation:name="f{at}">Foot {text}</presentation:footer-decl>'
+        for at, text in ((1, "one"), (2, "two"))
+    )
+    bare = _PAGE.format("bare", "presentation:background-objects-visible='false'")
+    path = odf(tmp_path / "a.odp", footers + slide * 2, "presentation", bare, masters)
+    texts = [page.text for page in read(path)[1]]
+    assert texts == ["\n\n".join(filter(None, ("words", shown))), "words"]
+
+
+def test_hidden_slides_of_opendocument_are_counted(tmp_path: Path) -> None:
+    styles = _PAGE.format("h", "presentation:visibility='hidden'") + _PAGE.format(
+        "v", "presentation:visibility='visible'"
+    )
+    slides = "".join(f'<draw:page draw:style-name="{name}">{box(name * 3, "1cm")}</draw:page>' for name in "hvx")
+    info, pages = read(odf(tmp_path / "a.odp", slides, "presentation", styles))
+    assert [page.text for page in pages] == ["hhh", "vvv", "xxx"]
+    assert "1 of 3 slides is hidden, but was read" in info.warnings
+
+
+_FIELD = "<text:page-number>1</text:page-number>"
+
+
+@pytest.mark.parametrize(
+    ("head", "shown"),
+    [
+        (f"<style:header><style:region-left>{words('Left')}</style:region-left>{words('Board')}</style:header>",
+         ["[header] Left", "[header] Board"]),
+        (f"<style:footer>{words(f'Page {_FIELD}')}</style:footer>", []),
+        (f"<style:footer>{words(f'Ministry of ports, page {_FIELD}')}</style:footer>",
+         ["[footer] Ministry of ports, page"]),
+        (f'<style:header style:display="false">{words("Off")}</style:header>', []),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("master", ["Default", "Other"])
+def test_running_heads_of_sheets_are_those_of_their_master(
+    tmp_path: Path, head: str, shown: list[str], master: str
+) -> None:
+    style = f'<style:style style:name="ta" style:family="table" style:master-page-name="{master}"/>'
+    page = f'<style:master-page style:name="Default">{head}</style:master-page>'
+    masters = f"<office:master-styles>{page}</office:master-styles>"
+    body = f'<table:table table:name="S" table:style-name="ta">{row(cell("a"), cell("b"))}</table:table>'
+    lines = text_of(odf(tmp_path / "a.ods", body, "spreadsheet", style, masters)).split("\n\n")
+    assert lines[2:] == (shown if master == "Default" else [])
+
+
+@pytest.mark.parametrize("links", [0, 1, 2])
+def test_stored_copies_of_linked_tables_are_no_sheets(tmp_path: Path, links: int) -> None:
+    rows = row(cell("copy"), cell("x"))
+    copy = f"<table:dde-link><office:dde-source/><table:table>{rows}</table:table></table:dde-link>"
+    body = f'<table:table table:name="S">{row(cell("a"), cell("b"))}</table:table>'
+    body += f"<table:dde-links>{copy * links}</table:dde-links>"
+    assert text_of(odf(tmp_path / "a.ods", body, "spreadsheet")) == "# S\n\n| a | b |"
+
+
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ('text:restart-numbering="true" text:start-value="5"', ["1 A", "5 B", "6 C"]),
+        ('text:restart-numbering="true"', ["1 A", "1 B", "2 C"]),
+        ('text:is-list-header="true"', ["1 A", "B", "2 C"]),
+        ("", ["1 A", "2 B", "3 C"]),
+    ],
+)
+def test_numbers_of_headings_may_begin_again(tmp_path: Path, more: str, shown: list[str]) -> None:
+    level = '<text:outline-level-style text:level="1" style:num-format="1"/>'
+    styles = f"<office:styles><text:outline-style>{level}</text:outline-style></office:styles>"
+    attributes = ("", more, "")
+    body = "".join(
+        f'<text:h text:outline-level="1" {at}>{letter}</text:h>' for letter, at in zip("ABC", attributes, strict=True)
+    )
+    assert text_of(odf(tmp_path / "a.odt", body, masters=styles)).split("\n\n") == [f"# {text}" for text in shown]

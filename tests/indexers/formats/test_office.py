@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -14,10 +15,11 @@ import xlsxwriter
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from indexers.formats.limits import ParseLimits
-from tests.indexers.formats.packages import ole, opendocument, read, text_of, titles
+from tests.indexers.formats.packages import ole, ole_file, opendocument, read, text_of, titles
 
 
 def test_a_slide_is_a_page_with_its_shapes_in_reading_order_and_its_notes(tmp_path: Path) -> None:
@@ -60,13 +62,27 @@ def test_a_sheet_is_cut_into_rows_under_its_header(tmp_path: Path) -> None:
     assert [(h.title, h.page) for h in info.headings or ()] == [("Ships", 1)]
 
 
-def test_a_cell_at_the_end_of_a_sheet_is_refused_before_it_takes_the_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [(0, 16_383), (1, 1_200), (1_048_575, 16_383)])
+def test_a_cell_far_from_all_others_is_read_beside_the_rows(tmp_path: Path, place: tuple[int, int]) -> None:
     book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
     sheet = book.add_worksheet()
-    sheet.write(0, 0, "here")
-    sheet.write(1_048_575, 16_383, "there")
+    for row in range(3):
+        sheet.write_row(row, 0, ["here", "too"])
+    sheet.write(*place, "there")
     book.close()
-    with pytest.raises(LimitError, match=r"reaches over 17,179,869,184 cells; the limit is .* max_cells"):
+    text = text_of(tmp_path / "a.xlsx")
+    assert text.count("| here | too |") == 3 and f"{xl_rowcol_to_cell(*place)}: there" in text
+
+
+@pytest.mark.parametrize("far", [16_383, 900, 300])
+def test_a_sheet_of_too_many_cells_is_refused_before_it_takes_the_memory(tmp_path: Path, far: int) -> None:
+    book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+    sheet = book.add_worksheet()
+    sheet.write_row(0, 0, ["head"] * (far + 1))
+    sheet.write(1_048_575, 0, "there")
+    book.close()
+    cells = f"{(far + 1) * 1_048_576:,}"
+    with pytest.raises(LimitError, match=rf"reaches over {cells} cells; the limit is .* max_cells"):
         read(tmp_path / "a.xlsx")
 
 
@@ -158,3 +174,20 @@ def test_libreoffice_opens_older_files(tmp_path: Path) -> None:
 def test_limits_are_settings_of_the_same_name() -> None:
     with pytest.raises(ValueError, match="max_cells"):
         ParseLimits(max_cells=0)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "page"),
+    [(0x0419, "Договор", "cp1251"), (0x0415, "Umowa zażółć", "cp1250"), (0x0404, "合約", "cp950"),
+     (0x0C1A, "Уговор", "cp1251"), (0x0409, "café", "cp1252")],
+)  # fmt: skip
+def test_word_95_is_read_in_the_code_page_of_its_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: int, text: str, page: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = f"{text}\r".encode(page)
+    head = struct.pack("<HHHH", 0xA5DC, 104, 0, language).ljust(0x18, b"\0") + struct.pack(
+        "<II", 0x300, 0x300 + len(words)
+    )
+    (tmp_path / "a.doc").write_bytes(ole_file({"WordDocument": head.ljust(0x300, b"\0") + words}))
+    assert text_of(tmp_path / "a.doc") == text

@@ -250,3 +250,114 @@ def test_numbers_of_lists_in_cells_and_all_schemes(tmp_path: Path, scheme: str, 
                 mark.set("type", scheme)
 
     assert text_of(deck(tmp_path / "a.pptx", fill)).count(f"{second} two") == 2
+
+
+def test_links_of_cells_and_notes_and_titles_of_shapes_are_kept(tmp_path: Path) -> None:
+    def link(frame: Any, address: str) -> None:
+        run = frame.paragraphs[0].add_run()
+        run.text = "the terms"
+        run.hyperlink.address = address
+
+    def fill(slide: Any) -> None:
+        table = slide.shapes.add_table(1, 2, Inches(1), Inches(3), Inches(4), Inches(1)).table
+        link(table.cell(0, 0).text_frame, "https://cell.example")
+        table.cell(0, 1).text = "x"
+        link(slide.notes_slide.notes_text_frame, "https://note.example")
+        box(slide, "words")._element.nvSpPr.cNvPr.set("title", "a titled box")
+
+    text = text_of(deck(tmp_path / "a.pptx", fill))
+    for shown in (
+        "| [the terms](https://cell.example) | x |",
+        "[notes] [the terms](https://note.example)",
+        "![a titled box]",
+    ):
+        assert shown in text
+
+
+_COMPATIBLE = "http://schemas.openxmlformats.org/markup-compatibility/2006"
+_SHOWN = f'xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="{_DRAWN}"'
+
+
+@pytest.mark.parametrize("choices", [1, 2])
+@pytest.mark.parametrize("fallback", [True, False])
+def test_ink_on_a_slide_costs_no_words(tmp_path: Path, choices: int, fallback: bool) -> None:
+    ink = f'<mc:Choice Requires="p14"><p:contentPart xmlns:r="{_OFFICE.decode()}" r:id="rId9"/></mc:Choice>'
+    picture = (
+        '<mc:Fallback><p:pic><p:nvPicPr><p:cNvPr id="9" name="Ink" descr="a stroke"/><p:cNvPicPr/><p:nvPr/></p:nvPicPr>'
+        "<p:blipFill/><p:spPr/></p:pic></mc:Fallback>"
+    )
+
+    def fill(slide: Any) -> None:
+        box(slide, "words")
+        slide.shapes._spTree.append(etree.fromstring(
+            f'<mc:AlternateContent xmlns:mc="{_COMPATIBLE}" {_SHOWN}>{ink * choices}{picture if fallback else ""}'
+            "</mc:AlternateContent>"
+        ))  # fmt: skip
+
+    info, pages = read(deck(tmp_path / "a.pptx", fill))
+    assert ("![a stroke]" in pages[0].text) == fallback and "words" in pages[0].text and not info.warnings
+
+
+@pytest.mark.parametrize(
+    "data", [None, b"", b"<d:pt modelId='1'><d:t><a:p><a:r><a:t>node</a:t></a:r></a:p></d:t></d:pt>"]
+)
+def test_diagrams_without_data_are_read_from_their_drawing(tmp_path: Path, data: bytes | None) -> None:
+    space = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+
+    def fill(slide: Any) -> None:
+        slide.shapes._spTree.append(etree.fromstring(
+            f'<p:graphicFrame {_SHOWN}><p:nvGraphicFramePr><p:cNvPr id="4" name="D"/><p:cNvGraphicFramePr/><p:nvPr/>'
+            '</p:nvGraphicFramePr><p:xfrm><a:off x="0" y="0"/><a:ext cx="9" cy="9"/></p:xfrm><a:graphic><a:graphicData '
+            f'uri="{space}"><d:relIds xmlns:d="{space}" xmlns:r="{_OFFICE.decode()}" r:dm="rId91"/></a:graphicData>'
+            "</a:graphic></p:graphicFrame>"
+        ))  # fmt: skip
+
+    def add_parts(files: Files) -> Files:
+        spaces = f'xmlns:d="{space}" xmlns:a="{_DRAWN}"'.encode()
+        link = b'<Relationship Id="%s" Type="%s" Target="../diagrams/%s"/>'
+        links = link % (
+            b"rId92",
+            b"http://schemas.microsoft.com/office/2007/relationships/diagramDrawing",
+            b"drawing.xml",
+        )
+        parts = {"ppt/diagrams/drawing.xml": b"<d:x %s><a:p><a:r><a:t>drawn</a:t></a:r></a:p></d:x>" % spaces}
+        if data is not None:
+            links += link % (b"rId91", _OFFICE + b"/diagramData", b"data.xml")
+            parts["ppt/diagrams/data.xml"] = b"<d:dataModel %s>%s</d:dataModel>" % (spaces, data)
+        return {**files, **parts, _FIRST: files[_FIRST].replace(b"</Relationships>", links + b"</Relationships>")}
+
+    info, pages = read(repacked(deck(tmp_path / "a.pptx", fill), add_parts))
+    assert pages[0].text == ("- node" if data else "- drawn") and not info.warnings
+
+
+@pytest.mark.parametrize("deep", [1, 2, 3])
+def test_alternative_texts_of_groups_are_kept(tmp_path: Path, deep: int) -> None:
+    def fill(slide: Any) -> None:
+        group = slide.shapes.add_group_shape()
+        for _ in range(deep - 1):
+            group = group.shapes.add_group_shape()
+        group._element.nvGrpSpPr.cNvPr.set("descr", "a plan")
+        box(group_slide(group), "words")
+
+    text = text_of(deck(tmp_path / "a.pptx", fill))
+    assert "![a plan]" in text and "words" in text
+
+
+def group_slide(group: Any) -> Any:
+    """An object whose shapes are those of a group."""
+    return type("Holder", (), {"shapes": group.shapes})
+
+
+@pytest.mark.parametrize(
+    ("font", "text", "shown"),
+    [("latin", "ü", "✓"), ("sym", "\uf0fc", "✓"), ("latin", "\uf0fe", "☒"), ("sym", "ü", "ü")],
+)
+def test_signs_of_fonts_without_letters_on_slides(tmp_path: Path, font: str, text: str, shown: str) -> None:
+    def fill(slide: Any) -> None:
+        paragraph = box(slide, "").text_frame.paragraphs[0]
+        run = paragraph.add_run()
+        run.text = text
+        etree.SubElement(run._r.get_or_add_rPr(), f"{{{_DRAWN}}}{font}").set("typeface", "Wingdings")
+        paragraph.add_run().text = " done"
+
+    assert text_of(deck(tmp_path / "a.pptx", fill)) == f"{shown} done"

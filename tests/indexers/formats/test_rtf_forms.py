@@ -133,3 +133,129 @@ def test_deleted_words_are_counted(tmp_path: Path) -> None:
         "1 word of hidden text, which is not printed, was left out",
         "2 words that a tracked change deletes were left out",
     )
+
+
+def _linked(address: str, words: bytes) -> bytes:
+    return b"{\\field{\\*\\fldinst{HYPERLINK %s}}{\\fldrslt {%s}}}" % (address.encode(), words)
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        (b"see " + _linked('"https://e.x/a b|c"', rb"\ul the \b terms") + rb" now\par",
+         "see [the terms](https://e.x/a%20b%7Cc) now"),
+        (_linked('"mailto:kim@e.x" \\\\o "tip"', b"Kim") + rb" and " + _linked('\\\\l "b1"', b"inner") + rb"\par",
+         "[Kim](mailto:kim@e.x) and inner"),
+        (_linked('"https://e.x"', b"e.x") + rb"\par", "e.x"),
+        (rb"\trowd\cellx1\cellx2\intbl " + _linked('"https://e.x/c"', b"cell") + rb"\cell b\cell\row",
+         "| [cell](https://e.x/c) | b |"),
+        (rb"\pard\outlinelevel0 Head " + _linked('"https://e.x/h"', b"linked") + rb"\par", "# Head linked"),
+        (_linked('"https://e.x/2"', rb"one\line two") + rb"\par", "[one](https://e.x/2)\n\ntwo"),
+    ],
+)  # fmt: skip
+def test_links_of_rtf_keep_their_addresses(tmp_path: Path, inside: bytes, shown: str) -> None:
+    assert text_of(rtf(tmp_path / "a.rtf", inside)) == shown
+
+
+@pytest.mark.parametrize(
+    ("instruction", "shown"),
+    [(rb"SYMBOL 176 \\f Symbol \\s 12", "x ° y"), (rb'{SYMBOL 254 \\f "Wingdings"}', "x ☒ y"),
+     (rb"EQ \\f(1,2)", "x 1/2 y"),
+     (rb"MACROBUTTON Go {\b [your name]}", "x [your name] y"), (rb"PAGE", "x y")],
+)  # fmt: skip
+def test_fields_without_a_result_show_what_they_say(tmp_path: Path, instruction: bytes, shown: str) -> None:
+    inside = rb"x {\field{\*\fldinst " + instruction + rb"}{\fldrslt\f1\fs24}} y\par"
+    assert " ".join(text_of(rtf(tmp_path / "a.rtf", inside)).split()) == shown
+    inside = rb"x {\field{\*\fldinst " + instruction + rb"}{\fldrslt {\b stored}}} y\par"
+    assert " ".join(text_of(rtf(tmp_path / "a.rtf", inside)).split()) == "x stored y"
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [rb"a {\mvf\mvfauth1 old place }b {\mvt new}\par", rb"a {\*\mvfmkstart m}\mvf old {\b place }\mvf0 b new\par",
+     rb"a \mvf old\plain  b new\par"],
+)  # fmt: skip
+def test_words_that_were_moved_away_are_left_out(tmp_path: Path, inside: bytes) -> None:
+    info, pages = read(rtf(tmp_path / "a.rtf", inside))
+    assert " ".join(pages[0].text.split()) == "a b new" and not info.warnings
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "shown"),
+    [(1251, rb"\'d6\'e5\'ed\'e0", "Цена"), (1253, rb"\'d4\'e9\'ec\'de", "Τιμή"), (932, rb"\'96\'7c\'96\'f3", "翻訳")],
+)
+def test_fonts_may_name_their_code_page(tmp_path: Path, page: int, text: bytes, shown: str) -> None:
+    head = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fnil\cpg%d Arial;}}" % page
+    assert text_of(rtf(tmp_path / "a.rtf", rb"\f0 " + text + rb"\par", head)) == shown
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        (rb"body {\shp{\*\shpinst{\sp{\sn gtextUNICODE}{\sv DRAFT}}{\sp{\sn wzDescription}{\sv A quay}}}}end\par",
+         ["body end", "DRAFT", "![A quay]"]),
+        (rb"x {\shp{\*\shpinst{\sp{\sn wzDescription}{\sv C:\\pictures\\quay.JPG}}}}y\par", ["x y"]),
+        (rb"see {\*\shppict{\pict{\*\picprop{\sp{\sn wzDescription}{\sv Caf\'e9}}}\pngblip 8950}}"
+         rb"{\nonshppict{\pict 01}}end\par",
+         ["see end", "![Café]"]),
+        (rb"x{\shp{\*\shpinst{\sp{\sn wzDescription}{\sv Plan}}{\shptxt \pard boxed\par}}} y\par",
+         ["x y", "![Plan]", "boxed"]),
+    ],
+)  # fmt: skip
+def test_drawn_letters_and_alternative_texts_follow_their_paragraph(
+    tmp_path: Path, inside: bytes, shown: list[str]
+) -> None:
+    assert [" ".join(line.split()) for line in text_of(rtf(tmp_path / "a.rtf", inside)).split("\n\n")] == shown
+
+
+_NESTED = (
+    rb"\trowd\cellx1\cellx2\pard\intbl outer\cell\pard\intbl\itap2 in1\nestcell in2\nestcell{\*\nesttableprops\trowd"
+    rb"\cellx1\cellx2\nestrow}{\nonesttables\par}%s\pard\intbl after\cell\row\pard end\par"
+)
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown"),
+    [
+        (_NESTED % b"", "| outer | in1 · in2; after |"),
+        (_NESTED % rb"\pard\intbl\itap2 3\nestcell 4\nestcell{\*\nesttableprops\nestrow}{\nonesttables\par}",
+         "| outer | in1 · in2; 3 · 4; after |"),
+        (_NESTED.replace(b"after", b"") % b"", "| outer | in1 · in2 |"),
+        (rb"\trowd\cellx1\cellx2\intbl a\cell b\cell\row\trowd\cellx1\intbl c\cell\row end\par",
+         "| a | b |\n|---|---|\n| c |  |"),
+        (rb"\trowd\cellx1\intbl alone\cell\row end\par", "alone"),
+    ],
+)  # fmt: skip
+def test_nested_tables_and_single_cells_of_rtf(tmp_path: Path, inside: bytes, shown: str) -> None:
+    assert text_of(rtf(tmp_path / "a.rtf", inside)) == f"{shown}\n\nend"
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [(rb"R\'e9sum\'e9 \u8212- One", "Résumé — One"), (rb"{\b Two} {\i words}", "Two words"), (rb"a \{b\}", "a {b}")],
+)
+def test_titles_of_files_are_decoded(tmp_path: Path, title: bytes, shown: str) -> None:
+    inside = rb"{\info{\title " + title + rb"}{\author J\u246?rg}}body\par"
+    assert read(rtf(tmp_path / "a.rtf", inside))[0].metadata == {"title": shown, "author": "Jörg"}
+
+
+@pytest.mark.parametrize(
+    ("inside", "shown", "words"),
+    [
+        (rb"{\stylesheet{\s1 Normal;}{\*\cs15 \v z-Top of Form;}}body\par", "body", 0),
+        (rb"{\stylesheet{\*\cs15 \v Hidden;}}a {\cs15\v two words }b\par", "a b", 2),
+        (rb"{\v one }b\par", "b", 1),
+    ],
+)
+def test_names_of_styles_are_no_hidden_words(tmp_path: Path, inside: bytes, shown: str, words: int) -> None:
+    info, pages = read(rtf(tmp_path / "a.rtf", inside))
+    assert " ".join(pages[0].text.split()) == shown and len(info.warnings) == bool(words)
+    assert all(str(warning).startswith(f"{words} word") for warning in info.warnings)
+
+
+@pytest.mark.parametrize("drawing", [rb"\dobxpage", rb"\dobymargin\dodhgt1", b""])
+def test_boxes_of_older_files_follow_their_paragraph(tmp_path: Path, drawing: bytes) -> None:
+    inside = rb"before {\*\do" + drawing + rb"{\dptxbx{\dptxbxtext\pard boxed\par}}} after\par"
+    assert [" ".join(line.split()) for line in text_of(rtf(tmp_path / "a.rtf", inside)).split("\n\n")] == [
+        "before after", "boxed"
+    ]  # fmt: skip

@@ -328,3 +328,31 @@ def test_opendocument_notes_formulas_without_values(tmp_path: Path) -> None:
     info, pages = read(path)
     assert "| x | =A2*2 |" in pages[0].text
     assert info.warnings == ("sheet 'S': 1 formula has no stored value; the formula is shown",)
+
+
+@pytest.mark.parametrize(
+    ("head", "shown"),
+    [
+        ('<Header x:Data="&amp;LR&amp;&amp;D Unit&amp;RPage &amp;P"/>', "[header] R&D Unit Page"),
+        ('<Footer x:Data="&amp;CBoard"/>', "[footer] Board"), ('<Header x:Margin="0.3"/>', ""),
+    ],
+)  # fmt: skip
+def test_running_heads_of_spreadsheetml_are_read(tmp_path: Path, head: str, shown: str) -> None:
+    space = "urn:schemas-microsoft-com:office"
+    rows = "".join(f'<Cell><Data ss:Type="String">{text}</Data></Cell>' for text in "ab")
+    look = f'<WorksheetOptions xmlns="{space}:excel" xmlns:x="{space}:excel"><PageSetup>{head}</PageSetup>'
+    sheet = f'<Worksheet ss:Name="S"><Table><Row>{rows}</Row></Table>{look}</WorksheetOptions></Worksheet>'
+    book = f'<Workbook xmlns="{space}:spreadsheet" xmlns:ss="{space}:spreadsheet">{sheet}</Workbook>'
+    (tmp_path / "a.xls").write_text(f'<?xml version="1.0"?>{book}')
+    assert text_of(tmp_path / "a.xls") == f"# S\n\n| a | b |\n\n{shown}".strip()
+
+
+@pytest.mark.parametrize(("code", "shown"), [('"ID-"@', "ID-x1"), ('0;0;0;@" kg"', "x1 kg"), ("0.00", "x1")])
+def test_texts_of_xls_show_the_words_of_their_formats(tmp_path: Path, code: str, shown: str) -> None:
+    book = xlwt.Workbook()
+    style = xlwt.easyxf(num_format_str=code)
+    page = book.add_sheet("S")
+    page.write(0, 0, "x1", style)
+    page.write(0, 1, "b")
+    book.save(str(tmp_path / "a.xls"))
+    assert f"| {shown} | b |" in text_of(tmp_path / "a.xls")

@@ -170,3 +170,122 @@ def test_formats_that_a_file_names_by_number(tmp_path: Path, id: int, shown: str
     styles = f'<styleSheet {_MAIN}><cellXfs><xf/><xf numFmtId="{id}"/></cellXfs></styleSheet>'
     rows = row(1, word("A1", "n"), '<c r="B1" s="1"><v>1234.5</v></c>')
     assert f"| n | {shown} |" in text_of(workbook(tmp_path / "a.xlsx", rows, parts={"xl/styles.xml": styles}))
+
+
+def _running(*heads: tuple[str, str]) -> str:
+    return f"<headerFooter>{''.join(f'<{kind}>{code}</{kind}>' for kind, code in heads)}</headerFooter>"
+
+
+@pytest.mark.parametrize(
+    ("heads", "shown"),
+    [
+        ([("oddHeader", "&amp;L&amp;&quot;Arial,Bold&quot;&amp;12R&amp;&amp;D Unit&amp;C&amp;KFF0000Secret&amp;P")],
+         ["[header] R&D Unit Secret"]),
+        ([("firstHeader", "Cover &amp;K01+000only"), ("firstFooter", "&amp;CFirst foot")],
+         ["[header] Cover only", "[footer] First foot"]),
+        ([("oddHeader", "Same"), ("evenHeader", "&amp;RSame"), ("evenFooter", "Even foot")],
+         ["[header] Same", "[footer] Even foot"]),
+    ],
+)  # fmt: skip
+def test_running_heads_of_all_pages_are_read_once(
+    tmp_path: Path, heads: list[tuple[str, str]], shown: list[str]
+) -> None:
+    lines = text_of(workbook(tmp_path / "a.xlsx", _TWO, after=_running(*heads))).split("\n\n")
+    assert [part for part in lines if part.startswith(("[header]", "[footer]"))] == shown
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("_xlfn.XLOOKUP(B2,C:C,D:D)", "=XLOOKUP(B2,C:C,D:D)"), ("_xlfn._xlws.SORT(A1:A9)", "=SORT(A1:A9)"),
+        ("_xlfn.LET(_xlpm.x,1,_xlpm.x)", "=LET(x,1,x)"), ("_xlfn.DISPIMG(&quot;ID_1&quot;,1)", ""),
+    ],
+)  # fmt: skip
+def test_formulas_without_values_show_no_prefixes_of_the_file_format(tmp_path: Path, formula: str, shown: str) -> None:
+    rows = row(1, word("A1", "h"), word("B1", "k")) + row(2, f'<c r="A2"><f>{formula}</f></c>', word("B2", "z"))
+    assert f"| {shown} | z |" in text_of(workbook(tmp_path / "a.xlsx", rows))
+
+
+@pytest.mark.parametrize(
+    ("code", "cell", "shown"),
+    [
+        ("&quot;ID-&quot;@", '<c r="A2" s="1" t="inlineStr"><is><t>77a</t></is></c>', "ID-77a"),
+        ("0;-0;0;@&quot; kg&quot;", '<c r="A2" s="1" t="str"><v>about 5</v></c>', "about 5 kg"),
+        ("&quot;No. &quot;@", '<c r="A2" s="1"><v>7</v></c>', "No. 7"),
+        ("0;-0;0;", '<c r="A2" s="1" t="str"><v>kept</v></c>', "kept"),
+        ("0.00", '<c r="A2" s="1" t="str"><v>as it is</v></c>', "as it is"),
+        ("General", '<c r="A2" s="1" t="str"><v>=DISPIMG(&quot;ID_1&quot;,1)</v></c>', ""),
+    ],
+)  # fmt: skip
+def test_texts_show_the_words_of_their_formats(tmp_path: Path, code: str, cell: str, shown: str) -> None:
+    rows = row(1, word("A1", "h"), word("B1", "k")) + row(2, cell, word("B2", "z"))
+    assert f"| {shown} | z |" in text_of(workbook(tmp_path / "a.xlsx", rows, formats=[code]))
+
+
+_DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+_CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
+
+
+def _frame(inside: str) -> str:
+    return f"<x:graphicFrame><a:graphic><a:graphicData>{inside}</a:graphicData></a:graphic></x:graphicFrame>"
+
+
+@pytest.mark.parametrize(
+    ("shape", "shown"),
+    [
+        (_frame(f'<d:relIds xmlns:d="{_DIAGRAM}" r:dm="dm"/>'), "node"),
+        (_frame(f'<c:chart xmlns:c="{_CHART}" r:id="ch"/>'), "linked title"),
+        ('<x:grpSp><x:sp><x:nvSpPr><x:cNvPr id="3" name="x" title="a title"/></x:nvSpPr></x:sp></x:grpSp>', "a title"),
+    ],
+)
+def test_diagrams_titles_of_charts_and_of_shapes_are_read(tmp_path: Path, shape: str, shown: str) -> None:
+    spaces = f'xmlns:x="urn:x" xmlns:a="{_DRAWN}" xmlns:r="{_OFFICE}"'
+    copy = '<c:strRef><c:strCache><c:pt idx="0"><c:v>linked title</c:v></c:pt></c:strCache></c:strRef>'
+    title = f"<c:title><c:tx>{copy}</c:tx></c:title>"
+    anchor = f"<x:twoCellAnchor><x:from><x:row>1</x:row></x:from>{shape}</x:twoCellAnchor>"
+    parts: dict[str, str | None] = {
+        "xl/d.xml": f"<x:wsDr {spaces}>{anchor}</x:wsDr>",
+        "xl/_rels/d.xml.rels": f"<R>{relation('dm', 'diagramData', 'dm.xml')}{relation('ch', 'chart', 'ch.xml')}</R>",
+        "xl/dm.xml": f'<d:dataModel xmlns:d="{_DIAGRAM}" xmlns:a="{_DRAWN}"><d:pt modelId="1"><d:t><a:p><a:r><a:t>'
+        "node</a:t></a:r></a:p></d:t></d:pt></d:dataModel>",
+        "xl/ch.xml": f'<c:chartSpace xmlns:c="{_CHART}"><c:chart>{title}</c:chart></c:chartSpace>',
+    }  # fmt: skip
+    assert shown in text_of(
+        workbook(tmp_path / "a.xlsx", _TWO, links=relation("d", "drawing", "../d.xml"), parts=parts)
+    )
+
+
+@pytest.mark.parametrize("link", ["none", "r3", ""])
+def test_sheets_without_a_relation_are_found_by_their_number(tmp_path: Path, link: str) -> None:
+    book = (
+        f'<workbook {_MAIN} xmlns:r="{_OFFICE}"><sheets><sheet name="S" sheetId="1" r:id="{link}"/></sheets></workbook>'
+    )
+    text = text_of(workbook(tmp_path / "a.xlsx", _TWO, parts={"xl/workbook.xml": book}))
+    assert text == "# S\n\n| a | b |\n| 1 | 2 |"
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ('<c r="A2" s="1" t="inlineStr"><is><t>ü</t></is></c>', "✓"),
+        (
+            '<c r="A2" t="inlineStr"><is><r><rPr><rFont val="Wingdings"/></rPr><t>ü</t></r><r><t> ü</t></r></is></c>',
+            "✓ ü",
+        ),
+        ('<c r="A2" s="2" t="inlineStr"><is><t>a</t></is></c>', "α"),
+        ('<c r="A2" s="0" t="inlineStr"><is><t>ü</t></is></c>', "ü"),
+    ],
+)
+def test_signs_of_fonts_without_letters_in_cells(tmp_path: Path, cell: str, shown: str) -> None:
+    fonts = "".join(f'<font><name val="{name}"/></font>' for name in ("Arial", "Wingdings", "Symbol"))
+    looks = "".join(f'<xf fontId="{at}"/>' for at in range(3))
+    styles = f"<styleSheet {_MAIN}><fonts>{fonts}</fonts><cellXfs>{looks}</cellXfs></styleSheet>"
+    rows = row(1, word("A1", "h"), word("B1", "k")) + row(2, cell, word("B2", "z"))
+    assert f"| {shown} | z |" in text_of(workbook(tmp_path / "a.xlsx", rows, parts={"xl/styles.xml": styles}))
+    book = xlwt.Workbook()
+    page = book.add_sheet("S")
+    page.write(0, 0, "ü", xlwt.easyxf("font: name Wingdings"))
+    page.write(0, 1, "ü")
+    book.save(str(tmp_path / "a.xls"))
+    assert "| ✓ | ü |" in text_of(tmp_path / "a.xls")
