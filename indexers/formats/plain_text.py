@@ -21,7 +21,7 @@ from indexers.formats.pictures import (
     picture_of_kind,
     without_data,
 )
-from indexers.formats.text_pages import read_blocks
+from indexers.formats.text_pages import inline_text, read_blocks
 from indexers.formats.web.html import parse_html
 
 
@@ -192,7 +192,7 @@ def markdown(source: str, place: str) -> Iterator[Block]:
             yield (
                 Code(text, role="code", place=place)
                 if role in ("code", "command", "config")
-                else Paragraph(text, place)
+                else Paragraph("\n".join(map(inline_text, text.split("\n"))), place)
             )
         if heading:
             yield Heading(heading.level, heading.title, place=place)

@@ -22,7 +22,10 @@ from indexers.formats.pictures import picture_of_kind
 from indexers.formats.web.html import declared_label
 
 _DEEPEST = 50
-_BASE64 = re.compile(r"(?:[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\r?\n|\Z)|\s*\n)+")
+_BASE64 = re.compile(  # a line without letters is noise if a long line follows
+    r"(?:[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\r?\n|\Z)|\s*\n|[^\w+/=\n]*\n(?=[A-Za-z0-9+/]{16,}={0,2}\s*(?:\n|\Z)))+"
+)
+_PACKING = re.compile(r"\s*([\w-]+)")
 _BARE_NAME = re.compile(r"name\s*=\s*((?:=\?[^?\s]{1,40}\?[bq]\?[^?\s]{0,400}\?=\s*)+)", re.I)
 _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
@@ -73,8 +76,11 @@ class ShownPictures:
 
 def content(part: Any) -> bytes:
     """Return the decoded bytes of a part. Plain text that a mailing list added below a Base64 text is kept."""
-    packing = str(safe(lambda: part["content-transfer-encoding"]) or "").strip().lower()
-    payload = part.get_payload() if packing == "base64" else None
+    named = _PACKING.match(str(safe(lambda: part["content-transfer-encoding"]) or ""))
+    packing = named[1].lower() if named is not None else ""
+    payload = part.get_payload() if packing in ("base64", "quoted-printable") else None
+    if isinstance(payload, str) and packing == "quoted-printable":
+        return quopri.decodestring(payload.encode("utf-8", "surrogateescape"))
     if isinstance(payload, str) and (packed := _BASE64.match(payload)) is not None and payload[packed.end() :].strip():
         rest = payload[packed.end() :].strip().encode("utf-8", "surrogateescape")
         try:
