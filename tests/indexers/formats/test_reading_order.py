@@ -24,6 +24,10 @@ def parsed(path: Path) -> ParsedPage:
     return page
 
 
+def piece(text: str, x: float, y: float) -> Piece:
+    return Piece(Line(text, x, y, x + 5 * len(text), y + 11, 10), True)
+
+
 def columns(path: Path, count: int, *, by_row: bool, title: str = "") -> list[list[str]]:
     """A page of running text in columns, stored row by row or column by column; gives the lines of each."""
     width = {2: 42, 3: 27}[count]
@@ -105,6 +109,22 @@ def test_a_line_running_up_the_margin_is_not_joined_to_the_text(tmp_path: Path) 
     sheet.page.insert_text((40, 700), "Archive copy 17 of 20", fontsize=9, rotate=90)
     document.save(tmp_path / "a.pdf")
     assert "Archive copy 17 of 20" in [line.text for line in parsed(tmp_path / "a.pdf").lines]
+
+
+def test_headings_and_footers_stored_out_of_order_are_read_in_their_places() -> None:
+    body = [piece(f"line {n} of the running text of the page", 72, 200 + 14 * n) for n in range(9)]
+    head, foot = piece("Heading of the page", 72, 90), piece("Page 3 of 9", 200, 790)
+    wanted = [head, *body, foot]
+    for stored in ([*body, head, foot], [foot, head, *body], [foot, *body[4:], head, *body[:4]], wanted):
+        assert [line.text for line in arrange(stored)] == [line.line.text for line in wanted]
+
+
+def test_text_of_one_column_stays_before_the_next_column() -> None:
+    left = [piece(f"left line {n} of the running text", 72, 300 + 14 * n) for n in range(9)]
+    right = [piece(f"right line {n} of the running text", 320, 100 + 14 * n) for n in range(9)]
+    marks = [piece("(a)", 200, 330), piece("(b)", 200, 150)]
+    for stored in ([*left, *right], [*left, *right, *marks]):
+        assert [line.text for line in arrange(stored)] == [line.line.text for line in stored]
 
 
 def test_an_ordinary_page_is_little_work() -> None:
