@@ -267,6 +267,8 @@ def in_order(children: Sequence[LexborNode], style: Mapping[str, str], styles: S
 def preformatted(node: LexborNode) -> str:
     """Return the text of an element with its line breaks, including those that elements such as ``br`` cause."""
     words: list[str] = []
+    for button in node.css("button"):
+        button.decompose()
     for child in node.traverse(include_text=True):
         if child.tag == "-text":
             words.append(child.text_content or "")

@@ -95,6 +95,7 @@ _MAIN = 0.3  # of the page's characters
 _BESIDE = 0.3  # of the words of an article: more beside it belong to the page's text
 _SITE = frozenset("nav aside header footer noscript dialog button form".split())  # frames of a page that show words
 _FRAMING = _HIDDEN | _FURNITURE | {"form"}
+_CELLS = frozenset("cell columnheader rowheader gridcell".split())
 _ROLES = frozenset("navigation banner contentinfo complementary search dialog menu".split())
 
 _INLINE = frozenset(("sup", "sub", "ruby", "rt", "math", "input", "select", "textarea")) | _STRUCK
@@ -413,6 +414,8 @@ class _Writer:
             self._words.append("\n")
         elif tag == "img" or tag == "image":
             self._picture(child)
+        elif "mw-editsection" in (child.attributes.get("class") or ""):  # the link to edit a section of a wiki
+            return
         elif tag == "a" and is_permalink(child, self._kind[0][0] == "h"):
             self._note_id(child)
         elif tag == "a" and (mark := note_mark(child)):
@@ -438,7 +441,7 @@ class _Writer:
             self._block(child, tag or "", style, deep, lists, article)
         else:
             self._note_id(child)
-            apart = gap(style)
+            apart = gap(style) or (" " if child.attributes.get("role") in _CELLS else "")
             if "-" in (tag or ""):
                 self._picture(child)
                 apart = apart or (" " if child.prev is not None and "-" in (child.prev.tag or "-text")[1:] else "")

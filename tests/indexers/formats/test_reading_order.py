@@ -119,6 +119,29 @@ def test_headings_and_footers_stored_out_of_order_are_read_in_their_places() -> 
         assert [line.text for line in arrange(stored)] == [line.line.text for line in wanted]
 
 
+def cells(x: float, *texts: str) -> list[Piece]:
+    return [piece(text, x, 100 + 14 * n) for n, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        ([cells(72, "Name", "Kim", "Lee"), cells(200, "Age", "31", "32"), cells(300, "City", "Kiel", "Bonn")],
+         ["Name  Age  City", "Kim  31  Kiel", "Lee  32  Bonn"]),
+        ([cells(72, "Item", "Pumps", "Valves", "Sum"), cells(200, "2023", "12", "7", "19")],
+         ["Item  2023", "Pumps  12", "Valves  7", "Sum  19"]),
+        ([cells(72, "Yes", "No", "Not sure"), cells(200, "62%", "25%", "13%"), cells(260, "(1)", "(2)", "(3)")],
+         ["Yes  62%  (1)", "No  25%  (2)", "Not sure  13%  (3)"]),
+        ([cells(72, "Kim Lee", "Harbour 1", "Kiel"), cells(300, "Ann Bo", "Main St 5", "Bonn")],
+         ["Kim Lee", "Harbour 1", "Kiel", "Ann Bo", "Main St 5", "Bonn"]),
+        ([cells(72, "Item", "Net"), cells(200, "July 2,", "2023"), cells(300, "July 3,", "2022")],
+         ["Item", "Net", "July 2,", "2023", "July 3,", "2022"]),
+    ],
+)  # fmt: skip
+def test_figures_stored_column_by_column_are_read_in_rows(columns: list[list[Piece]], rows: list[str]) -> None:
+    assert [line.text for line in arrange([cell for column in columns for cell in column])] == rows
+
+
 def test_text_of_one_column_stays_before_the_next_column() -> None:
     left = [piece(f"left line {n} of the running text", 72, 300 + 14 * n) for n in range(9)]
     right = [piece(f"right line {n} of the running text", 320, 100 + 14 * n) for n in range(9)]

@@ -123,7 +123,10 @@ def test_custom_elements_formulas_and_replacements_of_objects(tmp_path: Path, bo
 _ARTICLE = "<article><h2>Tides</h2><p>The tide turns at ten and again at four each day.</p></article>"
 
 
-_LEGAL = "<p>The harbour board answers for no loss of goods that lie on the quay longer than the three days of the tariff.</p>"
+_LEGAL = (
+    "<p>The harbour board answers for no loss of goods that lie on the quay longer than the three days of the tariff."
+    "</p>"
+)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +180,10 @@ _LD = "<script type='application/ld+json'>{}</script><div id=root></div>"
          "Each cookie weighs 20 g. Bake"),
         (_LD.format('{"headline": "Storm", "articleBody": "The port is closed."}'), "Storm The port is closed."),
         (_LD.format('{"@graph": [{"@type": "Org"}, {"text": "Deep words"}]}') + _LD.format("{damaged"), "Deep words"),
+        ("<h2>Past<span class=mw-editsection>[<a href=x>edit</a>]</span></h2>", "## Past"),
+        ("<pre>pip install x<button>Copy</button>\n</pre>", "``` pip install x ```"),
+        ("<div role=row><span role=cell>Kim</span><span role=cell>5</span></div>", "Kim 5"),
+        ("<p dir=rtl>שלום &rlm;עולם&lrm;</p>", "שלום עולם"),
         (_LD.format('{"headline": "Storm"}') + _PAGE, _PAGE[3:-4]),
     ],
 )  # fmt: skip
