@@ -126,12 +126,13 @@ def _by_bands(pieces: Sequence[Piece]) -> Sequence[Piece]:
             runs[-1].append(piece)
         else:
             runs.append([piece])
-    if not 1 < len(runs) <= _MOST_RUNS:
+    if len(runs) > _MOST_RUNS or not any(_jumps(before[-1].line, run[0].line) for before, run in pairwise(runs)):
         return pieces
     boxes = [_box_of(run) for run in runs]
-    bands = [box for box in boxes if _is_band(box, boxes)]
+    is_band = [_is_band(box, boxes) for box in boxes]
+    bands = [box for box, alone in zip(boxes, is_band, strict=True) if alone]
     above = [sum(band.y1 <= box.y0 + _TOUCH * box.size for band in bands) for box in boxes]
-    order = sorted(range(len(runs)), key=lambda at: (above[at], boxes[at] in bands))
+    order = sorted(range(len(runs)), key=lambda at: (above[at], is_band[at]))
     return [piece for at in order for piece in runs[at]]
 
 
@@ -166,10 +167,12 @@ def _jumps(before: Line, line: Line) -> bool:
 
 
 def _column(pieces: Sequence[Piece], rows: Sequence[Piece]) -> list[Piece]:
-    """Return the first pieces that are below each other at the right of rows."""
+    """Return the first short pieces that are below each other at the right of rows."""
     column: list[Piece] = []
     for piece in pieces:
-        if (column and _jumps(column[-1].line, piece.line)) or _row_end(piece, rows) < 0:
+        if len(piece.line.text) >= _LONG or (column and _jumps(column[-1].line, piece.line)):
+            break
+        if _row_end(piece, rows) < 0:
             break
         column.append(piece)
     return column
@@ -179,7 +182,7 @@ def _is_column(cells: Sequence[Piece], is_table: bool) -> bool:
     """Return whether pieces at the right of other pieces are a column of a table. ``is_table``: others were."""
     texts = [cell.line.text for cell in cells]
     figures = sum(_FIGURE.fullmatch(text) is not None for text in texts)
-    return len(texts) >= _LEAST_COLUMN and max(map(len, texts)) < _LONG and (is_table or 2 * figures >= len(texts))
+    return len(texts) >= _LEAST_COLUMN and (is_table or 2 * figures >= len(texts))
 
 
 def _row_end(cell: Piece, rows: Sequence[Piece]) -> int:
