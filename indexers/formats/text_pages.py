@@ -251,16 +251,18 @@ _BLOCK_TAGS = (
     "address|article|aside|blockquote|br|caption|center|dd|details|div|dl|dt|figcaption|figure|footer|h[1-6]|header|hr|"
     "li|main|nav|ol|p|picture|section|summary|table|tbody|td|tfoot|th|thead|tr|ul"
 )
+_INSIDE = r"(?:(?!\\[)\]])[^`]){0,300}"
+_TEX = re.compile(r"\\[A-Za-z]|[\^{}]|\w_")  # signs of a formula in "\(…\)", which may also be text in brackets
 _MARKUP = re.compile(
-    r"(?P<verbatim>(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)|\$\$.*?\$\$|\$[^$\s](?:[^$]*[^$\s])?\$"
-    r"|\\\(.*?\\\)|\\\[.*?\\\])"
-    r"|(?P<remark><!--.*?-->)"
-    r"|<(?P<form>sup|sub|del|s|strike)(?:\s[^<>]{0,500})?>(?P<words>.*?)</(?P=form)\s*>"
-    r"|<ruby(?:\s[^<>]{0,500})?>(?P<ruby>.*?)</ruby\s*>"
+    r"(?P<verbatim>(?P<ticks>`+)(?!`).{0,500}?(?<!`)(?P=ticks)(?!`)|\$\$.{0,500}?\$\$|\$[^$\s](?:[^$]{0,2000}[^$\s])?\$)"
+    rf"|\\\((?P<round>{_INSIDE})\\\)|\\\[(?P<square>{_INSIDE})\\\]"
+    r"|(?P<remark><!--.{0,500}?-->)"
+    r"|<(?P<form>sup|sub|del|s|strike)(?:\s[^<>]{0,500})?>(?P<words>.{0,500}?)</(?P=form)\s*>"
+    r"|<ruby(?:\s[^<>]{0,500})?>(?P<ruby>.{0,500}?)</ruby\s*>"
     rf"|</?(?P<inline>{_INLINE})(?:\s[^<>]{{0,2000}}|/)?>"
     rf"|<(?P<block>/?(?:{_BLOCK_TAGS}))(?:\s[^<>]{{0,2000}}|/)?>"
     r"|(?P<entity>&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});)"
-    r"|\\(?P<sign>[!-'*+,./:-@^_`~-])",
+    r"|\\(?P<sign>[!-/:-@\[\]^_`{}~])",
     re.I,
 )
 _READING = re.compile(r"<rt(?:\s[^<>]{0,500})?>(.*?)(?:</rt\s*>|(?=<rb\b|<rt\b|<rp\b)|\Z)", re.I)
@@ -284,6 +286,9 @@ def inline_text(line: str, *, escaped: bool = False) -> str:
 
 
 def _shown(match: re.Match[str], before: str, readings: list[str]) -> str:
+    for signs, inside in (("()", match["round"]), ("[]", match["square"])):
+        if inside is not None:
+            return match[0] if _TEX.search(inside) else f"{signs[0]}{inline_text(inside)}{signs[1]}"
     if match["verbatim"]:
         return match[0]
     if match["words"] is not None:

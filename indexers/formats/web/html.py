@@ -502,11 +502,17 @@ class _Writer:
             core, written = text.strip(), text.strip()
             if tag in _STRUCK:
                 written = f"~~{core}~~"
-            elif not text[0].isspace() and (node.css_first("a") is not None or _is_link(node.parent)):  # to a note
+            elif not text[0].isspace() and (node.css_first("a") is not None or self._marks_note(node, before)):
                 written = core if core.startswith(("[", "(")) else f"[{core}]"
             elif not text[0].isspace():
                 written = shifted(core, 1 if tag == "sup" else -1, "".join(self._words[:before])[-1:])
             self._words[before:] = [text.replace(core, written, 1)]
+
+    def _marks_note(self, node: LexborNode, before: int) -> bool:
+        """Return whether a raised word is a link and follows another word, as the mark of a note does."""
+        link = node.parent
+        follows = not "".join(self._words[:before])[-1:].isspace()
+        return follows and link is not None and link.tag == "a" and bool(link.attributes.get("href"))
 
     def _note_id(self, node: LexborNode) -> None:
         if (name := node.attributes.get("id")) is not None:
@@ -557,10 +563,6 @@ class _Writer:
             self._page.blocks.append(Picture(alt, self._place()))
         elif alt:
             self._words.append(f" {alt} ")
-
-
-def _is_link(node: LexborNode | None) -> bool:
-    return node is not None and node.tag == "a" and bool(node.attributes.get("href"))
 
 
 _PARTS = {"thead": 0, "tfoot": 2}  # order in which the parts of a table are displayed
