@@ -46,7 +46,7 @@ _SPACES = {
     for c in "\t\r\v\f\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 }
 _REMOVED_CHARACTERS = dict.fromkeys(
-    (*range(0, 9), *range(14, 32), 127, 8203, 8204, 8205, 8288, 65279, *range(8234, 8239), *range(8294, 8298))
+    (*range(0, 9), *range(14, 32), 127, 1564, *range(8203, 8208), 8288, 65279, *range(8234, 8239), *range(8294, 8298))
 )
 _CLEAN = {
     **_SPACES,

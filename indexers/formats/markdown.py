@@ -32,6 +32,7 @@ from indexers.formats.text_pages import (
     PagePictures,
     block_parser,
     cut_pages,
+    inline_text,
     page_borders,
     read_blocks,
     repeat_heads,
@@ -175,6 +176,7 @@ def _text_of_value(value: object) -> str:
 
 
 _VERBATIM = frozenset({"code", "command", "config", "plain"})
+_AS_WRITTEN = _VERBATIM | {"metadata", "comment"}  # roles of lines whose HTML is no markup
 _PICTURE_ROLES = frozenset({"image", "text", "table"})
 _LONGEST_HEADS = 800  # maximum characters of column headings that are repeated on the next page
 _WORD = re.compile(r"[^ ]+")
@@ -245,6 +247,7 @@ def _pictures(
 
 
 def _cleaned(line: str, role: LineRole) -> str:
+    line = line if role in _AS_WRITTEN else inline_text(line)
     if line.isascii() and line.isprintable() and "  " not in line:
         return line.rstrip()
     line = line.expandtabs(4)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from indexers.formats.pictures import (
     picture_of_kind,
     without_data,
 )
-from indexers.formats.text_pages import read_blocks
+from indexers.formats.text_pages import inline_text, read_blocks
 from indexers.formats.web.html import parse_html
 
 
@@ -49,6 +50,74 @@ def _line_blocks(text: str, before: int) -> Iterator[Block]:
         elif block:
             yield Paragraph("\n".join(block), f"line {first}")
             block = []
+
+
+_ASCIIDOC = re.compile(r"(?P<mark>={1,6}) +(?P<title>\S.*)")
+_TITLES = {
+    ".org": re.compile(r"(?P<mark>\*{1,9}) +(?:(?:TODO|DONE) +)?(?P<title>\S.*?)(?:\s+:[\w:@#%]+:)?\s*"),
+    ".tex": re.compile(
+        r"\s*\\(?P<mark>part|chapter|section|subsection|subsubsection)\*?(?:\[[^\]]*\])?\{(?P<title>[^{}]+)\}\s*"
+        r"(?:\\label\{[^{}]*\}\s*)?"
+    ),
+}
+_LITERAL_START = re.compile(
+    r"(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,})\s*|#\+begin_(?P<block>\w+).*|\s*\\begin\{(?P<code>verbatim|lstlisting)\}.*",
+    re.I,
+)
+_UNDERLINE = re.compile(r"([-=`:.'\"~^_*+#])\1{2,}\s*")
+_LATEX_RANKS = ("part", "chapter", "section", "subsection", "subsubsection")
+
+
+def read_marked(path: Path, limits: ParseLimits) -> Flow:
+    """Read a text in AsciiDoc, reStructuredText, Org or LaTeX. Its titles are headings; other lines stay unchanged."""
+    text, warnings = read_text(path)
+    lines = text.split("\n")
+    find = (
+        _underlined if path.suffix.lower() == ".rst" else partial(_marked, _TITLES.get(path.suffix.lower(), _ASCIIDOC))
+    )
+    titles = list(find(lines))
+    ranks = {rank: level for level, rank in enumerate(dict.fromkeys(sorted(rank for _, _, rank, _ in titles)), 1)}
+    blocks: list[Block] = []
+    at = 0
+    for start, end, rank, title in titles:
+        blocks += _line_blocks("\n".join(lines[at:start]), at)
+        blocks.append(Heading(ranks[rank], title, place=f"line {start + 1}"))
+        at = end
+    blocks += _line_blocks("\n".join(lines[at:]), at)
+    return Flow(iter([Part(blocks)]), {}, warnings)
+
+
+_Title = tuple[int, int, int, str]  # first line, line after the last (from 0), rank, words
+
+
+def _marked(pattern: re.Pattern[str], lines: list[str]) -> Iterator[_Title]:
+    """Yield the titles that a sign or command marks, but none in blocks of code."""
+    end = ""
+    for at, line in enumerate(lines):
+        if end:
+            end = "" if line.strip().lower() == end else end
+        elif (start := _LITERAL_START.fullmatch(line)) is not None:
+            block, code = start["block"], start["code"]
+            end = start["fence"] or (f"#+end_{block}".lower() if block else f"\\end{{{code}}}".lower())
+        elif (title := pattern.fullmatch(line)) is not None:
+            mark = title["mark"]
+            yield at, at + 1, _LATEX_RANKS.index(mark) if mark in _LATEX_RANKS else len(mark), title["title"].strip()
+
+
+def _underlined(lines: list[str]) -> Iterator[_Title]:
+    """Yield the titles of reStructuredText, whose ranks are those of their lines' signs in order of appearance."""
+    styles: list[str] = []
+    for at in range(1, len(lines)):
+        rule = _UNDERLINE.fullmatch(lines[at])
+        title, above = lines[at - 1], lines[at - 2].strip() if at > 1 else ""
+        framed = bool(above) and above == lines[at].strip()
+        if rule is None or not title.strip() or _UNDERLINE.fullmatch(title) or (above and not framed):
+            continue
+        if len(lines[at].strip()) < len(title.strip()) or (title[0].isspace() and not framed):
+            continue
+        style = rule[1] + "^" * framed
+        styles += [style] if style not in styles else []
+        yield at - 1 - framed, at + 1, styles.index(style), title.strip()
 
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -192,7 +261,7 @@ def markdown(source: str, place: str) -> Iterator[Block]:
             yield (
                 Code(text, role="code", place=place)
                 if role in ("code", "command", "config")
-                else Paragraph(text, place)
+                else Paragraph("\n".join(map(inline_text, text.split("\n"))), place)
             )
         if heading:
             yield Heading(heading.level, heading.title, place=place)

@@ -6,6 +6,7 @@ before it unchanged.
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from hybrid_core.types.documents import HeadingSource, Line, LineRole, MarkedHea
 from hybrid_core.types.notes import Note
 from indexers.formats.clauses import clause_levels, find_clauses, looks_like_clause
 from indexers.formats.flow.blocks import code_role
+from indexers.formats.flow.linear import shifted, with_readings
 from indexers.formats.format import FileInfo
 from indexers.formats.limits import ParseLimits
 from indexers.formats.raster import grey_picture
@@ -148,9 +150,14 @@ def _inline_parser() -> MarkdownIt:
 
 
 def read_blocks(lines: Sequence[str]) -> Blocks:
-    """Parse blocks by CommonMark with tables. Only top-level headings count, not those in lists or quotes."""
+    """Parse blocks by CommonMark with tables. Only top-level headings count, not those in lists or quotes.
+
+    Formulas between lines of "$$" are code.
+    """
     blocks = Blocks(["text"] * len(lines), [INSIDE] * len(lines))
     tokens = block_parser().parse("\n".join(lines))
+    if formulas := _formula_lines(lines, tokens):
+        tokens = block_parser().parse("\n".join("$" if at in formulas else line for at, line in enumerate(lines)))
     inline = _inline_parser()
     for at, token in enumerate(tokens):
         if token.map is None:
@@ -171,9 +178,33 @@ def read_blocks(lines: Sequence[str]) -> Blocks:
             elif token.type == "paragraph_open" and token.level == 0:
                 blocks.paragraphs += range(first, stop)
     for at, line in enumerate(lines):
-        if blocks.roles[at] == "text" and _IMAGE.search(line):
+        if at in formulas:
+            blocks.roles[at] = "code"
+        elif blocks.roles[at] == "text" and _IMAGE.search(line):
             blocks.roles[at] = "image"
     return blocks
+
+
+def _formula_lines(lines: Sequence[str], tokens: Sequence[Token]) -> set[int]:
+    """Return the lines of displayed formulas: from a line that begins with "$$" to one that ends with it.
+
+    A formula contains no blank line.
+    """
+    formulas: set[int] = set()
+    if not any(line.lstrip().startswith("$$") for line in lines):
+        return formulas
+    raw = [token.map for token in tokens if token.type in ("fence", "code_block", "html_block") and token.map]
+    verbatim = {at for first, stop in raw for at in range(first, stop)}
+    start = -1
+    for at, line in enumerate(lines):
+        if not line.strip() or at in verbatim:
+            start = -1
+        elif start < 0 and line.lstrip().startswith("$$") and line.count("$$") == 1:
+            start = at
+        elif start >= 0 and "$$" in line:
+            formulas.update(range(start, at + 1))
+            start = -1
+    return formulas
 
 
 def _role(token: Token) -> LineRole:
@@ -198,7 +229,7 @@ def _heading_title(source: str, inline: MarkdownIt) -> str:
     """Return the words of a heading without markup, "" if it is far too long."""
     if len(source) > 4 * _LONGEST_TITLE:
         return ""
-    source = _ATTRIBUTES.sub("", source)
+    source = inline_text(_ATTRIBUTES.sub("", source), escaped=True)
     if source.isalnum():
         return clean(source)
     tokens = inline.parseInline(source)
@@ -210,6 +241,76 @@ def _token_text(token: Token) -> str:
     if token.type == "html_inline":
         return ""
     return " " if token.type in ("softbreak", "hardbreak") else token.content
+
+
+_INLINE = (
+    "a|abbr|acronym|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|label|mark|nobr|q|s|samp|small|span|strike|"
+    "strong|sub|sup|time|tt|u|var|wbr|ruby|rb|rt|rp"
+)
+_BLOCK_TAGS = (
+    "address|article|aside|blockquote|br|caption|center|dd|details|div|dl|dt|figcaption|figure|footer|h[1-6]|header|hr|"
+    "li|main|nav|ol|p|picture|section|summary|table|tbody|td|tfoot|th|thead|tr|ul"
+)
+_INSIDE = r"(?:(?!\\[)\]])[^`]){0,300}"
+_TEX = re.compile(r"\\[A-Za-z]|[\^{}]|\w_")  # signs of a formula in "\(…\)", which may also be text in brackets
+_MARKUP = re.compile(
+    r"(?P<verbatim>(?P<ticks>`+)(?!`).{0,500}?(?<!`)(?P=ticks)(?!`)|\$\$.{0,500}?\$\$|\$[^$\s](?:[^$]{0,2000}[^$\s])?\$)"
+    rf"|\\\((?P<round>{_INSIDE})\\\)|\\\[(?P<square>{_INSIDE})\\\]"
+    r"|(?P<remark><!--.{0,500}?-->)"
+    r"|<(?P<form>sup|sub|del|s|strike)(?:\s[^<>]{0,500})?>(?P<words>.{0,500}?)</(?P=form)\s*>"
+    r"|<ruby(?:\s[^<>]{0,500})?>(?P<ruby>.{0,500}?)</ruby\s*>"
+    rf"|</?(?P<inline>{_INLINE})(?:\s[^<>]{{0,2000}}|/)?>"
+    rf"|<(?P<block>/?(?:{_BLOCK_TAGS}))(?:\s[^<>]{{0,2000}}|/)?>"
+    r"|(?P<entity>&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});)"
+    r"|\\(?P<sign>[!-/:-@\[\]^_`{}~])",
+    re.I,
+)
+_READING = re.compile(r"<rt(?:\s[^<>]{0,500})?>(.*?)(?:</rt\s*>|(?=<rb\b|<rt\b|<rp\b)|\Z)", re.I)
+_PARENTHESIS = re.compile(r"<rp(?:\s[^<>]{0,500})?>.*?(?:</rp\s*>|\Z)", re.I)
+
+
+def inline_text(line: str, *, escaped: bool = False) -> str:
+    """Return a line of Markdown with its HTML as it is displayed: without tags and remarks, with superscripts marked.
+
+    Entities and escaped signs become characters, unless ``escaped`` says to keep them. Code and formulas stay as they
+    are. Readings (ruby) follow the line.
+    """
+    if "<" not in line and (escaped or ("&" not in line and "\\" not in line)):
+        return line
+    text, readings, at = "", list[str](), 0
+    for match in _MARKUP.finditer(line):
+        text += line[at : match.start()]
+        text += match[0] if escaped and (match["entity"] or match["sign"]) else _shown(match, text, readings)
+        at = match.end()
+    return with_readings(text + line[at:], readings)
+
+
+def _shown(match: re.Match[str], before: str, readings: list[str]) -> str:
+    for signs, inside in (("()", match["round"]), ("[]", match["square"])):
+        if inside is not None:
+            return match[0] if _TEX.search(inside) else f"{signs[0]}{inline_text(inside)}{signs[1]}"
+    if match["verbatim"]:
+        return match[0]
+    if match["words"] is not None:
+        words = inline_text(match["words"])
+        if match["form"].lower() not in ("sup", "sub"):
+            return f"~~{words.strip()}~~" if words.strip() else ""
+        if "<a" in match["words"].lower() and not words.startswith(("[", "(")):
+            return f"[{words.strip()}]"
+        return shifted(words, 1 if match["form"].lower() == "sup" else -1, before[-1:])
+    if match["ruby"] is not None:
+        inside = _PARENTHESIS.sub("", match["ruby"])
+        base = inline_text(_READING.sub("", inside))
+        reading = " ".join(inline_text(part).strip() for part in _READING.findall(inside))
+        readings += [f"{''.join(base.split())} {reading}"] if reading.strip() else []
+        return base
+    if match["block"]:
+        gap = "" if not before.strip() or before[-1:].isspace() else " "
+        return f"{gap}- " if match["block"].lower() == "li" else gap
+    if match["entity"]:
+        signs = html.unescape(match[0])
+        return match[0] if signs == "|" else " ".join(signs.split("\n"))
+    return match["sign"] or ""
 
 
 _MOST_PICTURES = 200  # maximum pictures per page

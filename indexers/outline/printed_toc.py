@@ -111,7 +111,7 @@ def _without_letters(rows: list[TocEntry]) -> list[TocEntry]:
     """
     letters = [(at, row.titles[0][0]) for at, row in enumerate(rows) if _lettered(row)]
     consecutive = {
-        at for one, other in pairwise(letters) if ord(other[1]) == ord(one[1]) + 1 for at in (one[0], other[0])
+        at for first, second in pairwise(letters) if ord(second[1]) == ord(first[1]) + 1 for at in (first[0], second[0])
     }
     return [
         replace(row, titles=(*row.titles, _lettered(row))) if at in consecutive else row for at, row in enumerate(rows)

@@ -15,6 +15,7 @@ _ADDRESS = re.compile(r"(?:(?:https?|ftp)://|mailto:)(\S{1,500})", re.I)  # othe
 _UNLINKABLE, _UNSAFE = re.compile(r"[\[\]\n]"), re.compile(r"[()<>|\"'\\`]")
 _SIMPLE = re.compile(r"[+\-−–]?[\w.,]+|\W")
 _DIGITS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_FRACTION = ("/", "\u2044")
 _LOWERED = re.compile(r"[0-9+\-−=()]+")
 _Style = TypeVar("_Style", bound=Hashable)
 
@@ -109,6 +110,8 @@ def shifted(words: str, shift: int, before: str) -> str:
     if shift < 0 and _LOWERED.fullmatch(core) and before[-1:].isalpha():
         return f"{lead}{core.translate(_DIGITS)}{tail}"
     if shift > 0 and core.lower() in _ORDINALS and (before[-1:].isdigit() or not core.isascii() or len(core) > 1):
+        return words
+    if shift < 0 and before[-1:] in _FRACTION:
         return words
     if core[0] in "[(" or (not lead and not before.strip()) or before[-1:].isspace():
         return words

@@ -22,7 +22,10 @@ from indexers.formats.pictures import picture_of_kind
 from indexers.formats.web.html import declared_label
 
 _DEEPEST = 50
-_BASE64 = re.compile(r"(?:[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\r?\n|\Z)|\s*\n)+")
+_BASE64 = re.compile(  # a line without letters is noise if a long line follows
+    r"(?:[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\r?\n|\Z)|\s*\n|[^\w+/=\n]*\n(?=[A-Za-z0-9+/]{16,}={0,2}\s*(?:\n|\Z)))+"
+)
+_PACKING = re.compile(r"\s*([\w-]+)")
 _BARE_NAME = re.compile(r"name\s*=\s*((?:=\?[^?\s]{1,40}\?[bq]\?[^?\s]{0,400}\?=\s*)+)", re.I)
 _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
@@ -73,8 +76,10 @@ class ShownPictures:
 
 def content(part: Any) -> bytes:
     """Return the decoded bytes of a part. Plain text that a mailing list added below a Base64 text is kept."""
-    packing = str(safe(lambda: part["content-transfer-encoding"]) or "").strip().lower()
-    payload = part.get_payload() if packing == "base64" else None
+    packing = _packing(part)
+    payload = part.get_payload() if packing in ("base64", "quoted-printable") else None
+    if isinstance(payload, str) and packing == "quoted-printable":
+        return quopri.decodestring(payload.encode("utf-8", "surrogateescape"))
     if isinstance(payload, str) and (packed := _BASE64.match(payload)) is not None and payload[packed.end() :].strip():
         rest = payload[packed.end() :].strip().encode("utf-8", "surrogateescape")
         try:
@@ -83,6 +88,12 @@ def content(part: Any) -> bytes:
             pass
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else str(part.get_payload()).encode("utf-8", "replace")
+
+
+def _packing(part: Any) -> str:
+    """Return the declared transfer encoding of a part, "" if there is none."""
+    named = _PACKING.match(str(safe(lambda: part["content-transfer-encoding"]) or ""))
+    return named[1].lower() if named is not None else ""
 
 
 def content_id(part: Any) -> str:
@@ -118,7 +129,7 @@ def part_text(part: Any) -> tuple[str, list[str]]:
     if not label and part.get_content_subtype() == "html":
         label = declared_label(data)
     try:
-        text, warnings = decode(_unquoted(data) if part["content-transfer-encoding"] is None else data, Path(), label)
+        text, warnings = decode(_unquoted(data) if _packing(part) in ("", "7bit") else data, Path(), label)
     except DocumentError:
         return "", ["a part that is labelled as text contains binary data and was left out"]
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
@@ -137,7 +148,7 @@ _QUOTED_LETTER = re.compile(rb"=[CD][0-9A-F]=[89AB][0-9A-F]|=E[0-9A-F](?:=[89AB]
 
 
 def _unquoted(data: bytes) -> bytes:
-    """Decode a quoted-printable text whose header does not declare it. It is recognised by encoded UTF-8 letters."""
+    """Decode a quoted-printable text whose header does not say so. It is recognised by encoded UTF-8 letters."""
     if not data.isascii() or len(_QUOTED_LETTER.findall(data)) < 2:
         return data
     plain = quopri.decodestring(data)

@@ -57,7 +57,15 @@ def find_delimiter(text: str) -> str:
                 best, highest = sign, value
         if best:
             return best
-    return _NO_SIGN if len(lines) > 1 else ","
+    return _usual_sign(lines) if len(lines) > 1 else ","
+
+
+def _usual_sign(lines: list[str]) -> str:
+    """Return the sign that divides most lines of an uneven table. Signs before a space are punctuation."""
+    filled = [line for line in lines if line.strip()]
+    counts = {sign: sum(re.search(rf"{re.escape(sign)}(?! )", line) is not None for line in filled) for sign in ",;\t"}
+    sign = max(counts, key=lambda sign: counts[sign])
+    return sign if 2 * counts[sign] > len(filled) else _NO_SIGN
 
 
 def _evenness(widths: list[int]) -> float:

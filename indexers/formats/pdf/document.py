@@ -102,6 +102,74 @@ pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
 
+_MOST_KIDS, _DEEPEST_TREE = 1_000_000, 100
+
+
+def _open(path: Path) -> pymupdf.Document:
+    """Open a PDF. If the numbers of pages in its page tree are wrong, correct them in a copy in memory."""
+    try:
+        document = PatientDocument(path, filetype="pdf")
+        if document.needs_pass or _counts_pages(document):
+            return document
+        data = _recounted(path)
+    except Exception as error:
+        if out_of_memory(error) or (data := _recounted(path)) is None:
+            raise
+    return document if data is None else PatientDocument(stream=data, filetype="pdf")
+
+
+def _page_tree(pdf: pymupdf.mupdf.PdfDocument) -> pymupdf.mupdf.PdfObj:
+    mupdf = pymupdf.mupdf
+    return mupdf.pdf_dict_gets(mupdf.pdf_dict_gets(mupdf.pdf_trailer(pdf), "Root"), "Pages")
+
+
+def _counts_pages(document: pymupdf.Document) -> bool:
+    """Return whether a PDF has its last page by number, and at least one page for each branch of its page tree.
+
+    Raise an error of MuPDF if not even the number of pages can be read.
+    """
+    pdf, count = pymupdf._as_pdf_document(document), document.page_count
+    try:
+        pymupdf.mupdf.pdf_lookup_page_obj(pdf, count - 1)
+    except Exception:  # noqa: BLE001 - MuPDF raises many types
+        return False
+    return bool(count >= pymupdf.mupdf.pdf_array_len(pymupdf.mupdf.pdf_dict_gets(_page_tree(pdf), "Kids")))
+
+
+def _recounted(path: Path) -> bytes | None:
+    """Return a PDF with the right numbers of pages in its page tree, None if that does not help."""
+    mupdf = pymupdf.mupdf
+    try:
+        pdf = mupdf.pdf_open_document(str(path))
+        if mupdf.pdf_needs_password(pdf) or not _count_pages(pdf, _page_tree(pdf), set(), 0):
+            return None
+        buffer = mupdf.fz_new_buffer(1 << 20)
+        output = mupdf.FzOutput(buffer)
+        mupdf.pdf_write_document(pdf, output, mupdf.PdfWriteOptions())
+        output.fz_close_output()
+        return bytes(buffer.fz_buffer_extract())
+    except Exception as error:  # MuPDF raises many types for damaged input
+        if out_of_memory(error):
+            raise
+        return None
+
+
+def _count_pages(pdf: pymupdf.mupdf.PdfDocument, node: pymupdf.mupdf.PdfObj, seen: set[int], depth: int) -> int:
+    """Store the number of pages in each node of a page tree. Return the number of pages below ``node``."""
+    mupdf = pymupdf.mupdf
+    number, kids = mupdf.pdf_to_num(node), mupdf.pdf_dict_gets(node, "Kids")
+    if number in seen or len(seen) > _MOST_KIDS or depth > _DEEPEST_TREE or not mupdf.pdf_is_dict(node):
+        return 0
+    seen.add(number)
+    if not mupdf.pdf_is_array(kids):
+        return 1
+    pages = sum(
+        _count_pages(pdf, mupdf.pdf_array_get(kids, at), seen, depth + 1) for at in range(mupdf.pdf_array_len(kids))
+    )
+    mupdf.pdf_dict_puts(node, "Count", mupdf.pdf_new_int(pages))
+    return pages
+
+
 def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> pymupdf.Document:
     """Open a PDF for reading.
 
@@ -118,7 +186,7 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
     if b"%PDF-" not in head:
         raise BrokenFileError("the file is not a PDF (it does not begin with %PDF-).", file=path)
     try:
-        document = PatientDocument(path, filetype="pdf")
+        document = _open(path)
         locked = bool(document.needs_pass and not document.authenticate(password or ""))
         pages = 0 if locked else document.page_count
     except Exception as error:  # MuPDF raises many types for damaged input

@@ -214,7 +214,8 @@ def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece
     numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind == pymupdf.mupdf.PDF_ANNOT_WIDGET][:_MOST]
     for xref in numbers:
         try:
-            box = page.load_widget(xref).rect
+            widget = page.load_widget(xref)
+            box, choices = widget.rect, _choices(widget)
             state = page.parent.xref_get_key(xref, "AS")
             flags = page.parent.xref_get_key(xref, "F")
             shown = flags[0] != "int" or not int(flags[1]) & _UNSEEN
@@ -229,6 +230,10 @@ def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece
         if ticked:
             sign = "☐" if state[1] == "/Off" else "☒"
             inside = [Piece(Line(sign, box.x0, box.y0, box.x1, box.y1, round(box.height, 1)), True)]
+        inside = [
+            replace(piece, line=replace(piece.line, text=choices.get(piece.line.text, piece.line.text)))
+            for piece in inside
+        ]
         label = max(
             (at for at, piece in enumerate(rest) if _is_left_of(piece.line, box)),
             key=lambda at: rest[at].line.x1, default=-1,
@@ -239,6 +244,11 @@ def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece
         at = label + 1 if label >= 0 else first
         pieces = [*rest[:at], *inside, *rest[at:]]
     return pieces
+
+
+def _choices(widget: pymupdf.Widget) -> dict[str, str]:
+    """Return the shown words of a choice field by its stored values."""
+    return {str(pair[0]): str(pair[1]) for pair in widget.choice_values or () if isinstance(pair, list | tuple)}
 
 
 def _stands_in(line: Line, box: pymupdf.Rect) -> bool:

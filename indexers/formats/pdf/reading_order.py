@@ -18,6 +18,12 @@ from indexers.formats.pdf.line_text import RIGHT_TO_LEFT, is_right_to_left, rais
 _CELL_GAP = "  "  # separator of the pieces of one row; inside a piece white space is always single
 _LONG = 18  # minimum characters of a piece that may be a line of running text in a column
 _LEAST_RISING = 4  # minimum lines of a page that is stored from bottom to top
+_TOUCH = 0.3  # maximum overlap, in font sizes, of a line with a line below it
+_LEAST_COLUMN, _LONGEST_COLUMN = 3, 200  # cells of a column of a table that is stored column by column
+_SHORTEST = 4  # minimum characters of lines that are moved; shorter ones are marks and numbers of charts
+_LEAST_SHARED = 0.9  # minimum share of a page's text that is above or below such lines
+_GAP = 2.0  # minimum white space, in font sizes, between two runs of lines
+_MOST_RUNS = 100  # maximum runs of lines, each stored from top to bottom, on a page that is sorted
 _LARGE = 1.6  # minimum relative size of a drop cap
 _WORDS_OF_A_LETTER = frozenset("AIYÀÉ")
 _STACK = 3  # minimum stacked single characters that form a vertical line
@@ -79,8 +85,8 @@ def arrange(pieces: Sequence[Piece]) -> list[Line]:
     if _rises(pieces):
         pieces = _from_the_top(pieces)
     turned = any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces)
-    if _interleaved(pieces):
-        pieces = _by_columns(pieces, turned) or pieces
+    columns = _by_columns(pieces, turned) if _interleaved(pieces) else None
+    pieces = columns or _by_rows(_by_bands(pieces))
     return list(_rows_from_right(pieces) if turned else _join_rows(pieces))
 
 
@@ -104,6 +110,110 @@ def _from_the_top(pieces: Sequence[Piece]) -> list[Piece]:
         else:
             rows.append([piece])
     return [piece for row in reversed(rows) for piece in row]
+
+
+def _by_bands(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """Return the pieces with runs of lines that have no text beside them in their order from top to bottom.
+
+    Programs often store the heading of a page after its text, or its footer before it.
+    """
+    runs: list[list[Piece]] = []
+    for piece in pieces:
+        if not piece.level:
+            return pieces
+        line, before = piece.line, runs[-1][-1].line if runs else None
+        if before is not None and not _jumps(before, line) and line.y0 - before.y1 < _GAP * line.size:
+            runs[-1].append(piece)
+        else:
+            runs.append([piece])
+    if len(runs) > _MOST_RUNS or not any(_jumps(before[-1].line, run[0].line) for before, run in pairwise(runs)):
+        return pieces
+    boxes = [_box_of(run) for run in runs]
+    is_band = [_is_band(box, boxes) for box in boxes]
+    bands = [box for box, alone in zip(boxes, is_band, strict=True) if alone]
+    above = [sum(band.y1 <= box.y0 + _TOUCH * box.size for band in bands) for box in boxes]
+    order = sorted(range(len(runs)), key=lambda at: (above[at], is_band[at]))
+    return [piece for at in order for piece in runs[at]]
+
+
+def _by_rows(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """Return the pieces with the cells of a table in its rows, if the table is stored column by column.
+
+    Its columns are recognised by their figures. Other texts side by side stay apart.
+    """
+    ordered: list[Piece] = []  # up to the lines that are read, which may be a column
+    rows: list[Piece] = []
+    is_table = False
+    at = 0
+    while at < len(pieces):
+        if rows and _jumps(pieces[at - 1].line, pieces[at].line):
+            column = _column(pieces[at : at + _LONGEST_COLUMN], rows)
+            if _is_column(column, is_table):
+                for cell in column:
+                    rows.insert(_row_end(cell, rows) + 1, cell)
+                is_table = True
+                at += len(column)
+                continue
+            ordered += rows
+            rows, is_table = [], False
+        rows.append(pieces[at])
+        at += 1
+    return [*ordered, *rows] if ordered or is_table else pieces
+
+
+def _jumps(before: Line, line: Line) -> bool:
+    """Return whether a line is wholly above the one that is stored before it."""
+    return line.y1 <= before.y0 + _TOUCH * line.size
+
+
+def _column(pieces: Sequence[Piece], rows: Sequence[Piece]) -> list[Piece]:
+    """Return the first short pieces that are below each other at the right of rows."""
+    column: list[Piece] = []
+    for piece in pieces:
+        if len(piece.line.text) >= _LONG or (column and _jumps(column[-1].line, piece.line)):
+            break
+        if _row_end(piece, rows) < 0:
+            break
+        column.append(piece)
+    return column
+
+
+def _is_column(cells: Sequence[Piece], is_table: bool) -> bool:
+    """Return whether pieces at the right of other pieces are a column of a table. ``is_table``: others were."""
+    texts = [cell.line.text for cell in cells]
+    figures = sum(_FIGURE.fullmatch(text) is not None for text in texts)
+    return len(texts) >= _LEAST_COLUMN and (is_table or 2 * figures >= len(texts))
+
+
+def _row_end(cell: Piece, rows: Sequence[Piece]) -> int:
+    """Return the index of the last piece that is in the row of a cell and at its left, -1 for none."""
+    for at in range(len(rows) - 1, -1, -1):
+        line = rows[at].line
+        if line.x1 <= cell.line.x0 + 1 and _same_height(line, cell.line):
+            return at if cell.level and rows[at].level else -1
+    return -1
+
+
+def _box_of(run: Sequence[Piece]) -> Line:
+    lines = [piece.line for piece in run]
+    return replace(
+        lines[0], text="".join(line.text for line in lines), x0=min(line.x0 for line in lines),
+        y0=min(line.y0 for line in lines), x1=max(line.x1 for line in lines), y1=max(line.y1 for line in lines),
+    )  # fmt: skip
+
+
+def _is_band(box: Line, boxes: Sequence[Line]) -> bool:
+    """Return whether a run of lines has nothing beside it, and is as far left or right as almost all text."""
+    near = _TOUCH * box.size
+    if len(box.text) < _SHORTEST or sum(other.y0 < box.y1 - near and box.y0 + near < other.y1 for other in boxes) > 1:
+        return False
+    total = shared = 0
+    for other in boxes:
+        if other is not box:
+            total += len(other.text)
+            common = min(box.x1, other.x1) - max(box.x0, other.x0)
+            shared += len(other.text) * (common > 0.5 * min(box.x1 - box.x0, other.x1 - other.x0))
+    return shared > _LEAST_SHARED * total
 
 
 def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:

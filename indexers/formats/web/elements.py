@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -13,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from hybrid_core.text.identifiers import small_roman
 from indexers.formats.flow.linear import equation
 
+_ALL_ROWS = 100_000
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 
 
@@ -27,8 +29,11 @@ def code_language(node: LexborNode) -> str:
 
 
 def cell_span(cell: LexborNode, name: str) -> int:
+    """Return the number of columns or rows of a cell. A ``rowspan`` of 0 reaches to the end of its group of rows."""
     value = (cell.attributes.get(name) or "1").strip()
-    return min(100, max(1, int(value))) if value.isascii() and value.isdigit() else 1
+    if not (value.isascii() and value.isdigit()):
+        return 1
+    return _ALL_ROWS if name == "rowspan" and not int(value) else min(100, max(1, int(value)))
 
 
 def open_list(node: LexborNode, tag: str, kind: str) -> list[Any]:
@@ -262,6 +267,8 @@ def in_order(children: Sequence[LexborNode], style: Mapping[str, str], styles: S
 def preformatted(node: LexborNode) -> str:
     """Return the text of an element with its line breaks, including those that elements such as ``br`` cause."""
     words: list[str] = []
+    for button in node.css("button"):
+        button.decompose()
     for child in node.traverse(include_text=True):
         if child.tag == "-text":
             words.append(child.text_content or "")
@@ -271,8 +278,79 @@ def preformatted(node: LexborNode) -> str:
 
 
 def words_of_drawing(node: LexborNode) -> str:
-    """Return the labels in a drawing (SVG)."""
-    return " ".join(" ".join(label.text(deep=True, separator="").split()) for label in node.css("text"))
+    """Return the labels in a drawing (SVG). A label may be HTML."""
+    labels = (
+        label.text(deep=True, separator="" if label.tag == "text" else " ") for label in node.css("text, foreignObject")
+    )
+    return " ".join(" ".join(label.split()) for label in labels)
+
+
+_PERMALINKS, _HEADING_LINKS = frozenset("¶ 🔗 ⚓ ⚓︎ ∞".split()), frozenset("# § ¶".split())
+_COOKIES = re.compile(
+    r"cookie[-_ ]?(?:banner|bar|consent|notice|popup|modal|alert|message|overlay|law)|onetrust|cc-window|"
+    r"(?:gdpr|consent)[-_]?(?:banner|modal|popup|consent)",
+    re.I,
+)
+_MOST_CONSENT = 300  # maximum words of a request to accept cookies
+_ARTICLE_FIELDS = ("headline", "name", "description", "articleBody", "text")  # of schema.org
+
+
+def is_permalink(link: LexborNode, in_heading: bool) -> bool:
+    """Return whether a link is only a sign that leads to its own paragraph or heading."""
+    if not (link.attributes.get("href") or "").startswith("#"):
+        return False
+    sign = link.text(deep=True).strip()
+    return sign in _PERMALINKS or (in_heading and sign in _HEADING_LINKS)
+
+
+def note_mark(link: LexborNode) -> str:
+    """Return the mark of a link that a book declares to lead to a note, "" for other links."""
+    attributes = link.attributes
+    if "noteref" not in f"{attributes.get('epub:type') or ''} {attributes.get('role') or ''}":
+        return ""
+    if link.parent is not None and link.parent.tag == "sup":
+        return ""
+    mark = " ".join(link.text(deep=True).split())
+    return mark if not mark or mark.startswith(("[", "(")) else f"[{mark}]"
+
+
+def shows_picture(noscript: LexborNode) -> bool:
+    """Return whether a ``noscript`` element contains only a picture that a script would show in its place."""
+    image = noscript.css_first("img[alt]")
+    if image is None or not (image.attributes.get("alt") or "").strip() or noscript.text(deep=True).strip():
+        return False
+    before = noscript.prev
+    while before is not None and before.tag == "-text" and not (before.text_content or "").strip():
+        before = before.prev
+    return before is None or before.tag != "img" or not (before.attributes.get("alt") or "").strip()
+
+
+def asks_for_cookies(node: LexborNode) -> bool:
+    """Return whether an element asks the reader to accept cookies."""
+    name = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
+    return (
+        _COOKIES.search(name) is not None
+        and node.css_first("button, a, input") is not None
+        and len(node.text(deep=True, separator=" ").split()) <= _MOST_CONSENT
+    )
+
+
+def described_text(tree: LexborHTMLParser) -> list[str]:
+    """Return the texts of an article that a page contains only as data for search engines (JSON-LD)."""
+    texts: list[str] = []
+    for script in tree.css("script[type='application/ld+json']"):
+        try:
+            waiting = [json.loads(script.text(deep=True))]
+        except (ValueError, RecursionError):
+            continue
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, list):
+                waiting += reversed(value)
+            elif isinstance(value, dict):
+                texts += (text for name in _ARTICLE_FIELDS if isinstance(text := value.get(name), str) and text.strip())
+                waiting += (value[name] for name in ("mainEntity", "@graph") if name in value)
+    return list(dict.fromkeys(texts))
 
 
 _SWITCH = ("aria-expanded", "aria-controls", "data-target", "data-bs-target")

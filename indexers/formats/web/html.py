@@ -25,21 +25,26 @@ from indexers.formats.web.elements import (
     Counters,
     Style,
     Styles,
+    asks_for_cookies,
     cell_span,
     code_language,
+    described_text,
     field_text,
     form,
     formula,
     gap,
     hidden,
     in_order,
+    is_permalink,
     is_remark,
     lays_out,
     next_mark,
+    note_mark,
     numbering,
     open_list,
     opens_text,
     preformatted,
+    shows_picture,
     words_of_drawing,
 )
 
@@ -84,10 +89,13 @@ _NOT_NESTED = _VOID | frozenset(  # elements that the next of their kind, or the
 _MOST_NESTED = 1_000
 _BREAK = re.compile(r"(?:^|[;\s])(?:page-)?break-(before|after)\s*:\s*(?:always|page|left|right|recto|verso)\b", re.I)
 _DEEPEST = 200
+_LEAST_FRAMING = 20  # minimum words of running text in the frame of a page that are worth a note
+_FRAMING_SHARE = 0.1  # minimum share of the words that are read
 _MAIN = 0.3  # of the page's characters
 _BESIDE = 0.3  # of the words of an article: more beside it belong to the page's text
 _SITE = frozenset("nav aside header footer noscript dialog button form".split())  # frames of a page that show words
 _FRAMING = _HIDDEN | _FURNITURE | {"form"}
+_CELLS = frozenset("cell columnheader rowheader gridcell".split())
 _ROLES = frozenset("navigation banner contentinfo complementary search dialog menu".split())
 
 _INLINE = frozenset(("sup", "sub", "ruby", "rt", "math", "input", "select", "textarea")) | _STRUCK
@@ -196,7 +204,10 @@ def parse_html(
             writer.scripts = False
             writer.walk(tree.body, 0)
             writer.end()
-        if framing := framing + writer.framing:
+        if not page.blocks and not whole:
+            page.blocks += (Paragraph(text, f"{place}paragraph 1") for text in described_text(tree))
+        framing += writer.framing
+        if framing >= _LEAST_FRAMING and framing > _FRAMING_SHARE * sum(_length(block) for block in page.blocks):
             page.warnings.append(Note("read.site-frame", words=framing))
         page.unseen = writer.unseen
         if writer.unseen:
@@ -283,11 +294,25 @@ def _frames_page(node: LexborNode) -> bool:
 
 
 def _framing_words(node: LexborNode) -> int:
-    """Return the number of words of an element that frames a page, 0 for scripts and others that show no words."""
-    if node.tag not in _SITE and node.attributes.get("role") not in _ROLES:
+    """Return the number of words of running text in an element that frames a page.
+
+    Links, buttons and fields are navigation. Return 0 for elements that show no words.
+    """
+    role = node.attributes.get("role")
+    if (node.tag not in _SITE and role not in _ROLES) or node.tag in ("nav", "button") or role == "navigation":
         return 0
     inside = node.text(deep=True, separator=" ").split()
-    return len(inside) - sum(len(part.text(deep=True, separator=" ").split()) for part in node.css("script, style"))
+    others = node.css("script, style, a, button, select, label, nav")
+    return max(0, len(inside) - sum(len(part.text(deep=True, separator=" ").split()) for part in others))
+
+
+def _length(block: Block) -> int:
+    """Return the number of words of a block."""
+    return (
+        sum(len(cell.split()) for row in block.rows for cell in row)
+        if isinstance(block, Table)
+        else len(block.text.split())
+    )
 
 
 class _Writer:
@@ -345,6 +370,8 @@ class _Writer:
             tag = child.tag
             if self._styles.numbers and tag != "-text":
                 self._number = self._counted(child, opened)
+                if self._number and tag not in _BLOCKS and tag not in _HIDDEN:
+                    self._words.append(f"{self._number} ")
             if laid_out:
                 self._words.append(" ")
             style = "" if tag == "-text" else child.attributes.get("style") or ""
@@ -387,6 +414,13 @@ class _Writer:
             self._words.append("\n")
         elif tag == "img" or tag == "image":
             self._picture(child)
+        elif "mw-editsection" in (child.attributes.get("class") or ""):  # the link to edit a section of a wiki
+            return
+        elif tag == "a" and is_permalink(child, self._kind[0][0] == "h"):
+            self._note_id(child)
+        elif tag == "a" and (mark := note_mark(child)):
+            self._note_id(child)
+            self._words.append(mark)
         elif tag == "script" and (child.attributes.get("type") or "").lower().startswith(_FORMULAS):
             self._words.append(f" ${child.text(deep=True).strip()}$ ")
         elif self._left_out(child, tag, style := self._styles.of(child), article):
@@ -407,7 +441,7 @@ class _Writer:
             self._block(child, tag or "", style, deep, lists, article)
         else:
             self._note_id(child)
-            apart = gap(style)
+            apart = gap(style) or (" " if child.attributes.get("role") in _CELLS else "")
             if "-" in (tag or ""):
                 self._picture(child)
                 apart = apart or (" " if child.prev is not None and "-" in (child.prev.tag or "-text")[1:] else "")
@@ -418,6 +452,8 @@ class _Writer:
     def _left_out(self, node: LexborNode, tag: str | None, style: Style, article: bool) -> bool:
         if tag in _HIDDEN and not self._holds_text(node, tag, article):
             self.framing += _framing_words(node)
+            return True
+        if tag in ("div", "section") and not self._whole and asks_for_cookies(node):
             return True
         if (node.attributes.get("hidden", "until-found") or "") != "until-found" or hidden(style):
             self.unseen += bool(node.text(deep=True).strip())
@@ -431,7 +467,7 @@ class _Writer:
     def _holds_text(self, node: LexborNode, tag: str, article: bool) -> bool:
         """Return whether an element that may be navigation, such as an aside, contains text of the page."""
         if tag == "noscript":
-            return not self.scripts
+            return not self.scripts or shows_picture(node)
         if tag == "aside":
             return self._whole or article or is_remark(node)
         if tag == "button":
@@ -466,11 +502,17 @@ class _Writer:
             core, written = text.strip(), text.strip()
             if tag in _STRUCK:
                 written = f"~~{core}~~"
-            elif not text[0].isspace() and node.css_first("a") is not None:  # a link to a note
+            elif not text[0].isspace() and (node.css_first("a") is not None or self._marks_note(node, before)):
                 written = core if core.startswith(("[", "(")) else f"[{core}]"
             elif not text[0].isspace():
                 written = shifted(core, 1 if tag == "sup" else -1, "".join(self._words[:before])[-1:])
             self._words[before:] = [text.replace(core, written, 1)]
+
+    def _marks_note(self, node: LexborNode, before: int) -> bool:
+        """Return whether a raised word is a link and follows another word, as the mark of a note does."""
+        link = node.parent
+        follows = not "".join(self._words[:before])[-1:].isspace()
+        return follows and link is not None and link.tag == "a" and bool(link.attributes.get("href"))
 
     def _note_id(self, node: LexborNode) -> None:
         if (name := node.attributes.get("id")) is not None:
@@ -513,11 +555,11 @@ class _Writer:
         self._kind = before
 
     def _picture(self, node: LexborNode) -> None:
-        links = (node.attributes.get(name) for name in ("src", "xlink:href", "href"))
-        if name := self._image(next(filter(None, links), "")):
+        links = filter(None, (node.attributes.get(name) for name in ("src", "data-src", "xlink:href", "href")))
+        if name := next(filter(None, map(self._image, links)), ""):
             self._images.append(name)
         alt = " ".join((node.attributes.get("alt") or "").split())[:_LONGEST_ALT]
-        if alt and not "".join(self._words).strip():
+        if alt and self._kind[0][0] != "h" and not "".join(self._words).strip():
             self._page.blocks.append(Picture(alt, self._place()))
         elif alt:
             self._words.append(f" {alt} ")
@@ -538,8 +580,12 @@ def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...]
     below: dict[int, tuple[int, str]] = {}  # by column: number of rows that a cell above still spans, and its text
     unseen = 0
     shown = sorted(node.css("tr"), key=lambda row: _PARTS.get((row.parent and row.parent.tag) or "", 1))
+    group: int | None = None
     for row in shown:
         cells: list[str] = []
+        if row.parent is not None and row.parent.mem_id != group:  # no cell spans rows of two groups
+            group = row.parent.mem_id
+            below.clear()
         if _is_hidden(row, styles):
             unseen += 1
             continue

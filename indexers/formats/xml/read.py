@@ -22,6 +22,7 @@ from indexers.formats.xml.trees import TreeReader
 from indexers.formats.xml.vocabularies import KINDS, tag, vocabulary_of
 
 _DECLARATION = re.compile(r"\s*<\?xml\b[^>]{0,1000}\?>", re.I)
+_HEADERS = re.compile(r"<\?xml\b[^>]{0,1000}\?>|<!DOCTYPE\b[^>\[]{0,1000}(?:\[[^\]]{0,10000}\]\s*)?>", re.I)
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _AMPERSAND = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))"
                         r"|&(?!#\d{1,7};|#x[\da-f]{1,6};|[^\W\d][\w.:-]*;)",
@@ -89,11 +90,20 @@ def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str
             root, whole = read_xml(mended.encode(), what, file=path)
         if whole:
             warnings.append(Note("read.unescaped"))
+        elif (several := _several_roots(mended, what, path)) is not None:
+            root = several
         else:
             warnings.append(Note("read.partly"))
     if parts := _parts_outside(root, text[:_HEAD], text):
         warnings.append(Note("read.parts-elsewhere", parts=parts))
     return root, warnings
+
+
+def _several_roots(text: str, what: str, path: Path) -> etree._Element | None:
+    """Return an element around the root elements of a file that joins several XML files, None for any other file."""
+    joined = f"<files>{_HEADERS.sub('', text)}</files>"
+    root, whole = read_xml(joined.encode(), what, file=path)
+    return root if whole and len(root) > 1 else None
 
 
 def _parts_outside(root: etree._Element, head: str, text: str) -> int:

@@ -135,6 +135,7 @@ def one_of_each(folder: Path) -> None:
         "t.fb2": "<FictionBook><body><section><p>kelp</p></section></body></FictionBook>",
         "u.md": "# Kelp\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
         "v.txt": "kelp and gull\n",
+        "vb.rst": "Kelp\n====\n\ngull\n",
         "w.csv": 'a,b\n"kelp",2\n',
         "x.vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nkelp\n",
         "y.xml": "<article><front/><body><sec><title>Kelp</title><p>gull<xref rid='b'/></p></sec></body></article>",

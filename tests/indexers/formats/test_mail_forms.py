@@ -219,3 +219,22 @@ def test_file_names_that_are_encoded_words_without_quotes(tmp_path: Path, field:
 )
 def test_encoded_words_side_by_side_are_one(tmp_path: Path, sender: str, shown: str) -> None:
     assert f"From: {shown}" in words(mail(tmp_path, "Content-Type: text/plain\n\nx", f"From: {sender}\nSubject: s\n"))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: Quoted-Printable \n",
+        'Content-Type: text/plain; charset="utf-8\nContent-Transfer-Encoding: quoted-printable; x\n',
+        "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 7bit\n",
+    ],
+)
+def test_quoted_printable_is_decoded_whatever_its_header_says(tmp_path: Path, head: str) -> None:
+    assert words(mail(tmp_path, f"{head}\nGr=C3=B6=C3=9Fe und Ma=C3=9F\n")).endswith("Größe und Maß")
+
+
+@pytest.mark.parametrize("noise", ["!!\n", "\n--\n", "*** ***\n"])
+def test_noise_between_lines_of_base64_is_skipped(tmp_path: Path, noise: str) -> None:
+    packed = base64.encodebytes("Grüße aus Köln. ".encode() * 9).decode().splitlines(keepends=True)
+    kind = "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: base64\n\n"
+    assert words(mail(tmp_path, kind + noise.join(packed))).count("Grüße aus Köln.") == 9

@@ -18,6 +18,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown import MarkdownFile
 from indexers.outline.tree import build_tree
 from tests.conftest import Cli
+from tests.indexers.formats.packages import text_of
 from tests.indexers.outline.outline_pages import check
 
 PROSE = "The ferry crosses the strait twice a day, and the harbour master keeps the log of every crossing in ink. "
@@ -378,13 +379,12 @@ def test_a_number_of_thousands_of_digits_is_no_metadata(tmp_path: Path) -> None:
     [
         ("<h2>Ports</h2>\n\nkelp", "## Ports\n\n\nkelp", [(2, "Ports")]),
         ('<h3 align="center">\n  The <b>tide</b>\n</h3>\n', "### The tide", [(3, "The tide")]),
-        ('<div align="center">\n<h1>Ports</h1>\nkelp\n</div>', '<div align="center">\n\n# Ports\n\nkelp\n</div>',
-         [(1, "Ports")]),
+        ('<div align="center">\n<h1>Ports</h1>\nkelp\n</div>', "# Ports\n\nkelp", [(1, "Ports")]),
         ("<table>\n<tr><th>Port<th>Dues\n\n<tr><td>Oban<td>4 &amp; 5\n</table>\nend",
          "| Port | Dues |\n|---|---|\n| Oban | 4 & 5 |\n\nend", []),
         ("<table><tr><td><img src=a.png></td><td>x</td></tr></table>",
-         "<table><tr><td><img src=a.png></td><td>x</td></tr></table>", []),
-        ("<table>\n<tr><td>it has no end", "<table>\n<tr><td>it has no end", []),
+         "<img src=a.png> x", []),
+        ("<table>\n<tr><td>it has no end", "it has no end", []),
         ("```html\n<h1>no</h1>\n```\n\n<!--\n<h1>no</h1>\n-->\n\n<pre>\n<h1>no</h1>\n</pre>\n\n    <h1>no</h1>",
          "```html\n<h1>no</h1>\n```\n\n<!--\n<h1>no</h1>\n-->\n\n<pre>\n<h1>no</h1>\n</pre>\n\n    <h1>no</h1>", []),
     ],
@@ -415,3 +415,49 @@ def test_a_long_table_has_its_heads_on_each_page(tmp_path: Path) -> None:
     assert place_of(second.label, second.places, 2) == f"line {first}" and f"| port {first - 5} |" in lines[2]
     end = (info.headings or ())[-1]
     assert end.title == "End" and pages[end.page - 1].text.split("\n")[end.line] == "# End"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("Area 10<sup>6</sup> m<sup class=u>2</sup> of H<sub>2</sub>O", "Area 10^6 m^2 of H₂O"),
+        ("In 1984<sup><a href='#n'>3</a></sup>, the 2<sup>nd</sup> x<sub>i+1</sub>", "In 1984[3], the 2nd x_(i+1)"),
+        ("~~a~~ <del>100</del> <ins>80</ins> <s>b</s>", "~~a~~ ~~100~~ 80 ~~b~~"),
+        ("<ruby>東京<rt>とう</rt></ruby>都に<ruby>行<rp>(</rp><rt>い</rt><rp>)</rp></ruby>く。",
+         "東京都に行く。 (東京 とう; 行 い)"),
+        ("<p><ruby>漢<rt>かん</rt>字<rt>じ</rt></ruby>の本</p>", "漢字の本 (漢字 かん じ)"),
+        ("Press <kbd>Ctrl</kbd>+<b>C</b>, a<br>b <!-- no --><span style='x'>red</span>", "Press Ctrl+C, a b red"),
+        ("<div align=center>\n<p>Tag &amp; line</p>\n</div>", "Tag & line"),
+        ("<ul>\n<li>one</li><li>two</li>\n</ul>", "- one - two"),
+        ("| a&lt;b | x<br/>y |\n|---|---|\n| caf&#233; | p\\|q |", "| a<b | x y |\n|---|---|\n| café | p\\|q |"),
+        (r"snake\_case\_name 5 \< 6, A\&B \\server", r"snake_case_name 5 < 6, A&B \\server"),
+        (r"1\. Not a list, \*stars\* and \#5", "1. Not a list, *stars* and #5"),
+        ("`a &amp; <b>` and ``x ` <i>`` stay", "`a &amp; <b>` and ``x ` <i>`` stay"),
+        (r"costs $5 and $x\_i<b$ or \(\frac\_b\) stay", r"costs $5 and $x\_i<b$ or \(\frac\_b\) stay"),
+        (r"the CLI \(`a_b`, low\-level\) and \[sic\] \[x^2\]", r"the CLI (`a_b`, low-level) and [sic] \[x^2\]"),
+        ("```html\n<b>a</b> &amp;\n```", "```html\n<b>a</b> &amp;\n```"),
+        ("a <b <https://a.example> List<String> <Note>", "a <b <https://a.example> List<String> <Note>"),
+    ],
+)  # fmt: skip
+def test_html_entities_and_escapes_in_lines_are_read_as_they_show(tmp_path: Path, source: str, text: str) -> None:
+    assert read(tmp_path / "a.md", source)[1][0].text.strip("\n") == text
+    cells = [{"cell_type": "markdown", "source": source}]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}))
+    shown = text_of(tmp_path / "a.ipynb")
+    assert "```" in text or [line for line in shown.split("\n") if line] == [line for line in text.split("\n") if line]
+
+
+@pytest.mark.parametrize(
+    ("source", "titles"),
+    [
+        ("# Area in m<sup>2</sup>\n\nx", ["Area in m^2"]),
+        ("# T\n\n$$\na\n# b\n$$\n\n## End", ["T", "End"]),
+        ("# T\n\n$$ x = y\n---\nz $$\n\n```\n$$\n```\n\n# S\n\n```\n$$\n```", ["T", "S"]),
+        ("# T\n\nA price in $$\n\n# S\n\n$$\n", ["T", "S"]),
+    ],
+)
+def test_formulas_hold_no_headings_and_headings_keep_their_forms(
+    tmp_path: Path, source: str, titles: list[str]
+) -> None:
+    info, _ = read(tmp_path / "a.md", source)
+    assert [heading.title for heading in info.headings or ()] == titles

@@ -67,7 +67,7 @@ def test_pages_stored_upwards_are_read_from_the_top(tmp_path: Path, count: int) 
     content = "".join(at(72, 100 + 16 * n, f"line {n}") + at(200, 100 + 16 * n, f"value {n}") for n in range(count))
     assert lines(tmp_path / "a.pdf", content) == [f"line {n}  value {n}" for n in reversed(range(count))]
     mixed = at(72, 700, "body") + at(72, 686, "more") + at(72, 800, "head") + at(72, 820, "above")
-    assert lines(tmp_path / "b.pdf", mixed)[0] == "body"
+    assert lines(tmp_path / "b.pdf", mixed) == ["above", "head", "body", "more"]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,25 @@ def form(path: Path, *fields: tuple[int, str, object, bool], turned: int = 0) ->
     page.set_rotation(turned)
     document.save(path)
     return [" ".join(line.text.split()) for line in page_of(path).lines]
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "shown"),
+    [
+        ("k", "[[(k) (Kiel harbour)] [(b) (Bonn)]]", "Kiel harbour"),
+        ("Bonn", "[(Kiel) (Bonn)]", "Bonn"),
+        ("x", "[[(k) (Kiel harbour)]]", "x"),
+    ],
+)
+def test_a_choice_shows_its_words_and_not_its_code(tmp_path: Path, value: str, options: str, shown: str) -> None:
+    objects = raw_pdf.pages([raw_pdf.text("Port:")], resources=b">> /Annots [20 0 R] /Unused <<")
+    objects[1] = b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [20 0 R] /NeedAppearances true >> >>"
+    objects[20] = (
+        f"<< /Type /Annot /Subtype /Widget /FT /Ch /Ff 131072 /T (port) /V ({value}) /Opt {options} "
+        "/Rect [120 772 300 792] /DA (/Helv 11 Tf) >>"
+    ).encode()
+    (line,) = page_of(raw_pdf.write(tmp_path / "a.pdf", objects)).lines
+    assert " ".join(line.text.split()) == f"Port: {shown}"
 
 
 TEXT, TICK, CHOICE = pymupdf.PDF_WIDGET_TYPE_TEXT, pymupdf.PDF_WIDGET_TYPE_CHECKBOX, pymupdf.PDF_WIDGET_TYPE_COMBOBOX

@@ -15,6 +15,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.document import open_pdf, pdf_members
 from indexers.formats.pdf.read import PdfFile, read_pages
 from tests.indexers.formats import raw_pdf
+from tests.indexers.formats.packages import text_of
 
 
 def lines(path: Path) -> list[str]:
@@ -223,3 +224,14 @@ def test_files_attached_to_a_page_need_no_type(tmp_path: Path, mark: bytes) -> N
     assert PDF.may_hold(path)
     members = [(member.name, b"".join(member.read())) for member in pdf_members(path, ParseLimits())]
     assert members == [("n.txt", b"attached words")]
+
+
+COUNTS = ["/Count 0", "/Count 1", "/Count 7", "/Count 1000000", "/Count -3", "", "/Count 2.5"]
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_wrong_numbers_of_pages_cost_no_page(tmp_path: Path, count: str) -> None:
+    objects = raw_pdf.pages([raw_pdf.text(f"words of page {n}") for n in (1, 2, 3)])
+    objects[2] = objects[2].replace(b"/Count 3", count.encode())
+    path = raw_pdf.write(tmp_path / "a.pdf", objects)
+    assert text_of(path).split("\n") == [f"words of page {n}" for n in (1, 2, 3)]

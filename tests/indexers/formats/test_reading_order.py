@@ -24,6 +24,10 @@ def parsed(path: Path) -> ParsedPage:
     return page
 
 
+def piece(text: str, x: float, y: float) -> Piece:
+    return Piece(Line(text, x, y, x + 5 * len(text), y + 11, 10), True)
+
+
 def columns(path: Path, count: int, *, by_row: bool, title: str = "") -> list[list[str]]:
     """A page of running text in columns, stored row by row or column by column; gives the lines of each."""
     width = {2: 42, 3: 27}[count]
@@ -105,6 +109,45 @@ def test_a_line_running_up_the_margin_is_not_joined_to_the_text(tmp_path: Path) 
     sheet.page.insert_text((40, 700), "Archive copy 17 of 20", fontsize=9, rotate=90)
     document.save(tmp_path / "a.pdf")
     assert "Archive copy 17 of 20" in [line.text for line in parsed(tmp_path / "a.pdf").lines]
+
+
+def test_headings_and_footers_stored_out_of_order_are_read_in_their_places() -> None:
+    body = [piece(f"line {n} of the running text of the page", 72, 200 + 14 * n) for n in range(9)]
+    head, foot = piece("Heading of the page", 72, 90), piece("Page 3 of 9", 200, 790)
+    wanted = [head, *body, foot]
+    for stored in ([*body, head, foot], [foot, head, *body], [foot, *body[4:], head, *body[:4]], wanted):
+        assert [line.text for line in arrange(stored)] == [line.line.text for line in wanted]
+
+
+def cells(x: float, *texts: str) -> list[Piece]:
+    return [piece(text, x, 100 + 14 * n) for n, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        ([cells(72, "Name", "Kim", "Lee"), cells(200, "Age", "31", "32"), cells(300, "City", "Kiel", "Bonn")],
+         ["Name  Age  City", "Kim  31  Kiel", "Lee  32  Bonn"]),
+        ([cells(72, "Item", "Pumps", "Valves", "Sum"), cells(200, "2023", "12", "7", "19")],
+         ["Item  2023", "Pumps  12", "Valves  7", "Sum  19"]),
+        ([cells(72, "Yes", "No", "Not sure"), cells(200, "62%", "25%", "13%"), cells(260, "(1)", "(2)", "(3)")],
+         ["Yes  62%  (1)", "No  25%  (2)", "Not sure  13%  (3)"]),
+        ([cells(72, "Kim Lee", "Harbour 1", "Kiel"), cells(300, "Ann Bo", "Main St 5", "Bonn")],
+         ["Kim Lee", "Harbour 1", "Kiel", "Ann Bo", "Main St 5", "Bonn"]),
+        ([cells(72, "Item", "Net"), cells(200, "July 2,", "2023"), cells(300, "July 3,", "2022")],
+         ["Item", "Net", "July 2,", "2023", "July 3,", "2022"]),
+    ],
+)  # fmt: skip
+def test_figures_stored_column_by_column_are_read_in_rows(columns: list[list[Piece]], rows: list[str]) -> None:
+    assert [line.text for line in arrange([cell for column in columns for cell in column])] == rows
+
+
+def test_text_of_one_column_stays_before_the_next_column() -> None:
+    left = [piece(f"left line {n} of the running text", 72, 300 + 14 * n) for n in range(9)]
+    right = [piece(f"right line {n} of the running text", 320, 100 + 14 * n) for n in range(9)]
+    marks = [piece("(a)", 200, 330), piece("(b)", 200, 150)]
+    for stored in ([*left, *right], [*left, *right, *marks]):
+        assert [line.text for line in arrange(stored)] == [line.line.text for line in stored]
 
 
 def test_an_ordinary_page_is_little_work() -> None:

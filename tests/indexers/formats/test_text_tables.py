@@ -20,6 +20,10 @@ from tests.indexers.formats.packages import text_of
         ("a,b,c\n\n1,2\n3,4,5,6\n", ","),
         ("Report\nStand: 1.2.2024\n\nRegion;Umsatz\nNord;1.234,50\nSüd;2,00\nWest;3,5\n", ";"),
         ("sep=\t\na\tb\n", "\t"),
+        ("a,b\n1,2,3\n4\n,,\n5,6\n", ","),
+        ("Sales\n\nName;Age\nKim;5\n\nCosts\n\nItem;Price;Unit\nPump;12,5;EUR\n", ";"),
+        ("log\nx\t1\ny\t2\t3\nz\t4\t5\t6\nend, of, it\n", "\t"),
+        ("Comment\nThis is fine, really\nWell, thanks, yes\nNo, thanks\n", "\x1e"),
         ('id,size\n1,"5 inch\n2,6\n3,7\n', ","),
     ],
 )

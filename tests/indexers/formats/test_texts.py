@@ -224,3 +224,30 @@ def test_chapters_of_books_and_laws_are_sections(tmp_path: Path, heads: list[str
 def test_names_and_single_letters_are_no_sections(tmp_path: Path, lines: list[str]) -> None:
     (tmp_path / "a.txt").write_text("".join(f"{line}\n\n{_PROSE}\n\n" for line in lines))
     assert titles(tmp_path / "a.txt") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "headings", "words"),
+    [
+        ("a.adoc", "= Tides\nKim\n\n== Ports\n\ntext\n\n----\n== no\n----\n\n==== Deep\n", [(1, "Tides"), (2, "Ports"),
+         (3, "Deep")], ["Kim", "text", "== no"]),
+        ("b.asciidoc", "only text ==\n\n=== Part\n", [(1, "Part")], ["only text =="]),
+        ("a.rst", "=====\nTides\n=====\n\nPorts\n-----\n\n.. note:: Mind\n\n=====  ====\nA      B\n=====  ====\n\n"
+         "Sub\n~~~\n\nReefs\n-----\n", [(1, "Tides"), (2, "Ports"), (3, "Sub"), (2, "Reefs")],
+         [".. note:: Mind", "A B"]),
+        ("b.rst", "A paragraph\nof lines\n--\n\n::\n\n    code\n    ----\n", [], ["of lines", "    ----"]),
+        ("a.org", "#+TITLE: T\n* One\ntext\n** TODO Sub :tag:\n#+BEGIN_SRC\n* no\n#+END_SRC\n- item\n* Two\n",
+         [(1, "One"), (2, "Sub"), (1, "Two")], ["text", "* no", "- item"]),
+        ("a.tex", "\\section{Intro}\\label{s}\nKelp\n% \\section{no}\n\\begin{verbatim}\n\\section{no}\n"
+         "\\end{verbatim}\n\\subsection*{Aim}\n", [(1, "Intro"), (2, "Aim")], ["Kelp", "\\section{no}"]),
+        ("b.tex", "\\chapter[Short]{Long title}\n\\subsection{Aim}\n", [(1, "Long title"), (2, "Aim")], []),
+        ("a.mdx", "# Tides\n\n<Note>\n\nMind\n\n</Note>\n", [(1, "Tides")], ["Mind"]),
+    ],
+)  # fmt: skip
+def test_titles_of_marked_up_texts_are_headings(
+    tmp_path: Path, name: str, source: str, headings: list[tuple[int, str]], words: list[str]
+) -> None:
+    (tmp_path / name).write_text(source)
+    assert titles(tmp_path / name) == headings
+    lines = text_of(tmp_path / name).split("\n")
+    assert all(word.strip() in map(str.strip, lines) for word in words)

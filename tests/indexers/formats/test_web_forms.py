@@ -123,16 +123,23 @@ def test_custom_elements_formulas_and_replacements_of_objects(tmp_path: Path, bo
 _ARTICLE = "<article><h2>Tides</h2><p>The tide turns at ten and again at four each day.</p></article>"
 
 
+_LEGAL = (
+    "<p>The harbour board answers for no loss of goods that lie on the quay longer than the three days of the tariff."
+    "</p>"
+)
+
+
 @pytest.mark.parametrize(
     ("body", "present", "beside", "framing"),
     [
         (f"<p>The harbour master told us all of this in May of last year.</p>{_ARTICLE}", True, 0, 0),
-        (f"<nav>Home Fares</nav>{_ARTICLE}<p>One more</p>", False, 2, 2),
+        (f"<nav>Home Fares{_LEGAL}</nav>{_ARTICLE * 2}", False, 0, 0),
         (f"<div role=navigation>Home</div><main>{_ARTICLE}</main><div><p>Boat</p></div><footer>Site</footer>", False,
-         1, 2),
-        (f"<header>Port</header><main>{_ARTICLE}</main><aside>Shop</aside>", False, 0, 2),
+         1, 0),
+        (f"<header>Port</header><main>{_ARTICLE}</main><aside><a href=/>Shop</a>{_LEGAL}</aside>", False, 0, 23),
+        (f"<main>{_ARTICLE * 30}</main><aside>{_LEGAL}</aside>", False, 0, 0),
         (f"<header>Port<script>var a = 1</script></header>{_ARTICLE}<p>The harbour master told us all of this in May."
-         "</p><noscript>Turn on scripts</noscript><footer><p>a</p><p>b</p></footer>", True, 0, 6),
+         f"</p><noscript>Turn on scripts</noscript><footer>{_LEGAL}<button>Send</button></footer>", True, 0, 26),
     ],
 )  # fmt: skip
 def test_text_beside_an_article_is_read_or_counted(
@@ -143,6 +150,60 @@ def test_text_beside_an_article_is_read_or_counted(
     notes = [Note("read.beside-main", words=beside)] * bool(beside)
     notes += [Note("read.site-frame", words=framing)] * bool(framing)
     assert list(map(str, read(tmp_path / "a.html")[0].warnings)) == notes
+
+
+_PAGE = "<p>The ferry crosses the strait twice a day.</p>"
+_LD = "<script type='application/ld+json'>{}</script><div id=root></div>"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<table><tr><th>K<th>V</tr><tr><td rowspan=0>All<td>1</tr><tr><td>2</tr></table>",
+         "| K | V | |---|---| | All | 1 | | All | 2 |"),
+        ("<table><tbody><tr><td rowspan=9>A<td>1</tr></tbody><tbody><tr><td>B<td>2</tr></tbody></table>",
+         "| A | 1 | |---|---| | B | 2 |"),
+        ("<p>a<img src='data:x'><noscript><img src=a.png alt='Map'></noscript>b</p>", "a Map b"),
+        ("<p>a<img alt=Map>\n<noscript><img src=a.png alt=Map></noscript>b</p>", "a Map b"),
+        ("<p>a<noscript><img src=pixel.gif alt=''></noscript><noscript>Turn on scripts</noscript>b</p>", "ab"),
+        ("<h2>Dues<a class=headerlink href='#dues'>¶</a></h2><p>x<a href='#x'>🔗</a></p>", "## Dues x"),
+        ("<h2><a href='#c'>#</a>C</h2><p>Rule <a href='#5'>#</a></p>", "## C Rule #"),
+        ("<h2>C<a href=/jobs>#</a></h2>", "## C#"),
+        ("<svg><foreignObject><div>Check <b>stock</b></div></foreignObject><text>Pump</text></svg>",
+         "Check stock Pump"),
+        ("<h1><img src=a.png alt='Port Authority'></h1>", "# Port Authority"),
+        ("<h2><img alt=Kiel> News</h2>", "## Kiel News"),
+        ("<p>Use <sup>1</sup>&frasl;<sub>2</sub> cup, H<sub>2</sub>O</p>", "Use 1⁄2 cup, H₂O"),
+        ("<div class='cookie-banner'><p>We use cookies.</p><button>Yes</button></div>" + _PAGE, _PAGE[3:-4]),
+        ("<div id=onetrust-consent-sdk><p>We use them.</p><a href=/x>More</a></div>" + _PAGE, _PAGE[3:-4]),
+        ("<div class='cookie-notice'>Each cookie weighs 20 g.</div><div class=cookies><a>Bake</a></div>",
+         "Each cookie weighs 20 g. Bake"),
+        (_LD.format('{"headline": "Storm", "articleBody": "The port is closed."}'), "Storm The port is closed."),
+        (_LD.format('{"@graph": [{"@type": "Org"}, {"text": "Deep words"}]}') + _LD.format("{damaged"), "Deep words"),
+        ("<h2>Past<span class=mw-editsection>[<a href=x>edit</a>]</span></h2>", "## Past"),
+        ("<pre>pip install x<button>Copy</button>\n</pre>", "``` pip install x ```"),
+        ("<div role=row><span role=cell>Kim</span><span role=cell>5</span></div>", "Kim 5"),
+        ("<p dir=rtl>שלום &rlm;עולם&lrm;</p>", "שלום עולם"),
+        (_LD.format('{"headline": "Storm"}') + _PAGE, _PAGE[3:-4]),
+    ],
+)  # fmt: skip
+def test_a_page_is_read_as_a_browser_with_scripts_shows_it(tmp_path: Path, body: str, text: str) -> None:
+    assert words(tmp_path, body) == text
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '<a epub:type="noteref" href="#n">3</a>',
+        '<a href="#n" role="doc-noteref">3</a>',
+        '<a href="#n"><sup>3</sup></a>',
+        '<sup><a epub:type="noteref" href="#n">3</a></sup>',
+        '<a epub:type="noteref" href="#n">[3]</a>',
+    ],
+)
+def test_marks_of_notes_are_not_joined_to_numbers(tmp_path: Path, mark: str) -> None:
+    path = epub(tmp_path / "a.epub", {"a.xhtml": f'<p>In 1984{mark} it was.</p><p id="n">Note</p>'})
+    assert "In 1984[3] it was." in text_of(path)
 
 
 _SUM = "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><mi>i</mi>"
@@ -189,6 +250,8 @@ _KIX = (  # as Google Docs writes them
          "<p>a</p><p style=display:none>b</p><p>c</p>", ["01. a", "02. c"]),
         ("p::before{content:'New '}", "<p>a</p>", ["a"]),  # a text that a style inserts is not the page's text
         ("ol{list-style:none}", "<ol><li>(a) goods</ol>", ["- (a) goods"]),
+        ("p{counter-reset:n}b{counter-increment:n}b::before{content:counter(n)}", "<p>Step <b>go</b> <b>end</b></p>",
+         ["Step 1 go 2 end"]),
         ("", "<ol><li style='list-style-type:upper-roman'>a<li>b</ol>", ["I. a", "2. b"]),
         ("", "<ul style='list-style-type:decimal'><li>a<li>b</ul><ol style='list-style:square'><li>c</ol>",
          ["1. a", "2. b", "- c"]),

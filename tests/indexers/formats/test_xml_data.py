@@ -285,8 +285,17 @@ TRANSLATIONS = (
     Case("cut.tmx", "<tmx><header/><body><tu><tuv lang='en'><seg>Half a", ("Half a",), notes=("read only in part",)),
 )  # fmt: skip
 
+JOINED = (
+    Case("two.xml", "<?xml version='1.0'?><a>First part</a>\n<?xml version='1.0'?><b>Second part</b>",
+         ("First part", "Second part")),
+    Case("log.xml", "<e><m>Pump on</m></e><e><m>Pump & valve off</m></e><e><m>End</m></e>",
+         ("Pump on", "Pump & valve off", "End")),
+    Case("typed.xml", "<!DOCTYPE a [<!ENTITY x 'y'>]><a>Kelp</a><!DOCTYPE b><b><c>Reef</c></b>", ("Kelp", "Reef")),
+    Case("torn.xml", "<a>First part</a><b>Second", ("First part",), notes=("read only in part",)),
+)  # fmt: skip
 
-@pytest.mark.parametrize("case", (*GENERIC, *FEEDS, *OUTLINES, *TRANSLATIONS), ids=lambda case: case.name)
+
+@pytest.mark.parametrize("case", (*GENERIC, *JOINED, *FEEDS, *OUTLINES, *TRANSLATIONS), ids=lambda case: case.name)
 def test_xml_shows_what_a_reader_must_see(tmp_path: Path, case: Case) -> None:
     check_case(tmp_path, case)
 
