@@ -228,7 +228,7 @@ def _citation_parts(
         if name in _NAMES or (name in _PEOPLE | _OTHERS and not any(tag(inner) in _NAMES for inner in children(child))):
             if text := person(child, words):
                 yield "person", text
-        elif len(child) and not (child.text or "").strip() and deep < _DEEPEST and name not in _TITLES:
+        elif len(child) and not is_mixed(child) and deep < _DEEPEST and name not in _TITLES:
             yield from _citation_parts(child, words, deep + 1)
         elif text := words(child) or _attribute_span(child):
             yield name, text

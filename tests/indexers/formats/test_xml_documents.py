@@ -487,6 +487,16 @@ def test_no_word_of_unknown_xml_is_lost(tmp_path: Path, parts: list[str]) -> Non
     assert not words - Counter(re.findall(r"\w+", text_of(tmp_path / "a.xml"))), source
 
 
+def test_words_after_an_element_of_a_reference_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(
+        "<article><para>Text</para><bibliography><biblioentry><lot><abbrev>Pool</abbrev> Harbours</lot></biblioentry>"
+        "<biblioentry><citetitle>Quays</citetitle><publisher> <name>Dock</name> Press </publisher></biblioentry>"
+        "</bibliography></article>"
+    )
+    words = set(text_of(tmp_path / "a.xml").split())
+    assert {"Pool", "Harbours", "Dock", "Press"} <= {word.strip(".,") for word in words}
+
+
 @pytest.mark.parametrize("vocabulary", _DOCUMENTS)
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
