@@ -24,6 +24,7 @@ HEADER = _HEADER.size
 
 Uint32 = npt.NDArray[np.uint32]
 Ints = npt.NDArray[np.int64]
+Packed = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +156,7 @@ ORDER_BYTES = 5  # per word: the hash of its term, and a check byte of its spell
 STOP_WORD = 0  # the value that replaces the hash of a stop word
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TermOrder:
     """The words of one page in reading order.
 
@@ -165,6 +166,25 @@ class TermOrder:
 
     terms: npt.NDArray[np.uint32]
     forms: npt.NDArray[np.uint8]
+
+    @cached_property
+    def packed(self) -> Packed:
+        """Return each word as one number, so that a search goes through the words of many pages once: uint64 (n,).
+
+        The lowest 32 bits are the hash of its term, for a stop word its form. Above are 8 bits for its form, a bit that
+        is set for a stop word, and the number of other words before it.
+        """
+        stops = self.terms == STOP_WORD
+        others = (~stops).astype(np.uint64)
+        words = np.where(stops, self.forms, self.terms).astype("<u8")
+        words |= self.forms.astype(np.uint64) << np.uint64(32)
+        words |= stops.astype(np.uint64) << np.uint64(40)
+        return np.asarray(words | (others.cumsum(dtype=np.uint64) - others) << np.uint64(41))
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """Return the numbers of words, of words other than stop words, and of numbers."""
+        return len(self.terms), int(np.count_nonzero(self.terms)), len(self.forms) - int(np.count_nonzero(self.forms))
 
     @classmethod
     def of_text(cls, text: str) -> TermOrder:

@@ -20,7 +20,7 @@ from hybrid_core.text.tokens import tokenise, written_terms, written_words
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.documents import CandidateDocument
 from retrievers.candidates.first_stage import Key
-from retrievers.features.pages import CandidatePages, ExpertTerms, QueryTerms
+from retrievers.features.pages import CandidatePages, ExpertTerms, QueryTerms, phrase_shares
 from retrievers.features.word_order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 from retrievers.query.expert import Expansion
 from retrievers.query.question import Question
@@ -161,7 +161,10 @@ class FeatureBuilder:
         nodes = trees.node_scores(self._coarse)
         self.nodes = np.split(nodes, trees.firsts[1:-1])
         sections, rows = inputs.contents.covering(candidates.page - 1, doc, trees.firsts)
-        words = PageWords.of(orders)
+        phrases = self._knowledge.phrases(self._expansion)
+        phrase_hashes = [term for _, sequences in phrases for sequence in sequences for term in sequence]
+        stop_forms = [form_check(*word) for word in written_words(inputs.question.text) if not word[0]]
+        words = PageWords.of(orders, np.array([*inputs.query.hashes.tolist(), *phrase_hashes], np.int64), stop_forms)
         places = TermPlaces.of(words, inputs.query.hashes)
         passage, triples = _as_written(words, places, inputs.question.text, inputs.query)
         terms = inputs.query.terms
@@ -198,7 +201,7 @@ class FeatureBuilder:
             "figures": places.figures,
             "figures_asked": places.figures * inputs.question.numeric,
             "pack": self._pack[at] / np.maximum(body.best_of(self._pack)[doc], _TINY),
-            "pack_phrase": self._knowledge.phrases(candidates, orders, self._expansion),
+            "pack_phrase": phrase_shares(phrases, candidates, words),
             "heading": _share(heading[at]),
             "title": _share(titles[at]),
             "path": _path_cover(trees, weights, sections, rows, count),
