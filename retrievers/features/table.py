@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -159,7 +160,7 @@ class FeatureBuilder:
         trees = inputs.contents.trees(inputs.query.hashes, body.firsts)
         titles = trees.covered_titles(inputs.query.worth, self._scoring.title_power, len(body.lengths))
         nodes = trees.node_scores(self._coarse)
-        self.nodes = np.split(nodes, trees.firsts[1:-1])
+        self.nodes = [nodes[first:last] for first, last in pairwise(trees.firsts.tolist())]
         sections, rows = inputs.contents.covering(candidates.page - 1, doc, trees.firsts)
         phrases = self._knowledge.phrases(self._expansion)
         phrase_hashes = [term for _, sequences in phrases for sequence in sequences for term in sequence]
@@ -361,8 +362,11 @@ def _name_shares(
     name's or the title's terms that the question contains, whichever is higher.
     """
     names = _name_terms(candidate.document.name, candidate.document.title)
-    share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())
-    return share / total, max((len(name & question_terms.keys()) / len(name) for name in names if name), default=0.0)
+    in_names = [name.intersection(question_terms) for name in names]
+    if not any(in_names):
+        return 0.0, 0.0
+    share = fsum(question_terms[term] for term in in_names[0] | in_names[1])
+    return share / total, max(len(held) / len(name) for held, name in zip(in_names, names, strict=True) if name)
 
 
 @lru_cache(maxsize=20_000)

@@ -123,8 +123,11 @@ def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resource
     table = builder.table(resources.cache.orders(resources.contents, rows.places()))
     worth = question.worth(held_terms.union(question.identifiers))  # evidence also counts terms that no page has
     term_worth = {term: worth[term] for term in builder.kept}
-    queries = [PageQuery({**item.terms, **term_worth}, item.headings) for item in expansions]
-    pages = scored(table, resources.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
+    different = {id(item): item for item in expansions}
+    queries = {key: PageQuery({**item.terms, **term_worth}, item.headings) for key, item in different.items()}
+    page_queries = [queries[id(item)] for item in expansions]
+    page_signals = _signals(near, coarse, documents)
+    pages = scored(table, resources.ranking, builder.inside, builder.nodes, page_queries, page_signals)
     quoted = frozenset(rows.place(row) for row in np.flatnonzero(table.column("quoted") == 1.0).tolist())
     return replace(
         ranking, term_weights=term_worth, pages=pages, table=table, expansions=expansions, quoted=quoted
