@@ -212,18 +212,17 @@ _SAME_SCORE = 0.02  # card scores closer than this are equal
 _MOST = 4
 
 
-def named_apart(
-    question: Question, view: LibraryView, routing: CardScores, worth: Mapping[str, float]
-) -> dict[str, float]:
+def named_apart(question: Question, view: LibraryView, routing: CardScores, hits: Sequence[Hit]) -> dict[str, float]:
     """Return the documents that different parts of a question name, such as two companies, with their card scores.
 
     Return {} for fewer than two documents. If a part matches several documents equally, take the one with the highest
-    ``worth``.
+    DocScore of its ``hits``.
     """
     titles = {doc_id: words for words, doc_id in view.titled(plain_words(question.text))}
     asks = compares(question.text) or _several(question, routing)
     if not titles and (not asks or _one_report_tells(question, routing)):
         return {}
+    worth = doc_scores(hits)
     text = question.text
     for phrase in sorted(titles.values(), key=len, reverse=True):
         text = _without(phrase, text)

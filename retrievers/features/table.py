@@ -362,9 +362,9 @@ def _name_shares(
     name's or the title's terms that the question contains, whichever is higher.
     """
     names = _name_terms(candidate.document.name, candidate.document.title)
-    in_names = [name.intersection(question_terms) for name in names]
-    if not any(in_names):
+    if names[0].isdisjoint(question_terms) and names[1].isdisjoint(question_terms):
         return 0.0, 0.0
+    in_names = [name.intersection(question_terms) for name in names]
     share = fsum(question_terms[term] for term in in_names[0] | in_names[1])
     return share / total, max(len(held) / len(name) for held, name in zip(in_names, names, strict=True) if name)
 

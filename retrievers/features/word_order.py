@@ -59,7 +59,7 @@ class PageWords:
             low_bits = np.zeros(_LOW_BITS + 1, np.bool_)
             low_bits[terms & _LOW_BITS] = True
             low_bits[list(stop_forms)] = True
-            rows = np.flatnonzero(low_bits[words.view("<u2")[::4]])
+            rows = np.flatnonzero(low_bits.take(words.view("<u2")[::4]))
             words = words[rows]
         stops = (words >> np.uint64(40)) & np.uint64(1)
         starts = np.cumsum(lengths) - lengths
