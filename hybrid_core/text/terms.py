@@ -174,12 +174,8 @@ class TermOrder:
         The lowest 32 bits are the hash of its term, for a stop word its form. Above are 8 bits for its form, a bit that
         is set for a stop word, and the number of other words before it.
         """
-        stops = self.terms == STOP_WORD
-        others = (~stops).astype(np.uint64)
-        words = np.where(stops, self.forms, self.terms).astype("<u8")
-        words |= self.forms.astype(np.uint64) << np.uint64(32)
-        words |= stops.astype(np.uint64) << np.uint64(40)
-        return np.asarray(words | (others.cumsum(dtype=np.uint64) - others) << np.uint64(41))
+        pack([self])
+        return self.packed
 
     @cached_property
     def counts(self) -> tuple[int, int, int]:
@@ -204,6 +200,25 @@ class TermOrder:
         if rest:
             raise ValueError("a page's terms are damaged")
         return cls(np.frombuffer(data, "<u4", count), np.frombuffer(data, np.uint8, count, 4 * count))
+
+
+def pack(orders: Sequence[TermOrder]) -> None:
+    """Compute ``packed`` for pages that lack it. For many pages at once this is faster."""
+    new = [order for order in orders if "packed" not in order.__dict__]
+    if not new:
+        return
+    lengths = np.array([len(order.terms) for order in new])
+    terms, forms = np.concatenate([order.terms for order in new]), np.concatenate([order.forms for order in new])
+    others = terms != STOP_WORD
+    before = np.append(others.cumsum(dtype=np.uint32) - others, np.uint32(0))
+    starts = lengths.cumsum() - lengths
+    ranks = before[:-1] - np.repeat(before[starts], lengths)
+    halves = np.empty((len(terms), 2), "<u4")
+    halves[:, 0] = np.where(others, terms, forms)
+    halves[:, 1] = ranks << np.uint32(9) | ~others * np.uint32(1 << 8) | forms
+    words = halves.view("<u8").ravel()
+    for order, start, length in zip(new, starts.tolist(), lengths.tolist(), strict=True):
+        order.__dict__["packed"] = words[start : start + length].copy()  # a view would keep all pages in memory
 
 
 NO_ORDER = TermOrder(np.zeros(0, np.uint32), np.zeros(0, np.uint8))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text.bm25 import idf
-from hybrid_core.text.terms import STOP_WORD, TermOrder
+from hybrid_core.text.terms import STOP_WORD, TermOrder, pack
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -51,6 +51,7 @@ class PageWords:
 
         With ``terms``, return only words with these hashes, stop words with ``stop_forms``, and a few others.
         """
+        pack(orders)
         words = np.concatenate([np.zeros(0, "<u8"), *[order.packed for order in orders]])
         lengths, telling, numbers = np.array([order.counts for order in orders], np.int64).reshape(-1, 3).T
         if terms is None:
