@@ -364,9 +364,9 @@ def _name_shares(
     names = _name_terms(candidate.document.name, candidate.document.title)
     if names[0].isdisjoint(question_terms) and names[1].isdisjoint(question_terms):
         return 0.0, 0.0
-    in_names = [name.intersection(question_terms) for name in names]
-    share = fsum(question_terms[term] for term in in_names[0] | in_names[1])
-    return share / total, max(len(held) / len(name) for held, name in zip(in_names, names, strict=True) if name)
+    shared = [name.intersection(question_terms) for name in names]
+    share = fsum(question_terms[term] for term in shared[0] | shared[1])
+    return share / total, max(len(terms) / len(name) for terms, name in zip(shared, names, strict=True) if name)
 
 
 @lru_cache(maxsize=20_000)

@@ -72,11 +72,11 @@ def test_forms_tell_words_as_they_are_written(pages: list[list[str]]) -> None:
 
 @given(PAGES)
 def test_the_words_of_a_question_suffice(pages: list[list[str]]) -> None:
-    found = [TermOrder.of_text(" ".join(page)) for page in pages]
+    page_orders = [TermOrder.of_text(" ".join(page)) for page in pages]
     written = [("lock", "lock"), ("", "the"), ("weir", "weirs")]
     hashes = np.array([word_hash(term) for term, _ in written], np.int64)
     forms = np.array([form_check(*word) for word in written], np.uint8)
-    every, some = PageWords.of(found), PageWords.of(found, HASHES, [form_check("", "the")])
+    every, some = PageWords.of(page_orders), PageWords.of(page_orders, HASHES, [form_check("", "the")])
     for name in ("places", "pages", "terms", "forms", "lengths", "figures"):
         assert (
             getattr(TermPlaces.of(every, HASHES), name).tolist() == getattr(TermPlaces.of(some, HASHES), name).tolist()
