@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import bindparam, text
+from sqlalchemy import text
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError
 from hybrid_core.store.cache import Cache
@@ -24,9 +24,7 @@ from hybrid_pageindex.engine.search.handles import index_folder
 from hybrid_pageindex.engine.search.indexes import Indexes
 from retrievers.candidates import documents as select
 
-_SOME_WAIT = text(  # with the library, so that the index of the table is used
-    "SELECT 1 FROM jobs WHERE library IN :libraries AND status = 'waiting' AND stage = 'refine' LIMIT 1"
-).bindparams(bindparam("libraries", expanding=True))
+_SOME_WAIT = text("SELECT 1 FROM jobs WHERE status = 'waiting' AND stage = 'refine' LIMIT 1")
 
 
 def mark_used(home: Path, library: str) -> None:
@@ -57,11 +55,9 @@ def mark_asked(catalog: Catalog, documents: Collection[Document]) -> None:
 
     This costs one query if no such job is queued.
     """
-    if not documents:
-        return
     with suppress(StoreError):
         with catalog.reading() as connection:
-            waits = connection.scalar(_SOME_WAIT, {"libraries": list({document.library for document in documents})})
+            waits = connection.scalar(_SOME_WAIT)
         if waits:
             from hybrid_core.store.jobs.queue import refine_first
 
