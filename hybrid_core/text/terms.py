@@ -24,6 +24,7 @@ HEADER = _HEADER.size
 
 Uint32 = npt.NDArray[np.uint32]
 Ints = npt.NDArray[np.int64]
+Packed = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +156,7 @@ ORDER_BYTES = 5  # per word: the hash of its term, and a check byte of its spell
 STOP_WORD = 0  # the value that replaces the hash of a stop word
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TermOrder:
     """The words of one page in reading order.
 
@@ -165,6 +166,21 @@ class TermOrder:
 
     terms: npt.NDArray[np.uint32]
     forms: npt.NDArray[np.uint8]
+
+    @cached_property
+    def packed(self) -> Packed:
+        """Return each word as one number, so that a search goes through the words of many pages once: uint64 (n,).
+
+        The lowest 32 bits are the hash of its term, for a stop word its form. Above are 8 bits for its form, a bit that
+        is set for a stop word, and the number of other words before it.
+        """
+        pack([self])
+        return self.packed
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """Return the numbers of words, of words other than stop words, and of numbers."""
+        return len(self.terms), int(np.count_nonzero(self.terms)), len(self.forms) - int(np.count_nonzero(self.forms))
 
     @classmethod
     def of_text(cls, text: str) -> TermOrder:
@@ -184,6 +200,25 @@ class TermOrder:
         if rest:
             raise ValueError("a page's terms are damaged")
         return cls(np.frombuffer(data, "<u4", count), np.frombuffer(data, np.uint8, count, 4 * count))
+
+
+def pack(orders: Sequence[TermOrder]) -> None:
+    """Compute ``packed`` for pages that lack it. For many pages at once this is faster."""
+    new = [order for order in orders if "packed" not in order.__dict__]
+    if not new:
+        return
+    lengths = np.array([len(order.terms) for order in new])
+    terms, forms = np.concatenate([order.terms for order in new]), np.concatenate([order.forms for order in new])
+    others = terms != STOP_WORD
+    before = np.append(others.cumsum(dtype=np.uint32) - others, np.uint32(0))
+    starts = lengths.cumsum() - lengths
+    ranks = before[:-1] - np.repeat(before[starts], lengths)
+    halves = np.empty((len(terms), 2), "<u4")
+    halves[:, 0] = np.where(others, terms, forms)
+    halves[:, 1] = ranks << np.uint32(9) | ~others * np.uint32(1 << 8) | forms
+    words = halves.view("<u8").ravel()
+    for order, start, length in zip(new, starts.tolist(), lengths.tolist(), strict=True):
+        order.__dict__["packed"] = words[start : start + length].copy()  # a view would keep all pages in memory
 
 
 NO_ORDER = TermOrder(np.zeros(0, np.uint32), np.zeros(0, np.uint8))

@@ -35,7 +35,7 @@ from retrievers.trees.content import Content
 
 def node_score(scores: Iterable[float]) -> float:
     """Return Σ s / √(N + 1) over N scores s, 0 without scores; higher is better."""
-    values = list(scores)
+    values = scores if isinstance(scores, list) else list(scores)
     return sum(values) / math.sqrt(len(values) + 1)
 
 
@@ -45,12 +45,14 @@ def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
     DocScore is Σ s / √(N + 1) over the document's N hits, where s is a hit's score divided by the best hit's. Many
     middling hits can outweigh one good hit, but only by a square root. Source: PageIndex's document score.
     """
-    best = max((hit.score for hit in hits), default=0.0)
+    best = max([hit.score for hit in hits], default=0.0)
     if best <= 0:
         return {}
     grouped: dict[str, list[float]] = {}
     for hit in hits:
-        grouped.setdefault(hit.doc_id, []).append(hit.score / best)
+        if (scores := grouped.get(hit.doc_id)) is None:
+            scores = grouped[hit.doc_id] = []
+        scores.append(hit.score / best)
     return {doc_id: node_score(scores) for doc_id, scores in grouped.items()}
 
 
@@ -210,18 +212,17 @@ _SAME_SCORE = 0.02  # card scores closer than this are equal
 _MOST = 4
 
 
-def named_apart(
-    question: Question, view: LibraryView, routing: CardScores, worth: Mapping[str, float]
-) -> dict[str, float]:
+def named_apart(question: Question, view: LibraryView, routing: CardScores, hits: Sequence[Hit]) -> dict[str, float]:
     """Return the documents that different parts of a question name, such as two companies, with their card scores.
 
     Return {} for fewer than two documents. If a part matches several documents equally, take the one with the highest
-    ``worth``.
+    DocScore of its ``hits``.
     """
     titles = {doc_id: words for words, doc_id in view.titled(plain_words(question.text))}
     asks = compares(question.text) or _several(question, routing)
     if not titles and (not asks or _one_report_tells(question, routing)):
         return {}
+    worth = doc_scores(hits)
     text = question.text
     for phrase in sorted(titles.values(), key=len, reverse=True):
         text = _without(phrase, text)

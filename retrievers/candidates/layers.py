@@ -74,12 +74,14 @@ class Layered(Mapping[str, V]):
         ``count`` is the number of keys. It may be None if ``changed`` only adds keys to those of ``base``.
         """
         self._base, self._changed = base, changed
+        self._seen: Mapping[Any, V] = base._seen if isinstance(base, Stored) else base
         self._count = len(base) + len(changed) if count is None else count
 
     def __getitem__(self, key: str) -> V:
-        value: V = self._changed.get(key, _ABOVE)
+        value: V = self._changed.get(key, _ABOVE) if self._changed else _ABOVE
         if value is _ABOVE:
-            return self._base[key]
+            seen = self._seen.get(key)
+            return self._base[key] if seen is None or seen is _GONE else seen
         if value is _GONE:
             raise KeyError(key)
         return value
@@ -93,7 +95,8 @@ class Layered(Mapping[str, V]):
     def __contains__(self, key: object) -> bool:
         if key in self._changed:
             return self._changed[key] is not _GONE  # type: ignore[index]
-        return key in self._base
+        seen = self._seen.get(key)
+        return key in self._base if seen is None else seen is not _GONE
 
     def __iter__(self) -> Iterator[str]:
         return (key for key, _ in self.entries())

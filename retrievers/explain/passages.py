@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import chain, pairwise
 from math import fsum, log1p
+from operator import or_
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -85,10 +87,13 @@ class Windows:
         """
         holding = Counter(chain.from_iterable(statement.terms for statement in page))
         weights = terms.weights(holding)
-        self._query = {term: weights[term] * log1p(len(page) / times) for term, times in holding.items()}
+        bits = {term: 1 << at for at, term in enumerate(holding)}
+        self._query = {bits[term]: weights[term] * log1p(len(page) / times) for term, times in holding.items()}
+        self._terms = [sum(map(bits.__getitem__, statement.terms)) if statement.terms else 0 for statement in page]
+        self._sums: dict[int, float] = {}
         self._page, self._numeric = page, numeric
         self._opens = [statement.heading and not after.heading for statement, after in pairwise(page)] + [False]
-        self._worth = [self._weight(at) if statement.terms else 0.0 for at, statement in enumerate(page)]
+        self._worth = [self._weight(at) if terms_held else 0.0 for at, terms_held in enumerate(self._terms)]
         tables: dict[tuple[int, ...], list[int]] = {}
         for at in sorted((at for at, worth in enumerate(self._worth) if worth), key=lambda at: -self._worth[at]):
             if (row := page[at].row) and row.heads:
@@ -105,14 +110,16 @@ class Windows:
         """
         body = window.body
         best = max(body, key=self._worth.__getitem__)
-        near = {term for at in (*window.captions, *window.numbers[: window.above]) for term in self._page[at].terms}
-        far: set[str] = set()
+        near, far = self._together((*window.captions, *window.numbers[: window.above])), 0
         opening = [at for at in body if self._opens[at]]
-        first = max((at for at in opening if at <= best), default=body[0])
-        end = min((at for at in opening if at > best), default=body[-1] + 1)
+        first = max((at for at in opening if at <= best), default=body[0]) if opening else body[0]
+        end = min((at for at in opening if at > best), default=body[-1] + 1) if opening else body[-1] + 1
         for at in body:
-            (near if first <= at < end else far).update(self._page[at].terms)
-        gained = self._sum(near) + _FAR * self._sum(far - near)
+            if first <= at < end:
+                near |= self._terms[at]
+            else:
+                far |= self._terms[at]
+        gained = self._sum(near) + _FAR * self._sum(far & ~near)
         return gained + self._worth[best] - _LATER * (best - body[0])
 
     def answer(self, window: Window) -> Window:
@@ -125,8 +132,20 @@ class Windows:
             return Window((best,))
         return Window((best, best + 1)) if best + 1 in window.body else Window((best,), tail=window.tail)
 
-    def _sum(self, terms: Collection[str]) -> float:
-        return fsum(self._query[term] for term in terms)
+    def _sum(self, terms: int) -> float:
+        """Return the total weight of terms, which are given as the bits of a number."""
+        if (total := self._sums.get(terms)) is None:
+            weights, rest = [], terms
+            while rest:
+                lowest = rest & -rest
+                weights.append(self._query[lowest])
+                rest ^= lowest
+            total = self._sums[terms] = fsum(weights)
+        return total
+
+    def _together(self, numbers: Iterable[int]) -> int:
+        """Return the terms of several statements as the bits of a number."""
+        return reduce(or_, map(self._terms.__getitem__, numbers), 0)
 
     def _weight(self, at: int) -> float:
         """Return the weight of the terms of the statement with number ``at``.
@@ -134,19 +153,17 @@ class Windows:
         A heading also gets the terms of the statement after it; without such a statement its own terms count half. A
         table row also gets the terms of its column headings. It counts less if its name contains many other words.
         """
-        statement = self._page[at]
+        statement, terms = self._page[at], self._terms[at]
         if self._opens[at]:
-            weight = self._sum(statement.terms | self._page[at + 1].terms)
+            weight = self._sum(terms | self._terms[at + 1])
         else:
-            weight = self._sum(statement.terms) * (_FAR if statement.heading else 1.0)
+            weight = self._sum(terms) * (_FAR if statement.heading else 1.0)
         if statement.row:
             name = statement.text.strip("| ").split("|")[0].split(GAP)[0]
             weight *= (
                 1 + min(1.0, len(statement.terms) / max(1, sum(len(word) > _SHORT for word in name.split())))
             ) / 2
-            weight += self._sum(
-                {term for head in statement.row.heads for term in self._page[head].terms} - statement.terms
-            )
+            weight += self._sum(self._together(statement.row.heads) & ~terms)
         return _NUMERIC * weight if self._numeric and _DIGIT.search(statement.text) else weight
 
     def _window(self, first: int) -> Window:
@@ -215,7 +232,7 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
     each of its rows. ``headings`` are the character offsets of headings; a heading at the end of a passage counts half.
     With ``numeric``, statements with figures are preferred.
     """
-    page = statements(text, {*terms.own, *terms.expert}, headings)
+    page = statements(text, frozenset((*terms.own, *terms.expert)), headings)
     windows = Windows(page, terms, numeric)
     if not windows.found:  # nothing matches, so the beginning is returned
         return Passage(0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS], "")
@@ -232,7 +249,7 @@ def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = Fals
     """
     if estimate(text) <= tokens:
         return text
-    page = statements(text, {*terms.own, *terms.expert}, ())
+    page = statements(text, frozenset((*terms.own, *terms.expert)), ())
     windows = Windows(page, terms, numeric)
     lines, best = _Excerpt(page, tokens), windows.found
     gains = [(windows.gain(window), -at) for at, window in best.items()]

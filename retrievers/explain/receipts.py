@@ -134,9 +134,11 @@ class Explainer:
         """
         if not self._scores:
             return ()
-        worth = [scores.nodes * scores.content.leaves * scores.candidate.score for scores in self._scores]
-        firsts = offsets(np.array([len(values) for values in worth], np.int64))
-        together = np.concatenate(worth)
+        counts = np.array([len(scores.nodes) for scores in self._scores], np.int64)
+        firsts = offsets(counts)
+        nodes = np.concatenate([scores.nodes for scores in self._scores])
+        leaves = np.concatenate([scores.candidate.content.leaves for scores in self._scores])
+        together = nodes * leaves * np.repeat([scores.candidate.score for scores in self._scores], counts)
         positive = np.flatnonzero(together)
         best = positive[np.argsort(-together[positive], kind="stable")][:_SECTIONS]
         docs = firsts.searchsorted(best, "right") - 1

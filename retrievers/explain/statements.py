@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Set
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from hybrid_core.text import tokens as words
@@ -15,7 +16,6 @@ WINDOW_CHARS = 280
 _CACHE_PAGES = 512  # pages whose statements are cached
 _NOTHING: frozenset[str] = frozenset()
 _BORDERS = re.compile(r"[^\W\d_]+|\d+")
-_LINE_END = re.compile("\n")
 _PIECE = re.compile(rf"(?s:.{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}})")
 _LINE = re.compile(rf".{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}}|\n")
 _NUMBER = re.compile(r"\s*\(?[^\W_]{1,3}[.)]\s")  # number of a list item
@@ -38,7 +38,7 @@ class Statement(NamedTuple):
 
     offset: int  # in the page's text
     text: str
-    terms: Set[str]  # terms of the question
+    terms: frozenset[str]  # terms of the question
     heading: bool = False
     row: TableRow | None = None
 
@@ -46,7 +46,8 @@ class Statement(NamedTuple):
 class _Piece(NamedTuple):
     """A statement before the question's terms are searched in it.
 
-    ``folded`` is its text in the form in which words are compared; ``plain`` also lacks some punctuation.
+    ``folded`` is its text in the form in which words are compared; ``plain`` also lacks some punctuation. ``terms`` is
+    empty until the question's terms are first searched, and then contains all terms of the text.
     """
 
     offset: int
@@ -55,9 +56,10 @@ class _Piece(NamedTuple):
     row: TableRow | None
     folded: str
     plain: str
+    terms: list[tuple[str, ...]]
 
 
-def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[Statement]:
+def statements(text: str, terms: frozenset[str], headings: Collection[int]) -> list[Statement]:
     """Return the statements in a text; long ones are split. Links are replaced by their visible text.
 
     ``headings`` are the character offsets of headings.
@@ -76,22 +78,22 @@ def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
     spans = hidden(text)
     source, text = Offsets(spans).source if spans else int, visible(text, spans)
     lines = text.split("\n")
-    starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     titled = {at for at, start in enumerate(starts) if headings and source(start) in headings}
     rows, code = table_rows(lines, range(len(lines))), _fenced(lines)
     numbers: dict[int, int] = {}  # number of the last statement in a line's paragraph
     page: list[_Piece] = []
     for first, last in _block_ranges(lines, rows, titled, code):
         block = text[starts[first] : starts[last] + len(lines[last])]
-        row = _statement_row(rows.get(last, rows.get(first)), numbers)
+        row = _statement_row(rows.get(last, rows.get(first)), numbers) if rows else None
         for begin, end in [(0, len(block))] if row else _sentence_ranges(block):
             piece = block[begin:end].lstrip()
             title = first in titled or not (row or first in code or not _looks_like_title(piece))
             folded = words.fold(piece)
             plain = folded.replace(",", "").replace("'", "")
-            page.append(_Piece(source(starts[first] + end - len(piece)), piece, title, row, folded, plain))
-        for line in range(first, last + 1):
-            numbers[line] = len(page) - 1
+            page.append(_Piece(source(starts[first] + end - len(piece)), piece, title, row, folded, plain, []))
+        if rows:
+            numbers |= dict.fromkeys(range(first, last + 1), len(page) - 1)
     return tuple(page)
 
 
@@ -103,7 +105,7 @@ def _statement_row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow
     return TableRow(heads, captions, -1)
 
 
-def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[str]:
+def _find_terms(piece: _Piece, terms: frozenset[str], parts: Collection[str]) -> frozenset[str]:
     """Return the terms that a statement contains. ``parts`` are the results of ``_beginnings``.
 
     A statement without any of the parts contains none of the terms, which is found out fast.
@@ -111,7 +113,9 @@ def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[s
     plain = piece.plain
     for part in parts:
         if part in plain:
-            return terms & set(words.folded_terms(words.join_words(piece.folded)))
+            if not piece.terms:
+                piece.terms.append(tuple(words.folded_terms(words.join_words(piece.folded))))
+            return terms.intersection(piece.terms[0])
     return _NOTHING
 
 

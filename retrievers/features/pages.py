@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hybrid_core.text import bm25, tokens
 from hybrid_core.text.bm25 import Bm25, idf
-from hybrid_core.text.terms import TermCounts, TermOrder
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.scoring import ExpansionScoring, PageScoring
 from retrievers.candidates.documents import CandidateDocument
@@ -217,21 +217,10 @@ class ExpertTerms:
                 )
         return texts, headings
 
-    def phrases(self, candidates: CandidatePages, orders: Sequence[TermOrder], scoring: ExpansionScoring) -> Floats:
-        """Return the weighted share of expert phrases that each candidate page contains: float64 (n,), 0 to 1."""
-        shares = np.zeros(len(candidates))
-        for expansion, places in self._groups():
-            rows = np.flatnonzero(np.isin(candidates.doc, places))
-            sequences = _sequences(expansion.phrases, scoring.full_weight)
-            if not sequences or not len(rows):
-                continue
-            terms = sorted({term for sequence in sequences for term in sequence})
-            hashes = np.array(terms, np.int64)
-            standing = TermPlaces.of(PageWords.of([orders[row] for row in rows.tolist()]), hashes)
-            for sequence, weight in sequences.items():
-                shares[rows] += weight * standing.in_sequence(hashes.searchsorted(sequence).tolist())
-            shares[rows] /= sum(sequences.values())
-        return shares
+    def phrases(self, scoring: ExpansionScoring) -> list[tuple[list[int], dict[tuple[int, ...], float]]]:
+        """Return the expert phrases as term hashes with their weights, and the indexes of their documents."""
+        groups = [(places, _sequences(expansion.phrases, scoring.full_weight)) for expansion, places in self._groups()]
+        return [(places, sequences) for places, sequences in groups if sequences]
 
     def roles(self, candidates: CandidatePages) -> Floats:
         """Return 1 for candidate pages with a role that expert knowledge requests, else 0: float64 (n,)."""
@@ -243,6 +232,26 @@ class ExpertTerms:
                     for page in role_pages(content, role):
                         on_role[first + page - 1] = 1.0
         return on_role[candidates.at]
+
+
+def phrase_shares(
+    phrases: Sequence[tuple[Sequence[int], Mapping[tuple[int, ...], float]]],
+    candidates: CandidatePages,
+    words: PageWords,
+) -> Floats:
+    """Return the weighted share of expert phrases that each candidate page contains: float64 (n,), 0 to 1.
+
+    ``phrases`` is the result of ``ExpertTerms.phrases``. ``words`` must contain all their words.
+    """
+    shares = np.zeros(len(candidates))
+    for places, sequences in phrases:
+        rows = np.flatnonzero(np.isin(candidates.doc, places))
+        hashes = np.array(sorted({term for sequence in sequences for term in sequence}), np.int64)
+        standing = TermPlaces.of(words, hashes)
+        for sequence, weight in sequences.items():
+            shares[rows] += weight * standing.in_sequence(hashes.searchsorted(sequence).tolist())[rows]
+        shares[rows] /= sum(sequences.values())
+    return shares
 
 
 def role_pages(content: Content, role: Role) -> dict[int, None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -20,7 +21,7 @@ from hybrid_core.text.tokens import tokenise, written_terms, written_words
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.candidates.documents import CandidateDocument
 from retrievers.candidates.first_stage import Key
-from retrievers.features.pages import CandidatePages, ExpertTerms, QueryTerms
+from retrievers.features.pages import CandidatePages, ExpertTerms, QueryTerms, phrase_shares
 from retrievers.features.word_order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 from retrievers.query.expert import Expansion
 from retrievers.query.question import Question
@@ -159,9 +160,12 @@ class FeatureBuilder:
         trees = inputs.contents.trees(inputs.query.hashes, body.firsts)
         titles = trees.covered_titles(inputs.query.worth, self._scoring.title_power, len(body.lengths))
         nodes = trees.node_scores(self._coarse)
-        self.nodes = np.split(nodes, trees.firsts[1:-1])
+        self.nodes = [nodes[first:last] for first, last in pairwise(trees.firsts.tolist())]
         sections, rows = inputs.contents.covering(candidates.page - 1, doc, trees.firsts)
-        words = PageWords.of(orders)
+        phrases = self._knowledge.phrases(self._expansion)
+        phrase_hashes = [term for _, sequences in phrases for sequence in sequences for term in sequence]
+        stop_forms = [form_check(*word) for word in written_words(inputs.question.text) if not word[0]]
+        words = PageWords.of(orders, np.array([*inputs.query.hashes.tolist(), *phrase_hashes], np.int64), stop_forms)
         places = TermPlaces.of(words, inputs.query.hashes)
         passage, triples = _as_written(words, places, inputs.question.text, inputs.query)
         terms = inputs.query.terms
@@ -198,7 +202,7 @@ class FeatureBuilder:
             "figures": places.figures,
             "figures_asked": places.figures * inputs.question.numeric,
             "pack": self._pack[at] / np.maximum(body.best_of(self._pack)[doc], _TINY),
-            "pack_phrase": self._knowledge.phrases(candidates, orders, self._expansion),
+            "pack_phrase": phrase_shares(phrases, candidates, words),
             "heading": _share(heading[at]),
             "title": _share(titles[at]),
             "path": _path_cover(trees, weights, sections, rows, count),
@@ -358,8 +362,11 @@ def _name_shares(
     name's or the title's terms that the question contains, whichever is higher.
     """
     names = _name_terms(candidate.document.name, candidate.document.title)
-    share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())
-    return share / total, max((len(name & question_terms.keys()) / len(name) for name in names if name), default=0.0)
+    if names[0].isdisjoint(question_terms) and names[1].isdisjoint(question_terms):
+        return 0.0, 0.0
+    shared = [name.intersection(question_terms) for name in names]
+    share = fsum(question_terms[term] for term in shared[0] | shared[1])
+    return share / total, max(len(terms) / len(name) for terms, name in zip(shared, names, strict=True) if name)
 
 
 @lru_cache(maxsize=20_000)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text.bm25 import idf
-from hybrid_core.text.terms import STOP_WORD, TermOrder
+from hybrid_core.text.terms import STOP_WORD, TermOrder, pack
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -21,42 +21,54 @@ WHOLE_PAGE = 1 << 19
 """The size of a window that is larger than any page."""
 _APART = 2 * WHOLE_PAGE  # distance between pages in the consecutive numbering, larger than any window
 _LEAST_QUOTED = 3  # minimum terms of a quotation; fewer are a name
-_LOW_BITS = np.uint32(0xFFFF)  # low bits, by which most other words are excluded fast
-_SPREAD = np.uint32(257)  # spreads the eight bits of a form over sixteen bits
+_LOW_BITS = 0xFFFF  # low bits, by which most other words are excluded fast
 _PASSAGE = 120  # words of a passage
 _K1 = 1.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageWords:
-    """The words of some pages, one page after the other.
+    """The words of some pages, one page after the other, or those of them that a question may contain.
 
     terms: uint32 (n,), their hashes, and forms: uint8 (n,), check bytes of their spelling, both as in ``TermOrder``.
-    lengths: int64 (pages,), words per page.
+    pages: int64 (n,), index of the page. places: int64 (n,), from 0 on each page. ranks: int64 (n,), the number of
+    words before it on the page without stop words. lengths, telling and numbers: int64 (pages,), the numbers of words,
+    of words other than stop words, and of numbers on each page.
     """
 
     terms: npt.NDArray[np.uint32]
     forms: Forms
+    pages: Ints
+    places: Ints
+    ranks: Ints
     lengths: Ints
+    telling: Ints
+    numbers: Ints
 
     @classmethod
-    def of(cls, orders: Sequence[TermOrder]) -> PageWords:
-        terms = np.concatenate([np.zeros(0, np.uint32), *(order.terms for order in orders)])
-        forms = np.concatenate([np.zeros(0, np.uint8), *(order.forms for order in orders)])
-        return cls(terms, forms, np.array([len(order.terms) for order in orders], np.int64))
+    def of(cls, orders: Sequence[TermOrder], terms: Ints | None = None, stop_forms: Sequence[int] = ()) -> PageWords:
+        """Return the words of pages.
 
-    @property
-    def starts(self) -> Ints:
-        """Return where the words of each page begin in the common arrays: int64 (pages,)."""
-        return np.asarray(np.cumsum(self.lengths) - self.lengths)
-
-    def numbers(self) -> Ints:
-        """Return the number of numeric words on each page: int64 (pages,)."""
-        counts = np.zeros(len(self.lengths), np.int64)
-        filled = np.flatnonzero(self.lengths)
-        if len(filled):
-            counts[filled] = np.add.reduceat(self.forms == 0, self.starts[filled], dtype=np.int64)
-        return counts
+        With ``terms``, return only words with these hashes, stop words with ``stop_forms``, and a few others.
+        """
+        pack(orders)
+        words = np.concatenate([np.zeros(0, "<u8"), *[order.packed for order in orders]])
+        lengths, telling, numbers = np.array([order.counts for order in orders], np.int64).reshape(-1, 3).T
+        if terms is None:
+            rows = np.arange(len(words))
+        else:
+            low_bits = np.zeros(_LOW_BITS + 1, np.bool_)
+            low_bits[terms & _LOW_BITS] = True
+            low_bits[list(stop_forms)] = True
+            rows = np.flatnonzero(low_bits.take(words.view("<u2")[::4]))
+            words = words[rows]
+        stops = (words >> np.uint64(40)) & np.uint64(1)
+        starts = np.cumsum(lengths) - lengths
+        pages = starts.searchsorted(rows, "right") - 1
+        return cls(
+            np.where(stops, STOP_WORD, words).astype(np.uint32), (words >> np.uint64(32)).astype(np.uint8),
+            pages, rows - starts[pages], (words >> np.uint64(41)).astype(np.int64), lengths, telling, numbers,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +94,10 @@ class TermPlaces:
 
         ``hashes``, int64 (t,), are the terms without duplicates.
         """
-        starts = words.starts
-        before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # number of terms before each word
-        lengths = before[starts + words.lengths] - before[starts]
         rows, terms = _find_words(words.terms, None, hashes, None)
-        pages = starts.searchsorted(rows, "right") - 1
-        places = pages * _APART + (before[rows] - before[starts[pages]])
-        return cls(places, pages, terms, words.forms[rows], lengths, words.numbers() / np.maximum(1, lengths))
+        pages, lengths = words.pages[rows], words.telling
+        places = pages * _APART + words.ranks[rows]
+        return cls(places, pages, terms, words.forms[rows], lengths, words.numbers / np.maximum(1, lengths))
 
     @cached_property
     def _next(self) -> Ints:
@@ -199,10 +208,8 @@ class WordPlaces:
 
         The words are given by the hashes of their ``terms``, int64 (w,), and by their ``forms``, without duplicates.
         """
-        starts = words.starts
         rows, word_numbers = _find_words(words.terms, words.forms, terms, forms)
-        pages = starts.searchsorted(rows, "right") - 1
-        return cls(rows - starts[pages], pages, word_numbers, words.lengths)
+        return cls(words.places[rows], words.pages[rows], word_numbers, words.lengths)
 
     def holding(self, count: int) -> Ints:
         """Return the number of pages that contain each of the question's ``count`` words: int64 (w,)."""
@@ -220,7 +227,8 @@ class WordPlaces:
         total = int(blocks.sum())
         counts = np.bincount(at * len(rarity) + self.words, minlength=total * len(rarity)).reshape(total, len(rarity))
         passages = counts.astype(np.float64)
-        passages[:-1] += np.where(np.isin(np.arange(1, total), firsts)[:, None], 0, counts[1:])
+        passages[:-1] += counts[1:]
+        passages[firsts[1:] - 1] = counts[firsts[1:] - 1]  # the last window of a page has no next one
         scores = (passages * (_K1 + 1) / (passages + _K1)) @ rarity
         return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
 
@@ -237,12 +245,10 @@ class WordPlaces:
         first = np.flatnonzero(step[:-1] & step[1:])
         count = int(max(self.words.max(), max(sequence, default=0))) + 1
         codes = (self.words[first] * count + self.words[first + 1]) * count + self.words[first + 2]
-        for three in set(zip(sequence, sequence[1:], sequence[2:], strict=False)):
-            if min(three) >= 0:
-                a, b, c = three
-                holding = np.zeros(len(sums), np.bool_)
-                holding[self.pages[first[codes == (a * count + b) * count + c]]] = True
-                sums[holding] += idf(pages, int(holding.sum()))
+        for a, b, c in set(zip(sequence, sequence[1:], sequence[2:], strict=False)):
+            if min(a, b, c) >= 0 and len(rows := np.flatnonzero(codes == (a * count + b) * count + c)):
+                holding = np.unique(self.pages[first[rows]])
+                sums[holding] += idf(pages, len(holding))
         return sums
 
 
@@ -264,19 +270,12 @@ def _find_words(
     word_codes = _codes(asked_terms, asked_forms)
     sort = np.argsort(word_codes)
     ascending = word_codes[sort]
-    low_bits = np.zeros(_LOW_BITS + 1, np.bool_)
-    low_bits[_low(asked_terms.astype(np.uint32), asked_forms)] = True
-    candidates = np.flatnonzero(low_bits[_low(terms, forms)])  # contains all matches and few other words
-    codes = _codes(terms[candidates], None if forms is None else forms[candidates])
+    codes = _codes(terms, forms)
     near = np.minimum(ascending.searchsorted(codes), max(0, len(ascending) - 1))
-    same = np.flatnonzero(ascending[near] == codes)
-    return candidates[same], sort[near[same]]
+    same = np.flatnonzero(ascending[near] == codes) if len(ascending) else np.zeros(0, np.int64)
+    return same, sort[near[same]]
 
 
 def _codes(terms: npt.NDArray[Any], forms: Forms | None) -> Ints:
     codes = terms.astype(np.int64)
     return codes if forms is None else np.asarray(codes << 8 | forms)
-
-
-def _low(terms: npt.NDArray[np.uint32], forms: Forms | None) -> npt.NDArray[np.uint32]:
-    return np.asarray((terms if forms is None else terms ^ forms * _SPREAD) & _LOW_BITS)

@@ -81,7 +81,7 @@ def routing_stage(
     )  # fmt: skip
     choice = choose_documents(request.route, contenders, request.effort, resources.reasoner)
     semantic = request.route == "semantic"
-    apart = {} if semantic else named_apart(query.question, view, choice.routing, doc_scores(candidates.hits))
+    apart = {} if semantic else named_apart(query.question, view, choice.routing, candidates.hits)
     apart = {doc_id: score for doc_id, score in apart.items() if scope is None or doc_id in scope}
     choice = replace(choice, routing=preferred(choice.routing, apart))
     outcome = replace(outcome, usage=outcome.usage + choice.usage).noted(*choice.notes)
@@ -123,8 +123,11 @@ def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resource
     table = builder.table(resources.cache.orders(resources.contents, rows.places()))
     worth = question.worth(held_terms.union(question.identifiers))  # evidence also counts terms that no page has
     term_worth = {term: worth[term] for term in builder.kept}
-    queries = [PageQuery({**item.terms, **term_worth}, item.headings) for item in expansions]
-    pages = scored(table, resources.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
+    different = {id(item): item for item in expansions}
+    queries = {key: PageQuery({**item.terms, **term_worth}, item.headings) for key, item in different.items()}
+    page_queries = [queries[id(item)] for item in expansions]
+    page_signals = _signals(near, coarse, documents)
+    pages = scored(table, resources.ranking, builder.inside, builder.nodes, page_queries, page_signals)
     quoted = frozenset(rows.place(row) for row in np.flatnonzero(table.column("quoted") == 1.0).tolist())
     return replace(
         ranking, term_weights=term_worth, pages=pages, table=table, expansions=expansions, quoted=quoted
@@ -184,18 +187,19 @@ def _signals(
 
     The names are coarse (first stage), dense (vectors) and learned_sparse (learned term weights).
     """
-    signals: dict[str, dict[str, dict[int, float]]] = {
-        candidate.document.doc_id: {"coarse": {}, "dense": {}, "learned_sparse": {}} for candidate in documents
-    }
-    for (doc_id, page), value in coarse.items():
-        if doc_id in signals:
-            signals[doc_id]["coarse"][page] = value
-    for (doc_id, page), hit in near.items():
+    scores: dict[str, dict[Key, float]] = {"coarse": dict(coarse), "dense": {}, "learned_sparse": {}}
+    for place, hit in near.items():
         if hit.dense is not None:
-            signals[doc_id]["dense"][page] = hit.dense
+            scores["dense"][place] = hit.dense
         if hit.learned is not None:
-            signals[doc_id]["learned_sparse"][page] = hit.learned
-    return list(signals.values())
+            scores["learned_sparse"][place] = hit.learned
+    by_document: dict[str, dict[str, dict[int, float]]] = {name: {} for name in scores}
+    for name, values in scores.items():
+        for (doc_id, page), value in values.items():
+            by_document[name].setdefault(doc_id, {})[page] = value
+    none: dict[int, float] = {}
+    doc_ids = [candidate.document.doc_id for candidate in documents]
+    return [{name: pages.get(doc_id, none) for name, pages in by_document.items()} for doc_id in doc_ids]
 
 
 def pages_holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, int]:
@@ -210,6 +214,8 @@ def spelled(question: Question, routing: CardScores, hits: Sequence[Hit], opened
     """
     view = opened.view
     left = {word: cached_hash(stem(word.lower())) for word in words(question.text, routing.matched_terms)}
+    if not left:
+        return question.text
     for doc_id in islice(ranked(doc_scores(hits)), _LOOKED_INTO):
         if not left:
             return question.text

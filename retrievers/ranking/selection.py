@@ -136,18 +136,17 @@ def _without_copies(
     """
     slots: list[ResultSlot] = []
     lengths: list[int] = []  # words on the page of each slot
-    lengths_of = [page_scores.content.body.lengths.tolist() for page_scores in scores]
-    for page_scores in visits:
-        words = lengths_of[page_scores.doc][page_scores.page - 1]
+    for visit in visits:
+        words = int(scores[visit.doc].candidate.content.body.lengths[visit.page - 1])
         room = scoring.same_length * words
-        alike = (at for at, length in enumerate(lengths) if abs(length - words) <= room)
-        copy_of = next((at for at in alike if _same(scores, page_scores, slots[at].visit, scoring)), None)
+        alike = [at for at, length in enumerate(lengths) if -room <= length - words <= room]
+        copy_of = next((at for at in alike if _same(scores, visit, slots[at].visit, scoring)), None) if alike else None
         if copy_of is None:
             if len(slots) < count:
                 lengths.append(words)
-            slots.append(ResultSlot(page_scores))
+            slots.append(ResultSlot(visit))
         else:
-            slots[copy_of] = replace(slots[copy_of], also_in=(*slots[copy_of].also_in, page_scores))
+            slots[copy_of] = replace(slots[copy_of], also_in=(*slots[copy_of].also_in, visit))
     return slots
 
 

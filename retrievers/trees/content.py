@@ -250,4 +250,4 @@ def cosine(a: dict[int, float], b: dict[int, float]) -> float:
     """Return the cosine of two unit vectors with non-negative weights, from 0 to 1."""
     if len(b) < len(a):
         a, b = b, a
-    return sum(weight * b.get(term, 0.0) for term, weight in a.items())
+    return sum([weight * b[term] for term, weight in a.items() if term in b])

@@ -98,12 +98,15 @@ class ContentCache:
         contents_by_id = dict[str, Content]()
         with self._lock:
             for content_id in content_ids:
-                if content_id in self._held:
+                if (content := self._held.get(content_id)) is not None:
+                    contents_by_id[content_id] = content
+            if 2 * self._pages > self._most:  # before, the order does not matter
+                for content_id in contents_by_id:
                     self._held.move_to_end(content_id)
-                    contents_by_id[content_id] = self._held[content_id]
         missing = [content_id for content_id in content_ids if content_id not in contents_by_id]
         for content_id, (body, headings, sections) in (contents.looked_into(missing) if missing else {}).items():
-            contents_by_id[content_id] = content = Content(content_id, body, headings, sections, children_of(sections))
+            content = Content(content_id, body, headings, sections, children_of(sections))
+            contents_by_id[content_id] = content
             with self._lock:
                 if content_id not in self._held:
                     self._held[content_id] = content
@@ -134,9 +137,10 @@ class ContentCache:
         """
         keys = [(content.content_id, page) for content, page in places]
         with self._lock:
-            orders = {key: self._orders[key] for key in keys if key in self._orders}
-            for key in orders:
-                self._orders.move_to_end(key)
+            orders = {key: order for key in keys if (order := self._orders.get(key)) is not None}
+            if 2 * len(self._orders) > self._most_orders:  # before, the order does not matter
+                for key in orders:
+                    self._orders.move_to_end(key)
         missing = [key for key in keys if key not in orders]
         read = contents.page_orders(missing) if missing else {}
         with self._lock:

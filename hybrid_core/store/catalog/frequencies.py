@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, delete, func, select, text
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, bindparam, delete, func, select, text
 
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.database import parts
@@ -117,13 +117,16 @@ def _unpacked(header: bytes, packed: bytes) -> tuple[Ints, Ints]:
     return np.append(EVERY, both[:count]), np.append(pages, both[count:])
 
 
+_HOLDING = select(frequencies.c.term, frequencies.c.pages).where(
+    frequencies.c.library == bindparam("library"), frequencies.c.term.in_(bindparam("terms", expanding=True))
+)
+
+
 def pages_holding(connection: Connection, library: str, terms: Sequence[int]) -> dict[int, int]:
     """Return the number of pages of a library that contain each term, by term. Terms on no page are left out."""
-    columns, counts = frequencies.c, dict[int, int]()
+    counts = dict[int, int]()
     for some in parts(terms):
-        named = columns.library == library, columns.term.in_(some)
-        rows = connection.execute(select(columns.term, columns.pages).where(*named))
-        counts |= {row.term: row.pages for row in rows}
+        counts.update(tuple(row) for row in connection.execute(_HOLDING, {"library": library, "terms": some}))
     return counts
 
 

@@ -98,9 +98,7 @@ def new_id(name: str, taken: list[str]) -> str:
 
 def all_libraries(connection: Connection) -> list[Library]:
     """Return the libraries in the order of their names, without those in the bin."""
-    libraries = schema.libraries.c
-    query = select(libraries.id, libraries.name, libraries.alias).where(outside_bin(libraries.id))
-    return [Library(row.id, row.name, row.alias) for row in connection.execute(query.order_by(libraries.name))]
+    return [Library(row.id, row.name, row.alias) for row in connection.execute(_LIBRARIES)]
 
 
 def library_ids(connection: Connection) -> list[str]:
@@ -112,6 +110,13 @@ def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the SQL condition that a library is not in the bin. ``library`` is the column with its id."""
     hidden = select(func.substr(schema.meta.c.key, len(BINNED) + 1)).where(schema.meta.c.key.startswith(BINNED))
     return library.not_in(hidden)
+
+
+_LIBRARIES = (
+    select(schema.libraries.c.id, schema.libraries.c.name, schema.libraries.c.alias)
+    .where(outside_bin(schema.libraries.c.id))
+    .order_by(schema.libraries.c.name)
+)
 
 
 def check_name(name: str) -> None:

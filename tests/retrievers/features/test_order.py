@@ -70,6 +70,25 @@ def test_forms_tell_words_as_they_are_written(pages: list[list[str]]) -> None:
         assert figures == pytest.approx(terms.count("1204") / max(1, len(terms)))
 
 
+@given(PAGES)
+def test_the_words_of_a_question_suffice(pages: list[list[str]]) -> None:
+    page_orders = [TermOrder.of_text(" ".join(page)) for page in pages]
+    written = [("lock", "lock"), ("", "the"), ("weir", "weirs")]
+    hashes = np.array([word_hash(term) for term, _ in written], np.int64)
+    forms = np.array([form_check(*word) for word in written], np.uint8)
+    every, some = PageWords.of(page_orders), PageWords.of(page_orders, HASHES, [form_check("", "the")])
+    for name in ("places", "pages", "terms", "forms", "lengths", "figures"):
+        assert (
+            getattr(TermPlaces.of(every, HASHES), name).tolist() == getattr(TermPlaces.of(some, HASHES), name).tolist()
+        )
+    for name in ("places", "pages", "words", "lengths"):
+        assert (
+            getattr(WordPlaces.of(every, hashes, forms), name).tolist()
+            == getattr(WordPlaces.of(some, hashes, forms), name).tolist()
+        )
+    assert len(some.terms) <= len(every.terms) == every.lengths.sum()
+
+
 def test_a_question_without_terms_finds_nothing() -> None:
     places = TermPlaces.of(orders([["weir"], []]), np.zeros(0, np.int64))
     none = np.zeros(0)
