@@ -20,10 +20,6 @@ _LONG = 18  # minimum characters of a piece that may be a line of running text i
 _LEAST_RISING = 4  # minimum lines of a page that is stored from bottom to top
 _TOUCH = 0.3  # maximum overlap, in font sizes, of a line with a line below it
 _LEAST_COLUMN, _LONGEST_COLUMN = 3, 200  # cells of a column of a table that is stored column by column
-_SHORTEST = 4  # minimum characters of lines that are moved; shorter ones are marks and numbers of charts
-_LEAST_SHARED = 0.9  # minimum share of a page's text that is above or below such lines
-_GAP = 2.0  # minimum white space, in font sizes, between two runs of lines
-_MOST_RUNS = 100  # maximum runs of lines, each stored from top to bottom, on a page that is sorted
 _LARGE = 1.6  # minimum relative size of a drop cap
 _WORDS_OF_A_LETTER = frozenset("AIYÀÉ")
 _STACK = 3  # minimum stacked single characters that form a vertical line
@@ -86,7 +82,7 @@ def arrange(pieces: Sequence[Piece]) -> list[Line]:
         pieces = _from_the_top(pieces)
     turned = any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces)
     columns = _by_columns(pieces, turned) if _interleaved(pieces) else None
-    pieces = columns or _by_rows(_by_bands(pieces))
+    pieces = columns or _by_rows(pieces)
     return list(_rows_from_right(pieces) if turned else _join_rows(pieces))
 
 
@@ -110,30 +106,6 @@ def _from_the_top(pieces: Sequence[Piece]) -> list[Piece]:
         else:
             rows.append([piece])
     return [piece for row in reversed(rows) for piece in row]
-
-
-def _by_bands(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Return the pieces with runs of lines that have no text beside them in their order from top to bottom.
-
-    Programs often store the heading of a page after its text, or its footer before it.
-    """
-    runs: list[list[Piece]] = []
-    for piece in pieces:
-        if not piece.level:
-            return pieces
-        line, before = piece.line, runs[-1][-1].line if runs else None
-        if before is not None and not _jumps(before, line) and line.y0 - before.y1 < _GAP * line.size:
-            runs[-1].append(piece)
-        else:
-            runs.append([piece])
-    if len(runs) > _MOST_RUNS or not any(_jumps(before[-1].line, run[0].line) for before, run in pairwise(runs)):
-        return pieces
-    boxes = [_box_of(run) for run in runs]
-    is_band = [_is_band(box, boxes) for box in boxes]
-    bands = [box for box, alone in zip(boxes, is_band, strict=True) if alone]
-    above = [sum(band.y1 <= box.y0 + _TOUCH * box.size for band in bands) for box in boxes]
-    order = sorted(range(len(runs)), key=lambda at: (above[at], is_band[at]))
-    return [piece for at in order for piece in runs[at]]
 
 
 def _by_rows(pieces: Sequence[Piece]) -> Sequence[Piece]:
@@ -192,28 +164,6 @@ def _row_end(cell: Piece, rows: Sequence[Piece]) -> int:
         if line.x1 <= cell.line.x0 + 1 and _same_height(line, cell.line):
             return at if cell.level and rows[at].level else -1
     return -1
-
-
-def _box_of(run: Sequence[Piece]) -> Line:
-    lines = [piece.line for piece in run]
-    return replace(
-        lines[0], text="".join(line.text for line in lines), x0=min(line.x0 for line in lines),
-        y0=min(line.y0 for line in lines), x1=max(line.x1 for line in lines), y1=max(line.y1 for line in lines),
-    )  # fmt: skip
-
-
-def _is_band(box: Line, boxes: Sequence[Line]) -> bool:
-    """Return whether a run of lines has nothing beside it, and is as far left or right as almost all text."""
-    near = _TOUCH * box.size
-    if len(box.text) < _SHORTEST or sum(other.y0 < box.y1 - near and box.y0 + near < other.y1 for other in boxes) > 1:
-        return False
-    total = shared = 0
-    for other in boxes:
-        if other is not box:
-            total += len(other.text)
-            common = min(box.x1, other.x1) - max(box.x0, other.x0)
-            shared += len(other.text) * (common > 0.5 * min(box.x1 - box.x0, other.x1 - other.x0))
-    return shared > _LEAST_SHARED * total
 
 
 def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:

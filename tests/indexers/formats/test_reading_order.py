@@ -111,14 +111,6 @@ def test_a_line_running_up_the_margin_is_not_joined_to_the_text(tmp_path: Path) 
     assert "Archive copy 17 of 20" in [line.text for line in parsed(tmp_path / "a.pdf").lines]
 
 
-def test_headings_and_footers_stored_out_of_order_are_read_in_their_places() -> None:
-    body = [piece(f"line {n} of the running text of the page", 72, 200 + 14 * n) for n in range(9)]
-    head, foot = piece("Heading of the page", 72, 90), piece("Page 3 of 9", 200, 790)
-    wanted = [head, *body, foot]
-    for stored in ([*body, head, foot], [foot, head, *body], [foot, *body[4:], head, *body[:4]], wanted):
-        assert [line.text for line in arrange(stored)] == [line.line.text for line in wanted]
-
-
 def cells(x: float, *texts: str) -> list[Piece]:
     return [piece(text, x, 100 + 14 * n) for n, text in enumerate(texts)]
 
