@@ -184,6 +184,8 @@ class _Lines:
         if size <= self.room:
             self.room -= size
             self._pages[doc][page] = length
+            if not has:
+                self._came.append((doc, page))
 
     def within(self, tokens: int) -> Outline:
         """Return the outline, with fewer lines if it would exceed ``tokens``."""

@@ -17,7 +17,7 @@ from retrievers.candidates.documents import CandidateDocument
 from retrievers.query.expert import Role, pattern
 from retrievers.ranking.walk import DocumentScores
 from retrievers.reason.board import Board
-from retrievers.reason.outline import opened, outline
+from retrievers.reason.outline import _Lines, opened, outline
 from retrievers.trees.content import Content, children_of
 from tests.retrievers.made_documents import document
 
@@ -103,6 +103,18 @@ def test_the_places_of_roles_have_a_line_where_the_best_pages_alone_would_fill_t
         for under in re.split(r"^(?=D\d+ )", shown.text, flags=re.MULTILINE):
             if "page " in under:
                 assert all(f"Consolidated {name}" in under for name in STATEMENTS), (tokens, under)
+
+
+def test_the_pages_of_roles_are_left_out_again_where_the_tokens_do_not_suffice() -> None:
+    made = report(1, 12)
+    lines = _Lines(board(made), {})
+    lines.room = 400
+    lines.add(0, 1)
+    for at, section in enumerate(made[0]):
+        if section.title.startswith("Consolidated"):
+            lines.add_role(0, at, reserve=10_000)  # so that there is no room for the sections above it
+    assert len(lines.within(400).pages) > 1
+    assert len(lines.within(40).pages) == 1
 
 
 def test_all_headings_of_the_best_pages_are_listed() -> None:
