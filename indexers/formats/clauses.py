@@ -23,7 +23,7 @@ _MARKS = re.compile(r"[\s*_\u3000]*")
 _BOLD = re.compile(r"[\s\u3000]*(\*\*|__)(?P<words>.+?)\1")
 _BRANCH = re.compile(r"[条條](?:之|の)([一二三四五六七八九十\d]+)")  # 第一百二十条之一
 _GOES_ON = re.compile(r"[*_]*(?:$|[\s\u3000:：.、，,)）【\[（(|–—-])")
-_SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
+_WORD_START = re.compile(r"\W*([^\W\d_])")
 _NAME_IN_BRACKETS = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
 _ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
 _STOPS = ".;:,。；：，、"
@@ -104,10 +104,16 @@ def _read_clause(at: int, line: str) -> Clause | None:
     if number.kind == "hanlist":
         after = text[number.end :]
     elif not _GOES_ON.match(after) or (
-        number.kind not in RANKS and _SAYS.match(after) and not _NAME_IN_BRACKETS.match(after)
+        number.kind not in RANKS and _continues_sentence(after) and not _NAME_IN_BRACKETS.match(after)
     ):
         return None
     return Clause(at, number.kind, value, _clause_title(line, text, written, number.kind))
+
+
+def _continues_sentence(after: str) -> bool:
+    """Return whether the text after a number begins in lower case, as in "Section 3 describes"."""
+    word = _WORD_START.match(after)
+    return word is not None and word[1].islower()
 
 
 def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:

@@ -148,6 +148,26 @@ def _letter_value(text: str) -> tuple[int, ...]:
     return (next((code - before for before in _BEFORE_LETTERS if 0 < code - before < 33), 0),)
 
 
+def _label_value(of: str, kind: str) -> tuple[int, ...]:
+    """Return the value of the number after a word. C, D, L and M are letters, but "Chapter L" is the fiftieth."""
+    return _letter_value(of) if of.lower() in "cdlm" and kind not in CHAPTERS else _number_value(of)
+
+
+def _is_ordinary_word(of: str, after: str) -> bool:
+    """Return whether letters after a word such as "part" are no number, as in "Parte il treno" and "Статья о погоде".
+
+    A letter in lower case is a number only if no other word follows it, a Roman numeral only if that word is a title.
+    """
+    if not of.isalpha() or of.lower() in _VALUES or _SPELLED.fullmatch(of):
+        return False
+    if len(of) > 1 and not roman(of):
+        return True
+    if after[:1] in ("'", "’"):
+        return True
+    following = after.lstrip()[:1]
+    return of.islower() and following.isalpha() and (len(of) == 1 or following.islower())
+
+
 @lru_cache(maxsize=50_000)
 def numbering(title: str) -> Numbering | None:
     """Return the numbering of a title, None if there is none."""
@@ -159,13 +179,12 @@ def numbering(title: str) -> Numbering | None:
     end = gap.end() if gap else end
     kind = match.lastgroup or ""
     if match["word"]:
-        word = match["word"].lower()
-        kind, of = _KIND.get(word, word), match["of"]
-        value = _letter_value(of) if of.lower() in ("c", "d", "l") else _number_value(of)  # as in "Appendix C"
-        return Numbering(kind, value, end)
+        word, of = match["word"].lower(), match["of"]
+        kind = _KIND.get(word, word)
+        return None if _is_ordinary_word(of, title[match.end("of") :]) else Numbering(kind, _label_value(of, kind), end)
     if kind == "addedof":
         of = match[kind]
-        return Numbering("appendix", _number_value(of) if of[0].isascii() else (han_value(of),), end)
+        return Numbering("appendix", _label_value(of, "appendix") if of[0].isascii() else (han_value(of),), end)
     if kind == "koreanword":
         return Numbering("han-" + _HANGUL[match[kind]], (int(match["korean"]),), end)
     if kind == "hanword":

@@ -20,6 +20,12 @@ def test_a_text_keeps_its_lines_and_its_numbered_clauses_are_headings(tmp_path: 
     assert pages[0].label == "lines 1-15"
 
 
+@pytest.mark.parametrize("sentence", ["Статья {} о причале.", "Artykuł {} żąda opłaty.", "Άρθρο {} ορίζει τέλη."])
+def test_sentences_about_clauses_are_no_clauses(tmp_path: Path, sentence: str) -> None:
+    (tmp_path / "a.txt").write_text("\n\n".join(sentence.format(n) for n in range(1, 5)))
+    assert titles(tmp_path / "a.txt") == []
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_without_a_mark_is_told_by_its_zeros(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.txt").write_bytes("The keeper counts ships at Zürich.\n".encode(encoding))

@@ -43,6 +43,13 @@ from indexers.outline.numbering import as_letter, bare, han_value, numbering, ro
         ("Chapter Twenty-Two The pool", "chapter", (22,), "The pool"),
         ("CHAPTER TWENTYTWO", "chapter", (22,), ""),
         ("Section 3.2 Scope", "section", (3, 2), "Scope"),
+        ("附录C 数据", "appendix", (3,), "数据"),
+        ("付録 D 概要", "appendix", (4,), "概要"),
+        ("Appendix M Data", "appendix", (13,), "Data"),
+        ("CHAPTER L. Home", "chapter", (50,), "Home"),
+        ("CHAPTER C. Home", "chapter", (100,), "Home"),
+        ("Chapter iii Introduction", "chapter", (3,), "Introduction"),
+        ("annex b: data", "annex", (2,), "data"),
     ],
 )
 def test_numbering(title: str, kind: str, value: tuple[int, ...], rest: str) -> None:
@@ -69,6 +76,19 @@ def test_a_plural_is_no_number() -> None:
         "1,200 crates",
         "In brief",
         "2024 results",
+        "Teil a und b",
+        "Partie il y a dix ans, elle revint.",
+        "Título y autor",
+        "Parte il treno alle otto.",
+        "Parte l'aereo",
+        "Приложение к приказу",
+        "Статья о погоде",
+        "Часть и целое",
+        "Artykuł o pogodzie",
+        "Kapitola v knize",
+        "Artikel i Dagens Nyheter",
+        "Kapitel vi skrev",
+        "Section civil engineering",
     ],
 )
 def test_words_are_not_numbering(title: str) -> None:
