@@ -153,6 +153,7 @@ _UPPER_PART = 0.25  # share of a page
 _UPPER, _NAME, _PAGES_OF_NAME = 4, 80, 3
 _ROW = re.compile(r"(\D.*?)[\s.·…]+\d{1,4}")
 _SET_APART = re.compile(r"([A-Z]) {2,}(?=[A-Z])")
+_INTEGER = re.compile(r"\D*\d+[^\da-zA-Z]*")  # of "Chapter 3" and "第3章", but not "Chapter 2.1" or "Chapter 12a"
 _ATTACHED = re.compile(r"(?:exhibit|annex|appendix|schedule|attachment)\s+(?:\d[\w.()-]*|[A-Z])", re.IGNORECASE)
 _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[条條](?:之[一二三四五六七八九十]+)?(?=\s)")
 
@@ -364,9 +365,9 @@ def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> N
 def _titled(label: PossibleHeading, number: Numbering, title: PossibleHeading) -> PossibleHeading:
     """Return a label and the title below it as one heading with the look of the larger.
 
-    The word for a chapter is left out before Arabic numerals: "3 Results".
+    The word for a chapter is left out before an integer: "3 Results".
     """
-    plain = number.kind in CHAPTERS and any(map(str.isdigit, label.title))
+    plain = number.kind in CHAPTERS and _INTEGER.fullmatch(label.title)
     written = str(number.value[0]) if plain else label.title
     number = replace(number, end=len(written) + 1)
     larger = max(label, title, key=lambda line: line.size)
@@ -402,13 +403,11 @@ def _stands_alone(unit: Unit, below: float, body: Line, gap: float) -> bool:
 def _label(units: tuple[Unit, ...], at: int) -> str:
     """Return the number of a chapter whose word and number are two lines ("CHAPTER", "THREE"), "" for other lines.
 
-    A number in words becomes digits.
+    A number in words becomes digits. Several numbers below a word are a table column: "Item", "1", "2".
     """
-    if at + 1 == len(units):
-        return ""
-    word, of = units[at].text.strip(), units[at + 1].text.strip()
+    word, of, after = (*(unit.text.strip() for unit in units[at : at + 3]), "", "")[:3]
     number = split_number(word, of)
-    if number is None:
+    if number is None or split_number(word, after):
         return ""
     return f"{word} {of if len(of) < 3 or not of.isalpha() else number.value[0]}"
 

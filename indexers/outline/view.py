@@ -19,6 +19,7 @@ _FRAGMENT = re.compile(
 _PAGE_OF_TEXT = 150  # letters from which the font size of a page's text is known
 _FIGURES_ON_PAGE = 0.3  # minimum share of lines with numbers on a page that is a financial statement
 _SMALLER = 0.9  # share of the body size below which a page's own size counts
+_NEARBY = 6  # pages within which a line is repeated as a running head
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 
@@ -211,21 +212,24 @@ def running_lines(
     bodies = bodies or [body] * len(pages)
     edges: list[list[tuple[int, Line]]] = []
     seen: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    labelled: dict[tuple[str, str], int] = {}  # the last page with a chapter's word and number in two lines
     for at, page in enumerate(pages):
         edge = []
         if page.lines:
             height = page.height or 1.0
             ranked = sorted(range(len(page.lines)), key=lambda i: page.lines[i].y0)
-            labels = {
-                i
-                for pair in pairwise(ranked[:4])
-                if split_number(page.lines[pair[0]].text, page.lines[pair[1]].text)
-                for i in pair
-            }
-            for i in {*ranked[:4], *ranked[-4:]} - labels:
+            labels: set[int] = set()
+            for pair in pairwise(ranked[:4]):
+                label = page.lines[pair[0]].text, page.lines[pair[1]].text
+                if split_number(*label):
+                    if at - labelled.get(label, -_NEARBY - 1) > _NEARBY:
+                        labels.update(pair)
+                    labelled[label] = at
+            for i in {*ranked[:4], *ranked[-4:]}:
                 line = page.lines[i]
                 if line.y0 < 0.14 * height or line.y1 > 0.86 * height:
-                    edge.append((i, line))
+                    if i not in labels:
+                        edge.append((i, line))
                     for slot in (int(line.y0 // 4), int(line.y0 // 4) + 1):
                         seen[_running_key(line, at, body), slot].append(at)
         edges.append(edge)
@@ -236,8 +240,8 @@ def running_lines(
         for i, line in edge:
             words = _running_key(line, at, body)
             slot = int(line.y0 // 4)
-            near = max(_near(seen[words, slot + d], at - 6, at + 6) for d in (0, 1))
-            again = any(_near(seen[words, slot + d], at - 6, at - 1) for d in (0, 1))
+            near = max(_near(seen[words, slot + d], at - _NEARBY, at + _NEARBY) for d in (0, 1))
+            again = any(_near(seen[words, slot + d], at - _NEARBY, at - 1) for d in (0, 1))
             first = _prominent(line, bodies[at]) and not again and not _is_label(line.text)
             if near == 2 and _prominent(line, bodies[at]):  # the same title on two pages further apart
                 near = max(_near(seen[words, slot + d], at - 2, at + 2) for d in (0, 1))

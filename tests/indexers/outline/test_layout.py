@@ -274,3 +274,35 @@ def test_a_title_on_two_distant_pages_is_no_running_head() -> None:
             sheet.lines.append(line("Report of the keepers", 60, bold=True))
         sheets.append(sheet.prose(4).head(f"Accounts {n}", 12).prose(9))
     assert _titles(sheets).count("Report of the keepers") == 2
+
+
+@pytest.mark.parametrize("word", ["Item", "Note", "Chapter"])
+def test_a_column_of_numbers_below_a_word_is_no_heading(word: str) -> None:
+    sheets = []
+    for n in range(1, 5):
+        sheet = Sheet(n).head(f"{n} Inventory", 14).prose(6).row(word, bold=True)
+        for number in range(1, 6):
+            sheet.row(str(number))
+        sheets.append(sheet.prose(6))
+    assert _titles(sheets) == [f"{n} Inventory" for n in range(1, 5)]
+
+
+def test_a_running_head_of_two_lines_is_no_heading() -> None:
+    sheets = []
+    for n in range(10):
+        sheet, chapter = Sheet(n + 1), n // 5 + 1
+        sheet.lines += [line("CHAPTER", 40, x=300, bold=True), line(str(chapter), 54, x=300, bold=True)]
+        sheet.y = 90
+        sheets.append(sheet.prose(5).head(f"{chapter}.{n % 5 + 1} Kinds of ropes", 12).prose(9))
+    assert _titles(sheets) == [f"{n // 5 + 1}.{n % 5 + 1} Kinds of ropes" for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("label", "title"),
+    [("Kapitel 3", "3 Ropes"), ("Chapter 2.1", "Chapter 2.1 Ropes"), ("Chapter 12a", "Chapter 12a Ropes")],
+)
+def test_a_label_keeps_its_word_unless_its_number_is_an_integer(label: str, title: str) -> None:
+    sheet = Sheet(1)
+    sheet.lines += [line(label, 90, size=14, bold=True), line("Ropes", 125, size=20, bold=True)]
+    sheet.y = 170
+    assert _titles([sheet.prose(14), Sheet(2).prose(14)]) == [title]
