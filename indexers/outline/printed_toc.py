@@ -68,7 +68,7 @@ def _span(toc: PrintedToc) -> int:
 def _locate_entries(
     contents: ContentsPages, doc: DocumentView, index: LinePrefixIndex, labels: dict[str, int], skip: frozenset[int]
 ) -> PrintedToc:
-    rows = _without_letters(entries(contents.rows, labelled=contents.labelled))
+    rows = _add_unlettered_titles(entries(contents.rows, labelled=contents.labelled))
     places = [next((places_of for title in row.titles if (places_of := index.places(title))), []) for row in rows]
     if not contents.labelled:
         return _locate_unlabelled(rows, places, skip)
@@ -94,7 +94,7 @@ def _locate_entries(
             place = places[i][0]
         if place is not None:
             hits += 1
-            title = row.titles[0] if _lettered(row) == title else title
+            title = row.titles[0] if _without_letter(row) == title else title
             headings.append(Heading(title, *place, depth[i], "printed_toc"))
         elif inside and expected not in skip:
             headings.append(Heading(row.titles[0], expected, -1, depth[i], "printed_toc"))
@@ -104,21 +104,22 @@ def _locate_entries(
     return PrintedToc(tuple(headings), skip, hits / tried if tried else 0.0, (), names)
 
 
-def _without_letters(rows: list[TocEntry]) -> list[TocEntry]:
+def _add_unlettered_titles(rows: list[TocEntry]) -> list[TocEntry]:
     """Add to the entries of appendices, "A Proofs", "B Data", their titles without the letter.
 
     At least two letters must follow each other. The body of the document may say "Appendix A" instead.
     """
-    letters = [(at, row.titles[0][0]) for at, row in enumerate(rows) if _lettered(row)]
+    letters = [(at, row.titles[0][0]) for at, row in enumerate(rows) if _without_letter(row)]
     consecutive = {
         at for first, second in pairwise(letters) if ord(second[1]) == ord(first[1]) + 1 for at in (first[0], second[0])
     }
     return [
-        replace(row, titles=(*row.titles, _lettered(row))) if at in consecutive else row for at, row in enumerate(rows)
+        replace(row, titles=(*row.titles, _without_letter(row))) if at in consecutive else row
+        for at, row in enumerate(rows)
     ]
 
 
-def _lettered(row: TocEntry) -> str:
+def _without_letter(row: TocEntry) -> str:
     """Return the title of an entry such as "A Proofs" without its letter, "" for other entries."""
     letter, _, rest = row.titles[0].partition(" ")
     return rest.strip() if len(letter) == 1 and letter.isascii() and letter.isupper() and len(rest.strip()) > 2 else ""

@@ -11,7 +11,8 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -33,10 +34,9 @@ from retrievers.query.words import compares
 from retrievers.trees.content import Content
 
 
-def node_score(scores: Iterable[float]) -> float:
+def node_score(scores: Sequence[float]) -> float:
     """Return Σ s / √(N + 1) over N scores s, 0 without scores; higher is better."""
-    values = scores if isinstance(scores, list) else list(scores)
-    return sum(values) / math.sqrt(len(values) + 1)
+    return sum(scores) / math.sqrt(len(scores) + 1)
 
 
 def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
@@ -48,11 +48,9 @@ def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
     best = max([hit.score for hit in hits], default=0.0)
     if best <= 0:
         return {}
-    grouped: dict[str, list[float]] = {}
+    grouped: defaultdict[str, list[float]] = defaultdict(list)
     for hit in hits:
-        if (scores := grouped.get(hit.doc_id)) is None:
-            scores = grouped[hit.doc_id] = []
-        scores.append(hit.score / best)
+        grouped[hit.doc_id].append(hit.score / best)
     return {doc_id: node_score(scores) for doc_id, scores in grouped.items()}
 
 

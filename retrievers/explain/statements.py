@@ -78,7 +78,7 @@ def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
     spans = hidden(text)
     source, text = Offsets(spans).source if spans else int, visible(text, spans)
     lines = text.split("\n")
-    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    starts = list(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
     titled = {at for at, start in enumerate(starts) if headings and source(start) in headings}
     rows, code = table_rows(lines, range(len(lines))), _fenced(lines)
     numbers: dict[int, int] = {}  # number of the last statement in a line's paragraph

@@ -140,7 +140,7 @@ def _without_copies(
         words = int(scores[visit.doc].candidate.content.body.lengths[visit.page - 1])
         room = scoring.same_length * words
         alike = [at for at, length in enumerate(lengths) if -room <= length - words <= room]
-        copy_of = next((at for at in alike if _same(scores, visit, slots[at].visit, scoring)), None) if alike else None
+        copy_of = next((at for at in alike if _same(scores, visit, slots[at].visit, scoring)), None)
         if copy_of is None:
             if len(slots) < count:
                 lengths.append(words)

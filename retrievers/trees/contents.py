@@ -80,7 +80,7 @@ class ContentCache:
     def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
         """Create a cache for documents with at most ``most_pages`` pages together.
 
-        ``most_orders`` limits the number of pages whose ordered terms are cached, about 2 kB each.
+        ``most_orders`` limits the number of pages whose ordered terms are cached, about 5 kB each.
         """
         self._most, self._most_orders = most_pages, most_orders
         self._orders: OrderedDict[tuple[str, int], TermOrder] = OrderedDict()
@@ -100,7 +100,7 @@ class ContentCache:
             for content_id in content_ids:
                 if (content := self._held.get(content_id)) is not None:
                     contents_by_id[content_id] = content
-            if 2 * self._pages > self._most:  # before, the order does not matter
+            if 2 * self._pages > self._most:  # a cache that is less full evicts nothing soon
                 for content_id in contents_by_id:
                     self._held.move_to_end(content_id)
         missing = [content_id for content_id in content_ids if content_id not in contents_by_id]
@@ -138,7 +138,7 @@ class ContentCache:
         keys = [(content.content_id, page) for content, page in places]
         with self._lock:
             orders = {key: order for key in keys if (order := self._orders.get(key)) is not None}
-            if 2 * len(self._orders) > self._most_orders:  # before, the order does not matter
+            if 2 * len(self._orders) > self._most_orders:  # a cache that is less full evicts nothing soon
                 for key in orders:
                     self._orders.move_to_end(key)
         missing = [key for key in keys if key not in orders]
