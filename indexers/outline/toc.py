@@ -117,26 +117,28 @@ def label_value(label: str) -> int:
     return int(label) if label.isdigit() else roman(label)
 
 
-HEADS = frozenset(
+_HEADS = (
     "contents tableofcontents tableofcontent contentsoverview contentoverview overviewofcontents briefcontents "
     "detailedcontents summaryofcontents index tableofcontentspage outline agenda "
-    "inhalt inhaltsverzeichnis inhaltsübersicht inhaltsubersicht tabledesmatières tabledesmatieres sommaire "
-    "índice indice contenido sumario sommario inhoud содержание оглавление 目录 目錄 目次 "
+    "inhalt inhaltsverzeichnis inhaltsübersicht tabledesmatières sommaire "
+    "índice contenido sumario sommario inhoud содержание оглавление 目录 目錄 目次 "
     "المحتويات الفهرس תוכןהעניינים תוכןעניינים "
-    "tabladecontenidos tabladecontenido índicegeneral contenidos sumário conteúdo tabeladeconteúdos indicegenerale "
-    "contenuti inhoudsopgave innehåll innehållsförteckning indhold indholdsfortegnelse innhold innholdsfortegnelse "
-    "sisällys sisällysluettelo spistreści obsah içindekiler tartalomjegyzék cuprins περιεχόμενα зміст съдържание "
-    "mụclục daftarisi 목차 차례 もくじ विषयसूची".split()
-)  # letters and digits only
+    "tabladecontenidos tabladecontenido índicegeneral índicedecontenidos contenidos conteúdo tabeladeconteúdos "
+    "indicegenerale indicedeicontenuti contenuti inhoudsopgave innehåll innehållsförteckning indhold indholdsfortegnelse innhold "
+    "innholdsfortegnelse sisällys sisällysluettelo spistreści obsah içindekiler tartalomjegyzék cuprins περιεχόμενα зміст съдържание "
+    "mụclục daftarisi 목차 차례 もくじ विषयसूची"
+)
+HEADS = frozenset(map(compact, _HEADS.split()))
+"""The titles of printed contents, as ``compact`` returns them."""
 LISTS = re.compile(
     r"(?:list\s+of\s+|index\s+(?:of|to)\s+)?(?:tables|figures|illustrations|maps|charts|boxes|plates|exhibits|graphs|diagrams)"
     r"(?:\s+and\s+\w+)?$|(?:list|table|index)\s+of\s+\w+|abbildungs\w*|tabellen\w*|verzeichnis\s+der\s+\w+"
     r"|(?:liste|table|index)\s+des\s+\w+|(?:elenco|indice|lista)\s+(?:delle|degli|dei)\s+\w+"
     r"|(?:índice|indice|lista|relación|relação)\s+de\s+(?:\w+\s+)?(?:figur|tabl|tabel|cuadr|gráfic|grafic|ilustra|mapa|quadr|siglas|abrevia)\w*"
-    r"|lijst\s+van\s+\w+|spis\s+(?:rysunków|tabel|tablic|ilustracji)|seznam\s+(?:obrázků|tabulek|použit\w+)"
+    r"|lijst\s+van\s+\w+|spis\s+(?:rysunków|tabel|tablic|ilustracji)|seznam\s+(?:použitých\s+)?(?:obrázků|tabulek|zkratek|symbolů)"
     r"|(?:figur|tabell|bild)(?:förteckning|liste|oversikt)\w*|(?:şekil|tablo|çizelge)\w*\s+(?:listesi|dizini)"
-    r"|(?:список|перечень|перелік)\s+(?:рисунков|таблиц|иллюстраций|рисунків|сокращений|литературы)"
-    r"|插图|图目录|表目录|(?:插图|图片|图表|表格)(?:目录|清单|索引)|(?:图|表|圖)\s*目\s*[录錄次]|図\s*目次|表\s*目次|(?:그림|표)\s*(?:목차|차례)",
+    r"|(?:список|перечень|перелік)\s+(?:рисунков|таблиц|иллюстраций|рисунків|сокращений)"
+    r"|插图|(?:插图|图片|图表|表格)(?:目录|清单|索引)|[图圖図表]\s*目\s*[录錄次]|(?:그림|표)\s*(?:목차|차례)",
     re.IGNORECASE,
 )
 

@@ -8,7 +8,7 @@ import pymupdf
 import pytest
 
 from indexers.outline.printed_toc import from_printed_toc
-from indexers.outline.toc import entries, find_contents
+from indexers.outline.toc import entries, find_contents, opens_contents
 from indexers.outline.tree import build_tree
 from indexers.outline.view import view
 from tests.indexers.outline.outline_pages import FILLER, Sheet, check, document, outline_of, save, text_of
@@ -207,3 +207,20 @@ def test_a_pdf_with_contents_page_labels_and_a_part_of_its_own_numbering(tmp_pat
         (1, "2 Canvas", 5),
         (2, "2.1 Flax", 6),
     ]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Table des matières", "ÍNDICE GENERAL", "Índice de contenidos", "Conteúdo", "Innehåll", "Sisällysluettelo",
+        "Spis treści", "İçindekiler", "Mục lục", "Περιεχόμενα", "विषय सूची", "图目录", "図目次", "圖 目 錄",
+        "Seznam použitých zkratek",
+    ],
+)  # fmt: skip
+def test_contents_have_many_titles(title: str) -> None:
+    assert opens_contents(title)
+
+
+@pytest.mark.parametrize("title", ["Список литературы", "Seznam použité literatury", "References"])
+def test_a_bibliography_is_no_list_of_figures(title: str) -> None:
+    assert not opens_contents(title)
