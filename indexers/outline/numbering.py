@@ -11,21 +11,22 @@ from hybrid_core.text.identifiers import roman
 from hybrid_core.text.tokens import fold
 
 _KINDS = {
-    "part": "part teil partie parte deel część část часть частина μέρος الباب חלק",
+    "part": "part teil partie parte deel część část часть частина μέρος μερος الباب חלק",
     "book": "book buch livre libro книга",
     "volume": "volume tome том",
     "title": "title titre título titulo titolo",
     "chapter": "chapter kapitel kapittel chapitre capítulo capitulo capitolo hoofdstuk rozdział kapitola luku bölüm "
-    "bab глава розділ κεφάλαιο الفصل פרק chương अध्याय",
-    "section": "section sec. abschnitt sección seccion seção secção sezione avsnitt oddíl раздел ενότητα القسم mục",
+    "bab глава розділ κεφάλαιο κεφαλαιο الفصل פרק chương अध्याय",
+    "section": "section sec. abschnitt sección seccion seção secção sezione avsnitt oddíl раздел ενότητα "
+    "ενοτητα القسم mục",
     "article": "article art. artikel artikkel artikla artículo articulo articolo artigo artykuł článek madde pasal "
-    "статья стаття άρθρο المادة סעיף điều",
+    "статья стаття άρθρο αρθρο المادة סעיף điều",
     "appendix": "appendix anhang anlage apéndice apendice appendice apêndice bijlage bilaga bilag vedlegg liite ek "
-    "załącznik dodatek příloha lampiran приложение додаток παράρτημα ملحق الملحق נספח",
+    "załącznik dodatek příloha lampiran приложение додаток παράρτημα παραρτημα ملحق الملحق נספח",
     "annex": "annex annexe anexo allegato",
 }
 _KIND = {word: kind for kind, words in _KINDS.items() for word in words.split()}
-"""``{word before a number: kind of heading}``. Words that are not in it are kinds themselves."""
+"""``{word before a number: kind of heading}``. Capitals may lack accents. Words not in it are kinds themselves."""
 _OTHER = "item note schedule exhibit attachment addendum division subpart subsection module unit lesson step"
 _WORDS = "|".join(map(re.escape, sorted([*_KIND, *_OTHER.split()], key=len, reverse=True)))
 _CARDINALS = (

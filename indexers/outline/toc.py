@@ -124,9 +124,9 @@ _HEADS = (
     "índice contenido sumario sommario inhoud содержание оглавление 目录 目錄 目次 "
     "المحتويات الفهرس תוכןהעניינים תוכןעניינים "
     "tabladecontenidos tabladecontenido índicegeneral índicedecontenidos contenidos conteúdo tabeladeconteúdos "
-    "indicegenerale indicedeicontenuti contenuti inhoudsopgave innehåll innehållsförteckning indhold indholdsfortegnelse innhold "
-    "innholdsfortegnelse sisällys sisällysluettelo spistreści obsah içindekiler tartalomjegyzék cuprins περιεχόμενα зміст съдържание "
-    "mụclục daftarisi 목차 차례 もくじ विषयसूची"
+    "indicegenerale indicedeicontenuti contenuti inhoudsopgave innehåll innehållsförteckning indhold "
+    "indholdsfortegnelse innhold innholdsfortegnelse sisällys sisällysluettelo spistreści obsah içindekiler "
+    "tartalomjegyzék cuprins περιεχόμενα зміст съдържание mụclục daftarisi 목차 차례 もくじ विषयसूची"
 )
 HEADS = frozenset(map(compact, _HEADS.split()))
 """The titles of printed contents, as ``compact`` returns them."""

@@ -43,6 +43,8 @@ from indexers.outline.numbering import as_letter, bare, han_value, numbering, ro
         ("Chapter Twenty-Two The pool", "chapter", (22,), "The pool"),
         ("CHAPTER TWENTYTWO", "chapter", (22,), ""),
         ("Section 3.2 Scope", "section", (3, 2), "Scope"),
+        ("ΚΕΦΑΛΑΙΟ 2 Λιμένες", "chapter", (2,), "Λιμένες"),
+        ("ΜΕΡΟΣ Β. Λιμένες", "part", (2,), "Λιμένες"),
         ("附录C 数据", "appendix", (3,), "数据"),
         ("付録 D 概要", "appendix", (4,), "概要"),
         ("Appendix M Data", "appendix", (13,), "Data"),
