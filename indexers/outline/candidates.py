@@ -111,10 +111,12 @@ def _numbered_plainly(
         return False
     if number is None:
         return True
+    begins = title[number.end : number.end + 1]
     if strong:
+        if begins.islower() and title[: number.end].rstrip()[-1].isalnum():  # "Section 5 applies"
+            return False
         words = [word for word in title.split() if len(word) > 3 and word[0].isalpha()]
         return len(words) <= 3 or sum(word[0].isupper() for word in words) >= 0.6 * len(words)
-    begins = title[number.end : number.end + 1]
     return title[-1] not in ".:;" and len(title) <= 120 and (begins.isupper() or begins.lower() == begins.upper())
 
 

@@ -306,3 +306,24 @@ def test_a_label_keeps_its_word_unless_its_number_is_an_integer(label: str, titl
     sheet.lines += [line(label, 90, size=14, bold=True), line("Ropes", 125, size=20, bold=True)]
     sheet.y = 170
     assert _titles([sheet.prose(14), Sheet(2).prose(14)]) == [title]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Section 5 applies accordingly.", "Anlage 2 liegt bei.", "Annexe 3 jointe au dossier.",
+        "Tome 2 comprimidos al día.", "Articolo 5 si applica.", "Приложение 2 содержит данные.",
+        "Artykuł 5 stosuje się.", "Deel 2 verschijnt in mei.", "Bilaga 2 innehåller data.",
+    ],
+)  # fmt: skip
+def test_a_short_sentence_about_a_section_is_no_heading(sentence: str) -> None:
+    sheets = [Sheet(n).head(f"{n} Inventory", 14).prose(6) for n in range(1, 5)]
+    sheets[1].row(sentence, step=20).prose(6)
+    assert _titles(sheets) == [f"{n} Inventory" for n in range(1, 5)]
+
+
+@pytest.mark.parametrize("title", ["Section 5 Scope", "Anlage 2: daten", "Приложение 2. данные", "Article 5"])
+def test_a_plain_line_with_a_number_is_a_heading(title: str) -> None:
+    sheets = [Sheet(n).head(f"{n} Inventory", 14).prose(6) for n in range(1, 5)]
+    sheets[1].row(title, step=20).prose(6)
+    assert title in _titles(sheets)
