@@ -274,3 +274,33 @@ def test_a_title_on_two_distant_pages_is_no_running_head() -> None:
             sheet.lines.append(line("Report of the keepers", 60, bold=True))
         sheets.append(sheet.prose(4).head(f"Accounts {n}", 12).prose(9))
     assert _titles(sheets).count("Report of the keepers") == 2
+
+
+@pytest.mark.parametrize(
+    ("statement", "section"),
+    [
+        ("Theorem 2.1 (Euler).", "Theorem provers"), ("Satz 1.5.", "Satz und Druck"), ("Définition 3", "Définitions"),
+        ("Лемма 4.2", "Лемма о накачке и её друзья"), ("定理 3.1", "定理の歴史"), ("Beweis.", "Proof of purchase"),
+        ("Lemma A.2. Let the rope be long", "Definition of done"),
+    ],
+)  # fmt: skip
+def test_statements_of_mathematics_are_no_sections(statement: str, section: str) -> None:
+    sheets = [
+        Sheet(n).head(f"{n} Topic {n}", 16).prose(4).row(statement, bold=True, step=20).prose(4).head(section, 13).prose(4)
+        for n in range(1, 4)
+    ]  # fmt: skip
+    titles = _titles(sheets)
+    assert section in titles and not [title for title in titles if title.startswith(statement.rstrip("."))]
+
+
+@pytest.mark.parametrize("label", ["Warning", "Hinweis", "Achtung!", "Remarque", "Внимание", "注意", "참고", "NOTE:"])
+def test_repeated_labels_of_remarks_are_no_sections(label: str) -> None:
+    sheets = [
+        Sheet(n).head(f"Work in yard {n}", 16).prose(5).row(label, bold=True, step=20).prose(5) for n in range(1, 6)
+    ]
+    assert all(title.startswith("Work in yard") for title in _titles(sheets))
+
+
+def test_a_word_of_remarks_that_stands_once_may_be_a_section() -> None:
+    sheets = [Sheet(n).head(f"Work in yard {n}", 16).prose(9) for n in range(1, 5)]
+    assert "Important" in _titles([*sheets, Sheet(5).head("Important", 16).prose(9)])
