@@ -286,9 +286,9 @@ def test_a_title_on_two_distant_pages_is_no_running_head() -> None:
 )  # fmt: skip
 def test_statements_of_mathematics_are_no_sections(statement: str, section: str) -> None:
     sheets = [
-        Sheet(n).head(f"{n} Topic {n}", 16).prose(4).row(statement, bold=True, step=20).prose(4).head(section, 13).prose(4)
+        Sheet(n).head(f"{n} Part {n}", 16).prose(4).row(statement, bold=True).prose(4).head(section, 13).prose(4)
         for n in range(1, 4)
-    ]  # fmt: skip
+    ]
     titles = _titles(sheets)
     assert section in titles and not [title for title in titles if title.startswith(statement.rstrip("."))]
 
