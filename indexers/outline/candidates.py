@@ -135,6 +135,27 @@ _CAPTION = re.compile(
     r"|\([^()]*\)\W*$",
     re.IGNORECASE,
 )
+_THEOREM = re.compile(
+    r"(?:theorem|lemma|proposition|corollary|definition|conjecture|remark|notation|axiom"
+    r"|satz|hilfssatz|korollar|bemerkung|vermutung|behauptung|folgerung|invariante"
+    r"|théorème|lemme|corollaire|définition|remarque|teorema|lema|corolario|definición|proposición|observación"
+    r"|corollario|definizione|proposizione|osservazione|corolário|definição|proposição|observação"
+    r"|теорема|лемма|следствие|определение|предложение|замечание|twierdzenie|lemat|definicja|wniosek|stelling|definitie"
+    r")\s+(?:[A-Z]\.)?\d[\d.]*(?!\w)|(?:定理|引理|推论|定义|命题|補題|定義|命題|정리|보조정리|정의)\s*\d[\d.]*(?!\w)"
+    r"|(?:proof|beweis|démonstration|preuve|dimostrazione|demostración|demonstração|доказательство|dowód|证明|証明)\W*$",
+    re.IGNORECASE,
+)  # statements of mathematics, which authors do not list as sections
+_REMARK_WORDS = frozenset(
+    "note hint hints tip tips warning warnings caution cautions important danger attention notice remark "
+    "hinweis achtung warnung vorsicht tipp tipps wichtig gefahr anmerkung "
+    "remarque avertissement conseil astuce "
+    "nota aviso advertencia precaución consejo sugerencia importante peligro atención "
+    "avvertenza avvertenze attenzione suggerimento avviso pericolo atenção cuidado dica "
+    "opmerking waarschuwing uwaga ostrzeżenie wskazówka poznámka upozornění varování "
+    "примечание внимание предупреждение совет важно "
+    "注 注意 警告 提示 备注 重要 危险 備考 注記 ヒント 重要項目 メモ 참고 주의 경고 중요 팁 ".split()
+)  # labels of remarks between the lines of a section
+_REMARKS = 3  # from so many equal labels on, they are remarks
 _DECORATION = " -–—_=*|"
 _LEADER = re.compile(r"[.·…]{4,}|(?:\s[.·…]){4,}")
 _NOTE_MARK = re.compile(r"(?<=[^\W\d])\d{1,3}$")
@@ -216,7 +237,8 @@ class PossibleHeading:
 def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[PossibleHeading]:
     """Return the lines that may be headings, in reading order.
 
-    On pages of printed contents (``skip``), only the titles of these contents may be.
+    On pages of printed contents (``skip``), only the titles of these contents may be. Repeated labels of remarks, such
+    as "Warning", are left out.
     """
     if doc.body is None:
         return []
@@ -228,7 +250,9 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Po
             gap = doc.gap * (body.size / doc.body.size if doc.body.size else 1.0)
             on_page = _on_page(page, body, gap, listed, names)
             possible += (c for c in on_page if opens_contents(c.title)) if page.page.number in skip else on_page
-    return possible
+    labels = [c.title.lower().strip(" :.!") for c in possible]
+    counted = Counter(label for label in labels if label in _REMARK_WORDS)
+    return [c for c, label in zip(possible, labels, strict=True) if counted[label] < _REMARKS]
 
 
 def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
@@ -464,8 +488,10 @@ def _join_title(run: tuple[Unit, ...]) -> str:
 def _plausible(title: str, number: Numbering | None) -> bool:
     """Return whether a text can be a title.
 
-    It must have words and a suitable length, and must not be a caption, a row of dots or a date.
+    It must have words and a suitable length, and must not be a caption, a theorem, a row of dots or a date.
     """
+    if _THEOREM.match(title):
+        return False
     if not 2 <= len(title) <= _MOST_LETTERS or _LEADER.search(title) or _CAPTION.match(title) or _DATE.fullmatch(title):
         return False
     rest = _BRACKETS.sub("", title[number.end :]) if number else title

@@ -327,3 +327,33 @@ def test_a_plain_line_with_a_number_is_a_heading(title: str) -> None:
     sheets = [Sheet(n).head(f"{n} Inventory", 14).prose(6) for n in range(1, 5)]
     sheets[1].row(title, step=20).prose(6)
     assert title in _titles(sheets)
+
+
+@pytest.mark.parametrize(
+    ("statement", "section"),
+    [
+        ("Theorem 2.1 (Euler).", "Theorem provers"), ("Satz 1.5.", "Satz und Druck"), ("Définition 3", "Définitions"),
+        ("Лемма 4.2", "Лемма о накачке и её друзья"), ("定理 3.1", "定理の歴史"), ("Beweis.", "Proof of purchase"),
+        ("Lemma A.2. Let the rope be long", "Definition of done"),
+    ],
+)  # fmt: skip
+def test_statements_of_mathematics_are_no_sections(statement: str, section: str) -> None:
+    sheets = [
+        Sheet(n).head(f"{n} Part {n}", 16).prose(4).row(statement, bold=True).prose(4).head(section, 13).prose(4)
+        for n in range(1, 4)
+    ]
+    titles = _titles(sheets)
+    assert section in titles and not [title for title in titles if title.startswith(statement.rstrip("."))]
+
+
+@pytest.mark.parametrize("label", ["Warning", "Hinweis", "Achtung!", "Remarque", "Внимание", "注意", "참고", "NOTE:"])
+def test_repeated_labels_of_remarks_are_no_sections(label: str) -> None:
+    sheets = [
+        Sheet(n).head(f"Work in yard {n}", 16).prose(5).row(label, bold=True, step=20).prose(5) for n in range(1, 6)
+    ]
+    assert all(title.startswith("Work in yard") for title in _titles(sheets))
+
+
+def test_a_word_of_remarks_that_stands_once_may_be_a_section() -> None:
+    sheets = [Sheet(n).head(f"Work in yard {n}", 16).prose(9) for n in range(1, 5)]
+    assert "Important" in _titles([*sheets, Sheet(5).head("Important", 16).prose(9)])
