@@ -151,6 +151,7 @@ class _Reader:
             }
             for kind in ("footnote", "endnote", "comment")
         }
+        self._inner_notes = set[etree._Element]()
         self._marks = NoteMarks([root, *self._parts("settings").values()])
         self._bound = BoundControls(package)
         self._bound.fill(root)
@@ -268,7 +269,9 @@ class _Reader:
             yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
         for kind, number, shown in words.notes:
             name, note = self._notes[kind].get(number, ("", None))
-            if note is not None and deep < _DEEPEST + _IN_NOTE:
+            inner = deep > _DEEPEST  # in a note; such a note is read once, or notes on each other would multiply
+            if note is not None and deep < _DEEPEST + _IN_NOTE and not (inner and note in self._inner_notes):
+                self._inner_notes |= {note} if inner else set()
                 read = self._inside(name, note, max(deep, _DEEPEST) + 1)
                 note_text = " ".join(_block_text(block) for block in read if not isinstance(block, Remark))
                 if kind == "comment":
@@ -416,14 +419,17 @@ class _Reader:
 
 def _join_deleted_ends(root: etree._Element) -> None:
     """Move the words of each paragraph whose end a tracked change deletes to the begin of the next paragraph."""
+    moved: dict[etree._Element, list[etree._Element]] = {}  # nodes by the paragraph that they go to
     for paragraph in list(root.iter(f"{W}p")):
+        nodes = moved.pop(paragraph, [])
         end, after = paragraph.find(f"{W}pPr/{W}rPr"), paragraph.getnext()
-        if end is None or after is None or after.tag != f"{W}p":
-            continue
-        if end.find(f"{W}del") is not None or end.find(f"{W}moveFrom") is not None:
-            begin = int(after.find(f"{W}pPr") is not None)
-            for at, node in enumerate([node for node in paragraph if node.tag != f"{W}pPr"], begin):
-                after.insert(at, node)
+        deleted = end is not None and (end.find(f"{W}del") is not None or end.find(f"{W}moveFrom") is not None)
+        if deleted and after is not None and after.tag == f"{W}p":
+            nodes += (node for node in paragraph if node.tag != f"{W}pPr")
+            moved[after] = nodes
+        elif nodes:
+            begin = int(paragraph.find(f"{W}pPr") is not None)
+            paragraph[begin:begin] = nodes
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:

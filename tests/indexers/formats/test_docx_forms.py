@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from pathlib import Path
 
@@ -81,6 +82,8 @@ def test_a_paragraph_reads_as_it_shows(tmp_path: Path, body: str, shown: str) ->
         (run("ü", '<w:rFonts w:ascii="Wingdings"/>') + run(" done"), "✓ done"),
         (run("a", '<w:rFonts w:hAnsi="Symbol"/>') + run(" angle"), "α angle"),
         (run("a ü", '<w:rFonts w:ascii="Arial" w:cs="Symbol"/>') + run(" letters"), "a ü letters"),
+        (run("a", '<w:rFonts w:ascii="Arial" w:hAnsi="Symbol"/>') + run(" letter"), "a letter"),
+        (run("smiles", '<w:rFonts w:ascii="Symbola" w:hAnsi="Symbola"/>'), "smiles"),
     ],
 )
 def test_signs_of_fonts_without_letters(tmp_path: Path, body: str, shown: str) -> None:
@@ -422,6 +425,12 @@ def test_paragraphs_whose_end_is_deleted_are_joined(tmp_path: Path, body: str, s
     assert text_of(path).split("\n\n") == shown
 
 
+def test_many_deleted_ends_are_joined_in_seconds(tmp_path: Path) -> None:
+    path = docx(tmp_path / "a.docx", _marked("a ", "del") * 5_000 + line(run("b")))
+    begin = time.process_time()
+    assert text_of(path).split() == ["a"] * 5_000 + ["b"] and time.process_time() - begin < 10
+
+
 def _linked(text: str) -> str:
     return line(f'<w:hyperlink xmlns:r="{_OFFICE}" r:id="rc">{run(text)}</w:hyperlink>')
 
@@ -482,6 +491,14 @@ def _control(kind: str, path: str, text: str, store: str = "{aa}") -> str:
     binding = f"<w:dataBinding w:prefixMappings=\"xmlns:x='urn:offer' xmlns:c='{_CORE}'\" w:xpath=\"{path}\" "
     properties = f'{kind}{binding} w:storeItemID="{store}"/>'
     return f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent>{run(text)}</w:sdtContent></w:sdt>"
+
+
+def test_notes_on_each_other_do_not_multiply(tmp_path: Path) -> None:
+    marks = "".join(reference("footnote", number) for number in range(2, 62))
+    notes = "".join(f'<w:footnote w:id="{at}">{line(run(f"note{at}"), marks)}</w:footnote>' for at in range(2, 62))
+    begin = time.process_time()
+    text = text_of(docx(tmp_path / "a.docx", line(run("a"), reference("footnote", 2)), footnotes=notes))
+    assert 1 <= text.count("note61") <= 2 and time.process_time() - begin < 10
 
 
 @pytest.mark.parametrize(
