@@ -178,6 +178,8 @@ _LD = "<script type='application/ld+json'>{}</script><div id=root></div>"
         ("<div id=onetrust-consent-sdk><p>We use them.</p><a href=/x>More</a></div>" + _PAGE, _PAGE[3:-4]),
         ("<div class='cookie-notice'>Each cookie weighs 20 g.</div><div class=cookies><a>Bake</a></div>",
          "Each cookie weighs 20 g. Bake"),
+        ("<main><section id=cookie-consent><h2>Cookie consent</h2><p>Ask <a href=/x>first</a>.</p></section></main>",
+         "## Cookie consent Ask first."),
         (_LD.format('{"headline": "Storm", "articleBody": "The port is closed."}'), "Storm The port is closed."),
         (_LD.format('{"@graph": [{"@type": "Org"}, {"text": "Deep words"}]}') + _LD.format("{damaged"), "Deep words"),
         ("<h2>Past<span class=mw-editsection>[<a href=x>edit</a>]</span></h2>", "## Past"),
