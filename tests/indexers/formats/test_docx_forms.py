@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from indexers.formats.office.word_numbers import written
+from indexers.formats.office.word_signs import field_words
 from tests.indexers.formats.packages import W, docx, packed, paragraph, read, text_of, titles
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -271,6 +272,11 @@ def test_strict_namespaces_of_every_kind(tmp_path: Path) -> None:
     usual = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     files[name] = files[name].replace(usual, b"http://purl.oclc.org/ooxml/wordprocessingml/main")
     assert text_of(packed(tmp_path / "b.docx", files)).split("\n\n") == ["So (x+1)/2", "![a map]"]
+
+
+def test_strict_namespaces_among_the_words_stay(tmp_path: Path) -> None:
+    words = "The space is http://purl.oclc.org/ooxml/wordprocessingml/main there."
+    assert text_of(docx(tmp_path / "a.docx", line(run(words)))) == words
 
 
 def test_captions_of_tables_and_drawn_words_are_kept(tmp_path: Path) -> None:
@@ -548,6 +554,19 @@ def test_fields_without_a_stored_result_show_what_they_say(tmp_path: Path, instr
     assert text_of(docx(tmp_path / "a.docx", body)).split() == f"x {shown} z".split()
     body = line(run("x "), field(code(instruction), run("stored")), run(" z"))
     assert text_of(docx(tmp_path / "b.docx", body)) == "x stored z"
+
+
+def test_very_long_instructions_are_bounded() -> None:
+    begin = time.process_time()
+    assert field_words("MACROBUTTON x" + " " * 100_000 + "\n") == "" and time.process_time() - begin < 1
+
+
+def test_damaged_relations_of_bound_data_are_skipped(tmp_path: Path) -> None:
+    path = docx(tmp_path / "a.docx", line(run("So: "), _control("<w:text/>", "/x:offer", "stored")))
+    with zipfile.ZipFile(path) as package:
+        files = {entry: package.read(entry) for entry in package.namelist()}
+    damaged = {"customXml/item1.xml": "<o/>", "customXml/_rels/item1.xml.rels": "no XML"}
+    assert text_of(packed(tmp_path / "b.docx", {**files, **damaged})) == "So: stored"
 
 
 @pytest.mark.parametrize("space", ["wordprocessingml", "drawingml/wordprocessingDrawing", "officeDocument/math"])

@@ -137,6 +137,8 @@ _LEGAL = (
         (f"<div role=navigation>Home</div><main>{_ARTICLE}</main><div><p>Boat</p></div><footer>Site</footer>", False,
          1, 0),
         (f"<header>Port</header><main>{_ARTICLE}</main><aside><a href=/>Shop</a>{_LEGAL}</aside>", False, 0, 23),
+        (f"<main>{_ARTICLE}</main><footer><nav>{'<a href=/>A shop</a>' * 9}</nav>{_LEGAL}</footer>", False, 0, 22),
+        (f"{_ARTICLE}<div class=cookie-banner>{_LEGAL}<button>Yes</button></div>", False, 0, 22),
         (f"<main>{_ARTICLE * 30}</main><aside>{_LEGAL}</aside>", False, 0, 0),
         (f"<header>Port<script>var a = 1</script></header>{_ARTICLE}<p>The harbour master told us all of this in May."
          f"</p><noscript>Turn on scripts</noscript><footer>{_LEGAL}<button>Send</button></footer>", True, 0, 26),
