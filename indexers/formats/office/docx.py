@@ -152,6 +152,7 @@ class _Reader:
             for kind in ("footnote", "endnote", "comment")
         }
         self._inner_notes = set[etree._Element]()
+        self._drawings = set[str]()  # drawings of diagrams that were read
         self._marks = NoteMarks([root, *self._parts("settings").values()])
         self._bound = BoundControls(package)
         self._bound.fill(root)
@@ -214,6 +215,14 @@ class _Reader:
                 if (text := _block_text(block)) not in texts:
                     texts.add(text)
                     yield Paragraph(text, f"{kind} {len(texts)}")
+
+    def _new_drawings(self) -> Iterator[etree._Element]:
+        """Yield the drawings of diagrams, each for the first diagram without data only."""
+        for id, (kind, name) in self._related.items():
+            if kind == "diagramDrawing" and name not in self._drawings:
+                self._drawings.add(name)
+                if (root := self._part(id)) is not None:
+                    yield root
 
     def _inside(self, name: str, parent: etree._Element, deep: int) -> list[Block]:
         """Return the blocks of an element of another part, whose links and pictures are those of that part."""
@@ -343,8 +352,7 @@ class _Reader:
             elif is_chart(tag) and (root := self._part(child.get(f"{R}id", ""))) is not None:
                 words.charts += chart_blocks(root, f"paragraph {self._count}")
             elif tag.endswith("}relIds"):
-                drawings = (root for kind in ("diagramDrawing",) for root in self._parts(kind).values())
-                nodes = diagram_words(self._part(child.get(f"{R}dm", "")), drawings)
+                nodes = diagram_words(self._part(child.get(f"{R}dm", "")), self._new_drawings())
                 words.pictures.append(" · ".join(line for _, line in nodes))
             else:
                 if tag.startswith(_VML) and (alt := child.get("alt")):
@@ -362,9 +370,13 @@ class _Reader:
                 waiting.extend((node, how) for node in reversed(child))
 
     def _part(self, id: str) -> etree._Element | None:
-        """Return the root element of the part with a relation id, None if it is missing."""
+        """Return the root element of the part with a relation id. Return None if it is missing or damaged."""
         _, target = self._related.get(id, ("", ""))
-        return part(self._package, target) if target in self._package else None
+        try:
+            return part(self._package, target) if target in self._package else None
+        except DocumentError as error:
+            self.warnings.append(error.without_file)
+            return None
 
     def _chunk(self, id: str) -> Iterator[Block]:
         """Yield the blocks of an embedded document (altChunk), found by its relation id."""

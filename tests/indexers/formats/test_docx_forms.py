@@ -13,6 +13,7 @@ from indexers.formats.office.word_signs import field_words
 from tests.indexers.formats.packages import W, docx, packed, paragraph, read, text_of, titles
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 _LATER = "http://schemas.microsoft.com/office/drawing/2014/chartex"
 _MARKUP = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
@@ -696,3 +697,18 @@ _CELL = "<w:tc><w:tcPr>{}</w:tcPr>{}</w:tc>"
 def test_notes_lists_heads_and_links_of_word_2003(tmp_path: Path, body: str, shown: list[str]) -> None:
     text = text_of(_of_2003(tmp_path / "a.xml", body))
     assert [part for part in text.split("\n") if part and not part.startswith("|--")] == shown
+
+
+def test_a_drawing_is_read_once_for_diagrams_without_data(tmp_path: Path) -> None:
+    relations = f'<d:relIds xmlns:d="urn:d" xmlns:r="{_OFFICE}" r:dm="x"/>'
+    drawing = f'<a:x xmlns:a="{_DRAWN}"><a:p><a:r><a:t>kelp</a:t></a:r></a:p></a:x>'
+    body = line(f"<w:r><w:drawing>{relations}</w:drawing></w:r>") * 3
+    kind = "http://schemas.microsoft.com/office/2007/relationships/diagramDrawing"
+    assert text_of(with_part(docx(tmp_path / "a.docx", body), "drawing1.xml", drawing, kind)).count("kelp") == 1
+
+
+def test_damaged_charts_are_skipped_with_a_warning(tmp_path: Path) -> None:
+    body = line(run("kelp"), _drawn_chart("rc"))
+    path = with_part(docx(tmp_path / "a.docx", body), "charts/c.xml", "no XML", f"{_OFFICE}/chart")
+    info, pages = read(path)
+    assert pages[0].text == "kelp" and "charts/c.xml" in str(info.warnings[0])
