@@ -518,14 +518,17 @@ class _Writer:
             elif not text[0].isspace() and (node.css_first("a") is not None or self._marks_note(node, before)):
                 written = core if core.startswith(("[", "(")) else f"[{core}]"
             elif not text[0].isspace():
-                written = shifted(core, 1 if tag == "sup" else -1, "".join(self._words[:before])[-1:])
+                written = shifted(core, 1 if tag == "sup" else -1, self._sign_before(before))
             self._words[before:] = [text.replace(core, written, 1)]
 
     def _marks_note(self, node: LexborNode, before: int) -> bool:
         """Return whether a raised word is a link and follows another word, as the mark of a note does."""
         link = node.parent
-        follows = not "".join(self._words[:before])[-1:].isspace()
+        follows = not self._sign_before(before).isspace()
         return follows and link is not None and link.tag == "a" and bool(link.attributes.get("href"))
+
+    def _sign_before(self, before: int) -> str:
+        return next((self._words[at][-1] for at in range(before - 1, -1, -1) if self._words[at]), "")
 
     def _note_id(self, node: LexborNode) -> None:
         if (name := node.attributes.get("id")) is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Paragraph
+from indexers.formats.web.html import parse_html
 from tests.indexers.formats.packages import epub, read, repacked, text_of
 
 FLEX = "<style>.row{display:flex;flex-direction:row-reverse} .last{order:9} .first{order:-1} .g{display:grid}</style>"
@@ -290,3 +293,10 @@ def test_style_sheets_of_a_book(tmp_path: Path, link: str, body: str, shown: str
     assert (text == shown) is (link != "missing.css")
     hidden = ("1 hidden element of the page was left out",) if "unseen" in body and text == shown else ()
     assert info.warnings == hidden
+
+
+def test_very_many_marks_of_notes_are_bounded_work() -> None:
+    begin = time.process_time()
+    block = parse_html("<p>" + "word<a href=#n><sup>1</sup></a> " * 15_000).blocks[0]
+    assert isinstance(block, Paragraph) and block.text.count("word[1]") == 15_000
+    assert time.process_time() - begin < 4
