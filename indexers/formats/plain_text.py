@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +51,27 @@ def _line_blocks(text: str, before: int) -> Iterator[Block]:
             block = []
 
 
-_ASCIIDOC = re.compile(r"(?P<mark>={1,6}) +(?P<title>\S.*)")
-_TITLES = {
-    ".org": re.compile(r"(?P<mark>\*{1,9}) +(?:(?:TODO|DONE) +)?(?P<title>\S.*?)(?:\s+:[\w:@#%]+:)?\s*"),
-    ".tex": re.compile(
-        r"\s*\\(?P<mark>part|chapter|section|subsection|subsubsection)\*?(?:\[[^\]]*\])?\{(?P<title>[^{}]+)\}\s*"
-        r"(?:\\label\{[^{}]*\}\s*)?"
+_SYNTAX = {  # by the ending of a file: a title, the begin of a block of code, and its end
+    ".adoc": (
+        re.compile(r"(?P<mark>={1,6}) +(?P<title>\S.*)"),
+        re.compile(r"(?P<name>-{4,}|\.{4,}|/{4,}|\+{4,})\s*"),
+        "{}",
+    ),
+    ".org": (
+        re.compile(r"(?P<mark>\*{1,9}) +(?:(?:TODO|DONE) +)?(?P<title>\S.*)"),
+        re.compile(r"\s*#\+begin_(?P<name>\w+).*", re.I),
+        "#+end_{}",
+    ),
+    ".tex": (
+        re.compile(
+            r"\s*\\(?P<mark>part|chapter|section|subsection|subsubsection)\*?(?:\[[^\]]*\])?\{(?P<title>[^{}]+)\}\s*"
+            r"(?:\\label\{[^{}]*\}\s*)?"
+        ),
+        re.compile(r"\s*\\begin\{(?P<name>verbatim|lstlisting)\}.*"),
+        "\\end{{{}}}",
     ),
 }
-_LITERAL_START = re.compile(
-    r"(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,})\s*|#\+begin_(?P<block>\w+).*|\s*\\begin\{(?P<code>verbatim|lstlisting)\}.*",
-    re.I,
-)
+_TAGS = re.compile(r"\s:[\w:@#%]+:\Z")  # after a title in Org
 _UNDERLINE = re.compile(r"([-=`:.'\"~^_*+#])\1{2,}\s*")
 _LATEX_RANKS = ("part", "chapter", "section", "subsection", "subsubsection")
 
@@ -72,10 +80,8 @@ def read_marked(path: Path, limits: ParseLimits) -> Flow:
     """Read a text in AsciiDoc, reStructuredText, Org or LaTeX. Its titles are headings; other lines stay unchanged."""
     text, warnings = read_text(path)
     lines = text.split("\n")
-    find = (
-        _underlined if path.suffix.lower() == ".rst" else partial(_marked, _TITLES.get(path.suffix.lower(), _ASCIIDOC))
-    )
-    titles = list(find(lines))
+    suffix = path.suffix.lower()
+    titles = list(_underlined(lines) if suffix == ".rst" else _marked(suffix, lines))
     ranks = {rank: level for level, rank in enumerate(dict.fromkeys(sorted(rank for _, _, rank, _ in titles)), 1)}
     blocks: list[Block] = []
     at = 0
@@ -90,18 +96,19 @@ def read_marked(path: Path, limits: ParseLimits) -> Flow:
 _Title = tuple[int, int, int, str]  # first line, line after the last (from 0), rank, words
 
 
-def _marked(pattern: re.Pattern[str], lines: list[str]) -> Iterator[_Title]:
+def _marked(suffix: str, lines: list[str]) -> Iterator[_Title]:
     """Yield the titles that a sign or command marks, but none in blocks of code."""
+    pattern, begin, closing = _SYNTAX.get(suffix, _SYNTAX[".adoc"])
     end = ""
     for at, line in enumerate(lines):
         if end:
             end = "" if line.strip().lower() == end else end
-        elif (start := _LITERAL_START.fullmatch(line)) is not None:
-            block, code = start["block"], start["code"]
-            end = start["fence"] or (f"#+end_{block}".lower() if block else f"\\end{{{code}}}".lower())
+        elif (start := begin.fullmatch(line)) is not None:
+            end = closing.format(start["name"]).lower()
         elif (title := pattern.fullmatch(line)) is not None:
-            mark = title["mark"]
-            yield at, at + 1, _LATEX_RANKS.index(mark) if mark in _LATEX_RANKS else len(mark), title["title"].strip()
+            mark, words = title["mark"], title["title"].rstrip()
+            rank = _LATEX_RANKS.index(mark) if mark in _LATEX_RANKS else len(mark)
+            yield at, at + 1, rank, _TAGS.sub("", words).rstrip() if suffix == ".org" else words
 
 
 def _underlined(lines: list[str]) -> Iterator[_Title]:

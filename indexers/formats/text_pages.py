@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from html.entities import html5
 from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import Any
@@ -251,6 +252,8 @@ _BLOCK_TAGS = (
     "address|article|aside|blockquote|br|caption|center|dd|details|div|dl|dt|figcaption|figure|footer|h[1-6]|header|hr|"
     "li|main|nav|ol|p|picture|section|summary|table|tbody|td|tfoot|th|thead|tr|ul"
 )
+_VALUE = r"""(?:"[^"]{0,2000}"|'[^']{0,2000}'|[^\s"'=<>`]{1,2000})"""
+_TAG_END = rf"(?>(?:\s+[a-z_:@][\w:.@-]{{0,100}}(?:\s*=\s*{_VALUE})?){{0,50}})\s*/?>"  # with attributes, by CommonMark
 _INSIDE = r"(?:(?!\\[)\]])[^`]){0,300}"
 _TEX = re.compile(r"\\[A-Za-z]|[\^{}]|\w_")  # signs of a formula in "\(…\)", which may also be text in brackets
 _MARKUP = re.compile(
@@ -259,8 +262,8 @@ _MARKUP = re.compile(
     r"|(?P<remark><!--.{0,500}?-->)"
     r"|<(?P<form>sup|sub|del|s|strike)(?:\s[^<>]{0,500})?>(?P<words>.{0,500}?)</(?P=form)\s*>"
     r"|<ruby(?:\s[^<>]{0,500})?>(?P<ruby>.{0,500}?)</ruby\s*>"
-    rf"|</?(?P<inline>{_INLINE})(?:\s[^<>]{{0,2000}}|/)?>"
-    rf"|<(?P<block>/?(?:{_BLOCK_TAGS}))(?:\s[^<>]{{0,2000}}|/)?>"
+    rf"|</?(?P<inline>{_INLINE}){_TAG_END}"
+    rf"|<(?P<block>/?(?:{_BLOCK_TAGS})){_TAG_END}"
     r"|(?P<entity>&(?:#[0-9]{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]{1,31});)"
     r"|\\(?P<sign>[!-/:-@\[\]^_`{}~])",
     re.I,
@@ -308,7 +311,7 @@ def _shown(match: re.Match[str], before: str, readings: list[str]) -> str:
         gap = "" if not before.strip() or before[-1:].isspace() else " "
         return f"{gap}- " if match["block"].lower() == "li" else gap
     if match["entity"]:
-        signs = html.unescape(match[0])
+        signs = html.unescape(match[0]) if match[0][1] == "#" else html5.get(match[0][1:], match[0])
         return match[0] if signs == "|" else " ".join(signs.split("\n"))
     return match["sign"] or ""
 

@@ -77,9 +77,9 @@ class ShownPictures:
 def content(part: Any) -> bytes:
     """Return the decoded bytes of a part. Plain text that a mailing list added below a Base64 text is kept."""
     packing = _packing(part)
-    payload = part.get_payload() if packing in ("base64", "quoted-printable") else None
-    if isinstance(payload, str) and packing == "quoted-printable":
-        return quopri.decodestring(payload.encode("utf-8", "surrogateescape"))
+    if packing:  # without what follows the name, which the library would not understand
+        safe(lambda: part.replace_header("content-transfer-encoding", packing))
+    payload = part.get_payload() if packing == "base64" else None
     if isinstance(payload, str) and (packed := _BASE64.match(payload)) is not None and payload[packed.end() :].strip():
         rest = payload[packed.end() :].strip().encode("utf-8", "surrogateescape")
         try:

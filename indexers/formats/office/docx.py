@@ -151,6 +151,8 @@ class _Reader:
             }
             for kind in ("footnote", "endnote", "comment")
         }
+        self._inner_notes = set[etree._Element]()
+        self._drawings = set[str]()  # drawings of diagrams that were read
         self._marks = NoteMarks([root, *self._parts("settings").values()])
         self._bound = BoundControls(package)
         self._bound.fill(root)
@@ -214,6 +216,14 @@ class _Reader:
                     texts.add(text)
                     yield Paragraph(text, f"{kind} {len(texts)}")
 
+    def _new_drawings(self) -> Iterator[etree._Element]:
+        """Yield the drawings of diagrams, each for the first diagram without data only."""
+        for id, (kind, name) in self._related.items():
+            if kind == "diagramDrawing" and name not in self._drawings:
+                self._drawings.add(name)
+                if (root := self._part(id)) is not None:
+                    yield root
+
     def _inside(self, name: str, parent: etree._Element, deep: int) -> list[Block]:
         """Return the blocks of an element of another part, whose links and pictures are those of that part."""
         outer = self._related, self._links
@@ -268,7 +278,9 @@ class _Reader:
             yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
         for kind, number, shown in words.notes:
             name, note = self._notes[kind].get(number, ("", None))
-            if note is not None and deep < _DEEPEST + _IN_NOTE:
+            inner = deep > _DEEPEST  # in a note; such a note is read once, or notes on each other would multiply
+            if note is not None and deep < _DEEPEST + _IN_NOTE and not (inner and note in self._inner_notes):
+                self._inner_notes |= {note} if inner else set()
                 read = self._inside(name, note, max(deep, _DEEPEST) + 1)
                 note_text = " ".join(_block_text(block) for block in read if not isinstance(block, Remark))
                 if kind == "comment":
@@ -340,8 +352,7 @@ class _Reader:
             elif is_chart(tag) and (root := self._part(child.get(f"{R}id", ""))) is not None:
                 words.charts += chart_blocks(root, f"paragraph {self._count}")
             elif tag.endswith("}relIds"):
-                drawings = (root for kind in ("diagramDrawing",) for root in self._parts(kind).values())
-                nodes = diagram_words(self._part(child.get(f"{R}dm", "")), drawings)
+                nodes = diagram_words(self._part(child.get(f"{R}dm", "")), self._new_drawings())
                 words.pictures.append(" · ".join(line for _, line in nodes))
             else:
                 if tag.startswith(_VML) and (alt := child.get("alt")):
@@ -359,9 +370,13 @@ class _Reader:
                 waiting.extend((node, how) for node in reversed(child))
 
     def _part(self, id: str) -> etree._Element | None:
-        """Return the root element of the part with a relation id, None if it is missing."""
+        """Return the root element of the part with a relation id. Return None if it is missing or damaged."""
         _, target = self._related.get(id, ("", ""))
-        return part(self._package, target) if target in self._package else None
+        try:
+            return part(self._package, target) if target in self._package else None
+        except DocumentError as error:
+            self.warnings.append(error.without_file)
+            return None
 
     def _chunk(self, id: str) -> Iterator[Block]:
         """Yield the blocks of an embedded document (altChunk), found by its relation id."""
@@ -416,14 +431,17 @@ class _Reader:
 
 def _join_deleted_ends(root: etree._Element) -> None:
     """Move the words of each paragraph whose end a tracked change deletes to the begin of the next paragraph."""
+    moved: dict[etree._Element, list[etree._Element]] = {}  # nodes by the paragraph that they go to
     for paragraph in list(root.iter(f"{W}p")):
+        nodes = moved.pop(paragraph, [])
         end, after = paragraph.find(f"{W}pPr/{W}rPr"), paragraph.getnext()
-        if end is None or after is None or after.tag != f"{W}p":
-            continue
-        if end.find(f"{W}del") is not None or end.find(f"{W}moveFrom") is not None:
-            begin = int(after.find(f"{W}pPr") is not None)
-            for at, node in enumerate([node for node in paragraph if node.tag != f"{W}pPr"], begin):
-                after.insert(at, node)
+        deleted = end is not None and (end.find(f"{W}del") is not None or end.find(f"{W}moveFrom") is not None)
+        if deleted and after is not None and after.tag == f"{W}p":
+            nodes += (node for node in paragraph if node.tag != f"{W}pPr")
+            moved[after] = nodes
+        elif nodes:
+            begin = int(paragraph.find(f"{W}pPr") is not None)
+            paragraph[begin:begin] = nodes
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:

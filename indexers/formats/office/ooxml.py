@@ -26,7 +26,7 @@ from indexers.formats.office.symbol_fonts import decode_signs
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _STRICT = b"http://purl.oclc.org/ooxml/"
-_YEARLESS = re.compile(rb"http://purl\.oclc\.org/ooxml/(officeDocument|[a-z]+ml)/([A-Za-z/]+)")
+_YEARLESS = re.compile(rb"(?<==[\"'])http://purl\.oclc\.org/ooxml/(officeDocument|[a-z]+ml)/([A-Za-z/]+)")
 _ENCODING = re.compile(rb"(<\?xml[^>]{0,100}?)\sencoding=(?:\"[^\"]*\"|'[^']*')")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords",

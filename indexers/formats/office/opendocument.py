@@ -59,6 +59,7 @@ _XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
 _SAME_HEIGHT, _LOWEST = 0.25, 1e6  # centimetres
 _DEEPEST, _MOST_REPEATED = 25, 200
+_MOST_CELLS = 100_000  # maximum cells of repeated rows in a table
 _DROPPED = frozenset((f"{TEXT}tracked-changes", f"{OFFICE}forms", f"{TEXT}sequence-decls", f"{OFFICE}annotation-end",
                       f"{TEXT}index-title-template", f"{TEXT}number", f"{TABLE}shapes"))  # fmt: skip
 _COMMENTS = frozenset((f"{OFFICE}annotation", "{http://openoffice.org/2009/office}annotation"))
@@ -253,8 +254,12 @@ class _Reader:
         self, page: etree._Element, content: etree._Element, number: int, texts: set[str]
     ) -> Iterator[Block]:
         """Yield the texts that a slide shows from its master and its footer, unless an earlier slide has shown them."""
-        master = self._masters.get(page.get(f"{DRAW}master-page-name", ""), ())
-        shapes = [shape for shape in master if shape.tag.startswith(DRAW) and not shape.get(f"{SHOWN}class")]
+        master = page.get(f"{DRAW}master-page-name", "")
+        shapes = [
+            shape
+            for shape in self._masters.pop(master, ())  # a later slide shows nothing new from it
+            if shape.tag.startswith(DRAW) and not shape.get(f"{SHOWN}class")
+        ]
         lines = [" ".join(_block_text(block).split()) for block in self._blocks(shapes, 0)]
         footer = page.get(f"{SHOWN}use-footer-name")
         lines += [line_of(node) for node in content.iterfind(f"{SHOWN}footer-decl") if node.get(_DECLARED) == footer]
@@ -456,6 +461,7 @@ class _Reader:
         place = f"paragraph {self._count + 1}"
         rows: list[tuple[str, ...]] = []
         inner: list[Block] = []
+        spare = _MOST_CELLS
         below: dict[int, tuple[int, str]] = {}  # column: remaining rows of a merged cell above, and its words
         heads = sum(1 for group in table.findall(f"{TABLE}table-header-rows") for _ in _table_children(group, _ROW))
         for row in _table_children(table, _ROW):
@@ -472,8 +478,10 @@ class _Reader:
                     below[len(cells)] = (_int(cell.get(f"{TABLE}number-rows-spanned"), 1) - 1, text)
                 times = _int(cell.get(f"{TABLE}number-columns-repeated"), 1)
                 cells += [text] * min(times, _MOST_REPEATED if text else 1)
-            times = _int(row.get(f"{TABLE}number-rows-repeated"), 1)
-            rows += [tuple(cells)] * min(times, _MOST_REPEATED if any(cells) else 1)
+            again = min(_int(row.get(f"{TABLE}number-rows-repeated"), 1), _MOST_REPEATED) - 1 if any(cells) else 0
+            again = max(0, min(again, spare // max(1, len(cells))))
+            spare -= again * len(cells)
+            rows += [tuple(cells)] * (1 + again)
         yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from inner
 

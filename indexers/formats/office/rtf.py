@@ -80,13 +80,14 @@ _CODE_PAGES = {"pc": 437, "pca": 850}
 _CODED = re.compile(r"\\'([0-9a-fA-F]{2})")
 _CODE_PAGE = re.compile(r"\\ansicpg\d+")
 _HTML_TAG = re.compile(r"\{\s?\\\*\s?\\htmltag\d*(?![a-z]) ?")
-_RTF_ONLY = re.compile(r"\\htmlrtf1?(?![a-z\d]) ?.*?\\htmlrtf0 ?", re.S)
+_RTF_ONLY = re.compile(r"\\htmlrtf1?(?![a-z\d]) ?(?:.*?\\htmlrtf0 ?|.*)", re.S)
 _NESTED_ROW, _NESTED_CELL = re.compile(r"\{\s?\\\*\s?\\nesttableprops(?![a-z])"), re.compile(r"\\nestcell(?![a-z]) ?")
 _NESTED_ENDS = re.compile(r" · *(?=;|$)|;\s*$")
 _FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|tiff?|wmf)$", re.I)  # what Word writes without a description
 _DRAWN_WORDS = re.compile(r"\{\s?\\sn (gtextUNICODE|wzDescription)\}\s?\{\s?\\sv ")
 _HEAD_GROUP = re.compile(r"\{\s?\\(?:header|footer)[lrf]?(?![a-z])")
 _LONGEST_FONT = 500
+_LONGEST_EMPTY = 2_000  # maximum characters of a field's result without words
 _PRIVATE = re.compile("[\uf020-\uf0ff]")
 _FORMS = {"strike": True, "striked": True}
 _SHIFTS = {"super": 1, "sub": -1, "nosupersub": 0, "up": 1, "dn": -1}
@@ -370,22 +371,26 @@ def _with_nested_rows(source: str) -> str:
 
 def _with_results(source: str) -> str:
     """Return the RTF source with the addresses of links in marks, and with what fields without a result show."""
+    begins = list(_INSTRUCTION.finditer(source))
+    ends = _group_ends(source) if begins else {}
     parts: list[str] = []
     at = 0
-    for begin in _INSTRUCTION.finditer(source):
-        end = _group_end(source, begin.start())
+    for begin, following in zip(begins, [*(other.start() for other in begins[1:]), len(source)], strict=False):
+        end = ends.get(begin.start(), len(source))
+        if begin.start() < at or following < end:  # inside a link, or around the instruction of another field
+            continue
         instruction = _instruction_text(source[begin.end() : end - 1])
         result = _RESULT_GROUP.match(source, end)
-        close = _group_end(source, end) - 1 if result is not None else end
+        close = ends.get(end, len(source)) - 1 if result is not None else end
         link = _HYPERLINK.match(instruction)
-        if result is not None and link is not None and begin.start() >= at:
+        if result is not None and link is not None:
             address = f" {_LINK}{quote(link[1], safe=_SAFE)}{_LINK}"
             parts += (source[at : begin.start()], source[end : result.end()], address)
             parts += (source[result.end() : close], _LINK * 2)
             at = close
-        elif begin.start() >= at and (words := field_words(instruction)):
+        elif words := field_words(instruction):
             stored = "" if result is None else source[result.end() : close]
-            if not rtf_to_text(f"{{\\rtf1{stored}}}", errors="replace").strip():
+            if len(stored) < _LONGEST_EMPTY and not rtf_to_text(f"{{\\rtf1{stored}}}", errors="replace").strip():
                 parts += (source[at:end], "{\\uc0 ", *(f"\\u{ord(sign)} " for sign in words), "}")
                 at = end
     return "".join((*parts, source[at:]))
@@ -441,6 +446,18 @@ def _group_end(source: str, start: int) -> int:
         if not deep:
             break
     return at
+
+
+def _group_ends(source: str) -> dict[int, int]:
+    """Return the offset after each closed group, by the offset at which the group begins."""
+    ends: dict[int, int] = {}
+    begins: list[int] = []
+    for sign in _BRACE.finditer(source):
+        if sign[0] == "{":
+            begins.append(sign.start())
+        elif sign[0] == "}" and begins:
+            ends[begins.pop()] = sign.end()
+    return ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,14 +597,18 @@ def _with_boxes(source: str) -> str:
     """
     parts: list[str] = []
     at = 0
+    seen = 0  # end of the latest box
     for box in _BOX.finditer(source):
-        if box.start() < at or len(parts) > 3 * _MOST_NOTES:
+        if box.start() < max(at, seen) or len(parts) > 3 * _MOST_NOTES:
             continue
         end = _group_end(source, box.start())
         words: list[str] = []
+        close = 0
         for drawn in _DRAWN_WORDS.finditer(source, box.start(), end):
-            group = drawn.start() + drawn[0].rindex("{")
-            text = source[drawn.end() : _group_end(source, group) - 1].strip()
+            if drawn.start() < close:
+                continue
+            close = _group_end(source, drawn.start() + drawn[0].rindex("{"))
+            text = source[drawn.end() : close - 1].strip()
             if drawn[1] == "gtextUNICODE":
                 words.append(text)
             elif text and _FILE_NAME.search(text) is None:
@@ -599,6 +620,8 @@ def _with_boxes(source: str) -> str:
             begin, lines = "\\par " if stop == end else " ", "\\par ".join(words)
             parts += (source[at : box.start()], source[end:stop], f"{{{begin}{lines}\\par }}")
             at = stop
+        else:
+            seen = end
     return "".join((*parts, source[at:]))
 
 

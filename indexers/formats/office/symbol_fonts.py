@@ -23,6 +23,7 @@ _SIGNS = {  # by the last byte of the character code
     "wingdings 3": {0x67: "↑", 0x68: "↓", 0x66: "←", 0x65: "→", 0x75: "▶", 0x7D: "▶", 0x84: "➤"},
     "webdings": {0x61: "✓", 0x63: "☐", 0x67: "■", 0x72: "✗", 0x3D: "●"},
 }  # fmt: skip
+_SYMBOL_NAMES = frozenset(("symbol mt", "symbolmt", "symbol (ttf)", "symbolps", "symbol set swa"))
 _BULLET = {0xB7: "•"}
 _PRIVATE = range(0xF020, 0xF100)  # private characters in which such fonts are stored
 
@@ -30,7 +31,7 @@ _PRIVATE = range(0xF020, 0xF100)  # private characters in which such fonts are s
 def signs_of(font: str) -> dict[int, str] | None:
     """Return ``{last byte of a code: character}`` for a symbol font, None for a font of letters."""
     name = " ".join(font.lower().split())
-    return _SIGNS.get(name) or (_SIGNS["symbol"] if name.startswith("symbol") else None)
+    return _SIGNS.get("symbol" if name in _SYMBOL_NAMES else name)
 
 
 def decode_signs(text: str, fonts: Iterable[str], others: Iterable[str] = ()) -> str:

@@ -26,7 +26,7 @@ _PACKAGE = "{http://schemas.microsoft.com/office/2006/xmlPackage}"
 _WORD_2003 = "http://schemas.microsoft.com/office/word/2003/wordml"
 _MARKUP = "{http://schemas.microsoft.com/aml/2001/core}"
 _HINT = "{http://schemas.microsoft.com/office/word/2003/auxHint}"
-_RELATED = '<Relationship Id="r{}" Type="/{}" Target="{}/>'
+_RELATED = '<Relationship Id="r{}" Type="/{}" Target="{}"{}/>'
 _HEAD = 1024
 
 
@@ -48,9 +48,8 @@ def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
             if data is not None and len(data):
                 parts[entry.get(f"{_PACKAGE}name", "").lstrip("/")] = etree.tostring(data[0])
     else:
-        parts = dict(
-            _parts_of_2003(etree.fromstring(etree.tostring(root).replace(_WORD_2003.encode(), W[1:-1].encode())))
-        )
+        usual = etree.tostring(root).replace(_WORD_2003.encode(), W[1:-1].encode())
+        parts = dict(_parts_of_2003(read_xml(usual, "damaged, it", file=path)[0]))
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as package:
         for name, content in parts.items():
@@ -68,14 +67,14 @@ def _parts_of_2003(root: etree._Element) -> Iterator[tuple[str, bytes]]:
     for node in list(root.iter(f"{W}hdr", f"{W}ftr")):
         kind = "header" if node.tag == f"{W}hdr" else "footer"
         name = f"{kind}{len(links)}.xml"
-        links.append(_RELATED.format(len(links), kind, f'{name}"'))
+        links.append(_RELATED.format(len(links), kind, name, ""))
         yield f"word/{name}", etree.tostring(node)
         _remove(node)
     for link in root.iter(f"{W}hlink"):
         link.tag = f"{W}hyperlink"
         link.set(f"{R}id", f"r{len(links)}")
         address = escape(link.get(f"{W}dest") or "", {'"': "&quot;"})
-        links.append(_RELATED.format(len(links), "hyperlink", f'{address}" TargetMode="External"'))
+        links.append(_RELATED.format(len(links), "hyperlink", address, ' TargetMode="External"'))
     for merged in root.iter(f"{W}vmerge"):
         merged.tag = f"{W}vMerge"
     for node in list(root.iter(f"{W}footnote", f"{W}endnote", f"{_MARKUP}annotation")):
@@ -100,7 +99,7 @@ def _parts_of_2003(root: etree._Element) -> Iterator[tuple[str, bytes]]:
     for kind, notes in texts.items():
         listed = etree.Element(f"{W}{kind}s")
         listed.extend(notes)
-        links.append(_RELATED.format(len(links), f"{kind}s", f'{kind}s.xml"'))
+        links.append(_RELATED.format(len(links), f"{kind}s", f"{kind}s.xml", ""))
         yield f"word/{kind}s.xml", etree.tostring(listed)
     yield "word/document.xml", etree.tostring(root)
     yield "word/_rels/document.xml.rels", f"<Relationships>{''.join(links)}</Relationships>".encode()
@@ -190,7 +189,7 @@ class BoundControls:
             name: first or second for name, first, second in _PREFIX.findall(binding.get(f"{W}prefixMappings") or "")
         }
         try:
-            nodes: Any = self._stores[id].getroottree().xpath(path, namespaces=names)
+            nodes: Any = self._stores[id].getroottree().xpath(f"({path})[1]", namespaces=names)
         except etree.XPathError:
             return ""
         node = nodes[0] if isinstance(nodes, list) and nodes else ""
@@ -199,16 +198,22 @@ class BoundControls:
 
     def _read_stores(self) -> Iterator[tuple[str, etree._Element]]:
         """Yield (id, root element) of each set of data. Damaged ones are skipped."""
-        for kind, target in relations(self._package, "").values():
+        for kind, target in self._relations(""):
             if kind in ("core-properties", "extended-properties"):
                 yield from self._store(target, _CORE if kind == "core-properties" else _EXTENDED)
         names = (name for name in self._package.names if re.fullmatch(r"customXml/item\d+\.xml", name, re.I))
         for name in list(names)[:_MOST_STORES]:
-            for kind, target in relations(self._package, name).values():
+            for kind, target in self._relations(name):
                 if kind == "customXmlProps":
                     yield from ((id, root) for _, props in self._store(target, "")
                                 if (id := (props.get(f"{_ITEM}itemID") or "").upper())
                                 for _, root in self._store(name, id))  # fmt: skip
+
+    def _relations(self, name: str) -> list[tuple[str, str]]:
+        try:
+            return list(relations(self._package, name).values())
+        except DocumentError:
+            return []
 
     def _store(self, name: str, id: str) -> Iterator[tuple[str, etree._Element]]:
         try:

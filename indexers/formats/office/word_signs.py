@@ -26,7 +26,7 @@ def run_words(text: str, properties: etree._Element | None) -> str:
     """Return the text of a run as the symbol font of the run shows it."""
     fonts = properties.find(f"{W}rFonts") if properties is not None else None
     names = [fonts.get(f"{W}{kind}") or "" for kind in ("ascii", "hAnsi", "cs")] if fonts is not None else []
-    return decode_signs(text, names[:2], names)
+    return decode_signs(text, [name for name in names[:2] if name][:1], names)
 
 
 def form_field(data: etree._Element) -> str:
@@ -47,16 +47,17 @@ def form_field(data: etree._Element) -> str:
     return ""
 
 
-_SYMBOL = re.compile(r'\s*SYMBOL\s+(0x[0-9a-f]{1,4}|\d{1,5})\b(?:.*?\\f\s+(?:"([^"]*)"|(\S+)))?', re.I | re.S)
-_BUTTON = re.compile(r"\s*MACROBUTTON\s+\S+\s+(.*\S)", re.I | re.S)
-_FORMULA = re.compile(r"\s*EQ\s+(.*)", re.I | re.S)
+_SYMBOL = re.compile(r'SYMBOL\s+(0x[0-9a-f]{1,4}|\d{1,5})\b(?:.*?\\f\s+(?:"([^"]*)"|(\S+)))?', re.I | re.S)
+_BUTTON = re.compile(r"MACROBUTTON\s+\S+\s+(.*)", re.I | re.S)
+_FORMULA = re.compile(r"EQ\s+(.*)", re.I | re.S)
 _SWITCH = re.compile(r"\\([a-z]+)(?:\s*\d+)?\s*", re.I)
 _ROUND = frozenset("○〇◯△□")  # signs around a character
-_LONGEST_FORMULA = 500
+_LONGEST_INSTRUCTION, _LONGEST_FORMULA = 2_000, 500
 
 
 def field_words(instruction: str) -> str:
     """Return what a field without a stored result shows: a sign, the words on a button, or an old formula (EQ)."""
+    instruction = instruction[:_LONGEST_INSTRUCTION].strip()
     if (sign := _SYMBOL.match(instruction)) is not None:
         code = int(sign[1], 16 if sign[1].lower().startswith("0x") else 10)
         signs = signs_of(sign[2] or sign[3] or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ _RUNNING = [f"{pages}{kind}" for kind in ("Header", "Footer") for pages in ("odd
 _RUNNING_CODE = re.compile(r'&(?:"[^"]*"|K(?:[0-9A-Fa-f]{6}|\d\d[+-]\d{3})|\d+|[A-Za-z&])')
 _FUNCTION_SPACE = re.compile(r"_xl(?:fn|ws|pm|udf|op)\.")  # before names of functions newer than the file format
 _CELL_PICTURE = re.compile(r'=(?:_xlfn\.)?DISPIMG\("[^"]*",\d+\)')  # a picture in a cell, as WPS Office stores it
+_RUN_FONT = "{*}r/{*}rPr/{*}rFont"
 _UNCLOSED = re.compile(rb"<br\s*>", re.I)
 _CHUNK = 2**20
 _MOST_MERGED, _MOST_BLOCKS = 20_000, 2_000
@@ -66,15 +67,18 @@ class XlsxBook:
         self._since_1904 = first is not None and first.get("date1904") in ("1", "true")
         self.sheets: list[tuple[str, str]] = []  # name and part
         hidden = 0
-        for sheet in root.iter("{*}sheet"):
-            _, target = related.get(sheet.get(f"{R}id") or "", ("", ""))
-            if target not in package:
-                target = f"xl/worksheets/sheet{len(self.sheets) + 1}.xml"
+        listed = list(root.iter("{*}sheet"))
+        targets = [related.get(sheet.get(f"{R}id") or "", ("", ""))[1] for sheet in listed]
+        for sheet, target in zip(listed, targets, strict=True):
+            usual = f"xl/worksheets/sheet{len(self.sheets) + 1}.xml"
+            if target not in package and usual not in targets:
+                target = usual
             if target in package:
                 self.sheets.append((sheet.get("name") or f"Sheet{len(self.sheets) + 1}", target))
                 hidden += sheet.get("state") in ("hidden", "veryHidden")
         if hidden:
             warnings.append(Note("read.hidden-sheets", hidden=hidden, sheets=len(self.sheets)))
+        self._own_fonts: set[int] = set()  # strings whose runs have fonts, which replace the font of the cell
         self._strings = self._shared()
         self._looks: dict[str, tuple[bool, str]] = {}  # of styles of cells: struck out, font of symbols
         self._formats = self._styles()
@@ -83,7 +87,7 @@ class XlsxBook:
     def read(self, name: str, target: str) -> Grid:
         """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
         grid = Grid(self._limits, "a sheet", self._merged(target), file=self._path)
-        rows = _Rows(self._strings, self._formats, self._since_1904, self._looks)
+        rows = _Rows(self._strings, self._formats, self._since_1904, self._looks, self._own_fonts)
         try:
             for number, cells in rows.read(self._stream(target)):
                 grid.add(number, cells)
@@ -122,7 +126,10 @@ class XlsxBook:
         inner: list[str] = []
         if target in self._package:
             try:
-                inner.extend(map(_string, _elements(self._stream(target), "si")))
+                for item in _elements(self._stream(target), "si"):
+                    if item.find(_RUN_FONT) is not None:
+                        self._own_fonts.add(len(inner))
+                    inner.append(_string(item))
             except _UNREADABLE:
                 self._warnings.append(Note("read.named-part-partly", part=Note("part.strings")))
         return inner
@@ -249,8 +256,14 @@ def running_text(code: str) -> str:
 
 class _Rows:
     def __init__(
-        self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, looks: Mapping[str, tuple[bool, str]]
+        self,
+        strings: Sequence[str],
+        formats: Sequence[str],
+        since_1904: bool,
+        looks: Mapping[str, tuple[bool, str]],
+        own_fonts: Set[int],
     ) -> None:
+        self._own_fonts = own_fonts
         self._strings, self._formats, self._since_1904, self._looks = strings, formats, since_1904, looks
         self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas, row and column, by their index
         self._place = 0, 0  # row and column of the cell that is read
@@ -283,12 +296,17 @@ class _Rows:
                 self._place = last, at
                 if text := self._cell(cell).strip()[:_LONGEST_CELL]:
                     struck, font = self._looks.get(cell.get("s") or "", (False, ""))
-                    text = decode_signs(text, (font,)) if font else text
+                    text = decode_signs(text, (font,)) if font and not self._has_fonts(cell) else text
                     cells[at] = f"~~{text}~~" if struck else text
             if self._ranges:
                 self.hidden_columns.update(at for at in cells if any(a <= at <= b for a, b in self._ranges))
             self.hidden += element.get("hidden") in ("1", "true") and bool(cells)
             yield last, cells
+
+    def _has_fonts(self, cell: etree._Element) -> bool:
+        value = cell.findtext("{*}v") or ""
+        shared = cell.get("t") == "s" and value.isdigit() and int(value) in self._own_fonts
+        return shared or cell.find(f"{{*}}is/{_RUN_FONT}") is not None
 
     def _cell(self, cell: etree._Element) -> str:
         kind, value, formula, inside = cell.get("t") or "n", "", None, None

@@ -20,6 +20,7 @@ _LONG = 18  # minimum characters of a piece that may be a line of running text i
 _LEAST_RISING = 4  # minimum lines of a page that is stored from bottom to top
 _TOUCH = 0.3  # maximum overlap, in font sizes, of a line with a line below it
 _LEAST_COLUMN, _LONGEST_COLUMN = 3, 200  # cells of a column of a table that is stored column by column
+_MOST_CELLS = 2_000  # maximum cells of such a table
 _LARGE = 1.6  # minimum relative size of a drop cap
 _WORDS_OF_A_LETTER = frozenset("AIYÀÉ")
 _STACK = 3  # minimum stacked single characters that form a vertical line
@@ -118,7 +119,7 @@ def _by_rows(pieces: Sequence[Piece]) -> Sequence[Piece]:
     is_table = False
     at = 0
     while at < len(pieces):
-        if rows and _jumps(pieces[at - 1].line, pieces[at].line):
+        if 0 < len(rows) < _MOST_CELLS and _jumps(pieces[at - 1].line, pieces[at].line):
             column = _column(pieces[at : at + _LONGEST_COLUMN], rows)
             if _is_column(column, is_table):
                 for cell in column:

@@ -94,6 +94,7 @@ _FRAMING_SHARE = 0.1  # minimum share of the words that are read
 _MAIN = 0.3  # of the page's characters
 _BESIDE = 0.3  # of the words of an article: more beside it belong to the page's text
 _SITE = frozenset("nav aside header footer noscript dialog button form".split())  # frames of a page that show words
+_NAVIGATION = "script, style, a, button, select, label, nav"
 _FRAMING = _HIDDEN | _FURNITURE | {"form"}
 _CELLS = frozenset("cell columnheader rowheader gridcell".split())
 _ROLES = frozenset("navigation banner contentinfo complementary search dialog menu".split())
@@ -294,16 +295,27 @@ def _frames_page(node: LexborNode) -> bool:
 
 
 def _framing_words(node: LexborNode) -> int:
-    """Return the number of words of running text in an element that frames a page.
-
-    Links, buttons and fields are navigation. Return 0 for elements that show no words.
-    """
+    """Return the number of words of running text in an element that frames a page, 0 for navigation and scripts."""
     role = node.attributes.get("role")
     if (node.tag not in _SITE and role not in _ROLES) or node.tag in ("nav", "button") or role == "navigation":
         return 0
-    inside = node.text(deep=True, separator=" ").split()
-    others = node.css("script, style, a, button, select, label, nav")
-    return max(0, len(inside) - sum(len(part.text(deep=True, separator=" ").split()) for part in others))
+    return _running_words(node)
+
+
+def _running_words(node: LexborNode) -> int:
+    """Return the number of words of an element outside links, buttons, fields and other navigation."""
+    words, outer = len(node.text(deep=True, separator=" ").split()), list[LexborNode]()
+    for part in node.css(_NAVIGATION):
+        if not outer or not _is_inside(part, outer[-1]):
+            outer.append(part)
+            words -= len(part.text(deep=True, separator=" ").split())
+    return max(0, words)
+
+
+def _is_inside(node: LexborNode | None, outer: LexborNode) -> bool:
+    while node is not None and node.mem_id != outer.mem_id:
+        node = node.parent
+    return node is not None
 
 
 def _length(block: Block) -> int:
@@ -453,7 +465,8 @@ class _Writer:
         if tag in _HIDDEN and not self._holds_text(node, tag, article):
             self.framing += _framing_words(node)
             return True
-        if tag in ("div", "section") and not self._whole and asks_for_cookies(node):
+        if tag in ("div", "section") and not (article or self._whole) and asks_for_cookies(node):
+            self.framing += _running_words(node)
             return True
         if (node.attributes.get("hidden", "until-found") or "") != "until-found" or hidden(style):
             self.unseen += bool(node.text(deep=True).strip())
@@ -505,14 +518,17 @@ class _Writer:
             elif not text[0].isspace() and (node.css_first("a") is not None or self._marks_note(node, before)):
                 written = core if core.startswith(("[", "(")) else f"[{core}]"
             elif not text[0].isspace():
-                written = shifted(core, 1 if tag == "sup" else -1, "".join(self._words[:before])[-1:])
+                written = shifted(core, 1 if tag == "sup" else -1, self._sign_before(before))
             self._words[before:] = [text.replace(core, written, 1)]
 
     def _marks_note(self, node: LexborNode, before: int) -> bool:
         """Return whether a raised word is a link and follows another word, as the mark of a note does."""
         link = node.parent
-        follows = not "".join(self._words[:before])[-1:].isspace()
+        follows = not self._sign_before(before).isspace()
         return follows and link is not None and link.tag == "a" and bool(link.attributes.get("href"))
+
+    def _sign_before(self, before: int) -> str:
+        return next((self._words[at][-1] for at in range(before - 1, -1, -1) if self._words[at]), "")
 
     def _note_id(self, node: LexborNode) -> None:
         if (name := node.attributes.get("id")) is not None:

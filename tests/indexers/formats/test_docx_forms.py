@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from indexers.formats.office.word_numbers import written
+from indexers.formats.office.word_signs import field_words
 from tests.indexers.formats.packages import W, docx, packed, paragraph, read, text_of, titles
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
 _LATER = "http://schemas.microsoft.com/office/drawing/2014/chartex"
 _MARKUP = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
@@ -81,6 +84,8 @@ def test_a_paragraph_reads_as_it_shows(tmp_path: Path, body: str, shown: str) ->
         (run("ü", '<w:rFonts w:ascii="Wingdings"/>') + run(" done"), "✓ done"),
         (run("a", '<w:rFonts w:hAnsi="Symbol"/>') + run(" angle"), "α angle"),
         (run("a ü", '<w:rFonts w:ascii="Arial" w:cs="Symbol"/>') + run(" letters"), "a ü letters"),
+        (run("a", '<w:rFonts w:ascii="Arial" w:hAnsi="Symbol"/>') + run(" letter"), "a letter"),
+        (run("smiles", '<w:rFonts w:ascii="Symbola" w:hAnsi="Symbola"/>'), "smiles"),
     ],
 )
 def test_signs_of_fonts_without_letters(tmp_path: Path, body: str, shown: str) -> None:
@@ -270,6 +275,11 @@ def test_strict_namespaces_of_every_kind(tmp_path: Path) -> None:
     assert text_of(packed(tmp_path / "b.docx", files)).split("\n\n") == ["So (x+1)/2", "![a map]"]
 
 
+def test_strict_namespaces_among_the_words_stay(tmp_path: Path) -> None:
+    words = "The space is http://purl.oclc.org/ooxml/wordprocessingml/main there."
+    assert text_of(docx(tmp_path / "a.docx", line(run(words)))) == words
+
+
 def test_captions_of_tables_and_drawn_words_are_kept(tmp_path: Path) -> None:
     cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
     body = (
@@ -422,6 +432,12 @@ def test_paragraphs_whose_end_is_deleted_are_joined(tmp_path: Path, body: str, s
     assert text_of(path).split("\n\n") == shown
 
 
+def test_many_deleted_ends_are_joined_in_seconds(tmp_path: Path) -> None:
+    path = docx(tmp_path / "a.docx", _marked("a ", "del") * 5_000 + line(run("b")))
+    begin = time.process_time()
+    assert text_of(path).split() == ["a"] * 5_000 + ["b"] and time.process_time() - begin < 10
+
+
 def _linked(text: str) -> str:
     return line(f'<w:hyperlink xmlns:r="{_OFFICE}" r:id="rc">{run(text)}</w:hyperlink>')
 
@@ -484,6 +500,14 @@ def _control(kind: str, path: str, text: str, store: str = "{aa}") -> str:
     return f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent>{run(text)}</w:sdtContent></w:sdt>"
 
 
+def test_notes_on_each_other_do_not_multiply(tmp_path: Path) -> None:
+    marks = "".join(reference("footnote", number) for number in range(2, 62))
+    notes = "".join(f'<w:footnote w:id="{at}">{line(run(f"note{at}"), marks)}</w:footnote>' for at in range(2, 62))
+    begin = time.process_time()
+    text = text_of(docx(tmp_path / "a.docx", line(run("a"), reference("footnote", 2)), footnotes=notes))
+    assert 1 <= text.count("note61") <= 2 and time.process_time() - begin < 10
+
+
 @pytest.mark.parametrize(
     ("control", "shown"),
     [
@@ -531,6 +555,19 @@ def test_fields_without_a_stored_result_show_what_they_say(tmp_path: Path, instr
     assert text_of(docx(tmp_path / "a.docx", body)).split() == f"x {shown} z".split()
     body = line(run("x "), field(code(instruction), run("stored")), run(" z"))
     assert text_of(docx(tmp_path / "b.docx", body)) == "x stored z"
+
+
+def test_very_long_instructions_are_bounded() -> None:
+    begin = time.process_time()
+    assert field_words("MACROBUTTON x" + " " * 100_000 + "\n") == "" and time.process_time() - begin < 1
+
+
+def test_damaged_relations_of_bound_data_are_skipped(tmp_path: Path) -> None:
+    path = docx(tmp_path / "a.docx", line(run("So: "), _control("<w:text/>", "/x:offer", "stored")))
+    with zipfile.ZipFile(path) as package:
+        files = {entry: package.read(entry) for entry in package.namelist()}
+    damaged = {"customXml/item1.xml": "<o/>", "customXml/_rels/item1.xml.rels": "no XML"}
+    assert text_of(packed(tmp_path / "b.docx", {**files, **damaged})) == "So: stored"
 
 
 @pytest.mark.parametrize("space", ["wordprocessingml", "drawingml/wordprocessingDrawing", "officeDocument/math"])
@@ -660,3 +697,18 @@ _CELL = "<w:tc><w:tcPr>{}</w:tcPr>{}</w:tc>"
 def test_notes_lists_heads_and_links_of_word_2003(tmp_path: Path, body: str, shown: list[str]) -> None:
     text = text_of(_of_2003(tmp_path / "a.xml", body))
     assert [part for part in text.split("\n") if part and not part.startswith("|--")] == shown
+
+
+def test_a_drawing_is_read_once_for_diagrams_without_data(tmp_path: Path) -> None:
+    relations = f'<d:relIds xmlns:d="urn:d" xmlns:r="{_OFFICE}" r:dm="x"/>'
+    drawing = f'<a:x xmlns:a="{_DRAWN}"><a:p><a:r><a:t>kelp</a:t></a:r></a:p></a:x>'
+    body = line(f"<w:r><w:drawing>{relations}</w:drawing></w:r>") * 3
+    kind = "http://schemas.microsoft.com/office/2007/relationships/diagramDrawing"
+    assert text_of(with_part(docx(tmp_path / "a.docx", body), "drawing1.xml", drawing, kind)).count("kelp") == 1
+
+
+def test_damaged_charts_are_skipped_with_a_warning(tmp_path: Path) -> None:
+    body = line(run("kelp"), _drawn_chart("rc"))
+    path = with_part(docx(tmp_path / "a.docx", body), "charts/c.xml", "no XML", f"{_OFFICE}/chart")
+    info, pages = read(path)
+    assert pages[0].text == "kelp" and "charts/c.xml" in str(info.warnings[0])

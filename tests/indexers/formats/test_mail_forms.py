@@ -233,6 +233,14 @@ def test_quoted_printable_is_decoded_whatever_its_header_says(tmp_path: Path, he
     assert words(mail(tmp_path, f"{head}\nGr=C3=B6=C3=9Fe und Ma=C3=9F\n")).endswith("Größe und Maß")
 
 
+@pytest.mark.parametrize("packing", ["quoted-printable", "quoted-printable; x"])
+def test_bare_letters_in_quoted_printable_are_in_the_declared_character_set(tmp_path: Path, packing: str) -> None:
+    head = f"Content-Type: text/plain; charset=iso-8859-1\nContent-Transfer-Encoding: {packing}\n\n"
+    path = mail(tmp_path, head + "caf@ =E9t=E9\n")
+    path.write_bytes(path.read_bytes().replace(b"@ =", b"\xe9 ="))
+    assert words(path).endswith("café été")
+
+
 @pytest.mark.parametrize("noise", ["!!\n", "\n--\n", "*** ***\n"])
 def test_noise_between_lines_of_base64_is_skipped(tmp_path: Path, noise: str) -> None:
     packed = base64.encodebytes("Grüße aus Köln. ".encode() * 9).decode().splitlines(keepends=True)

@@ -436,6 +436,8 @@ def test_a_long_table_has_its_heads_on_each_page(tmp_path: Path) -> None:
         (r"costs $5 and $x\_i<b$ or \(\frac\_b\) stay", r"costs $5 and $x\_i<b$ or \(\frac\_b\) stay"),
         (r"the CLI \(`a_b`, low\-level\) and \[sic\] \[x^2\]", r"the CLI (`a_b`, low-level) and [sic] \[x^2\]"),
         ("```html\n<b>a</b> &amp;\n```", "```html\n<b>a</b> &amp;\n```"),
+        ("<b class=x data-a='1 > 0' hidden>bold</b>, a <b && c> d, 5 <i 6>, x &notit; y",
+         "bold, a <b && c> d, 5 <i 6>, x &notit; y"),
         ("a <b <https://a.example> List<String> <Note>", "a <b <https://a.example> List<String> <Note>"),
     ],
 )  # fmt: skip

@@ -452,3 +452,11 @@ def test_numbers_of_headings_may_begin_again(tmp_path: Path, more: str, shown: l
         f'<text:h text:outline-level="1" {at}>{letter}</text:h>' for letter, at in zip("ABC", attributes, strict=True)
     )
     assert text_of(odf(tmp_path / "a.odt", body, masters=styles)).split("\n\n") == [f"# {text}" for text in shown]
+
+
+def test_rows_that_are_repeated_very_often_are_bounded(tmp_path: Path) -> None:
+    wide = '<table:table-cell table:number-columns-repeated="200"><text:p>a</text:p></table:table-cell>'
+    rows = row(wide, more='table:number-rows-repeated="200"') * 300 + row(wide, more='table:number-rows-repeated="-1"')
+    path = odf(tmp_path / "a.odt", f"<table:table>{rows}</table:table>")
+    cells = "".join(page.text for page in read(path)[1]).count("| a")
+    assert 301 * 200 <= cells <= 2 * (301 * 200 + 100_000)

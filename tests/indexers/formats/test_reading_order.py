@@ -150,3 +150,9 @@ def test_an_ordinary_page_is_little_work() -> None:
     ]
     assert len(arrange(pieces)) == len(lines)
     assert calls(lambda: arrange(pieces)) < 20 * len(lines)
+
+
+def test_a_page_of_very_many_columns_is_bounded_work() -> None:
+    pieces = [*cells(0, *["label"] * 50), *(cell for n in range(2_000) for cell in cells(40 + 10 * n, "1", "2", "3"))]
+    assert len("".join(line.text for line in arrange(pieces)).replace(" ", "")) == 50 * 5 + 6_000
+    assert calls(lambda: arrange(pieces)) < 8_000_000  # 50 million without the bound

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
+from indexers.formats.office.rtf import rtf_html
 from tests.indexers.formats.packages import read, text_of
 
 _HEAD = (
@@ -259,3 +261,20 @@ def test_boxes_of_older_files_follow_their_paragraph(tmp_path: Path, drawing: by
     assert [" ".join(line.split()) for line in text_of(rtf(tmp_path / "a.rtf", inside)).split("\n\n")] == [
         "before after", "boxed"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [rb"{\fldinst ", rb"{\field{\fldinst x}{\fldrslt ", rb"{\field{\*\fldinst SYMBOL 65}{\fldrslt ",
+     rb"{\*\shppict ", rb"{\shp{\sp{\sn wzDescription}{\sv a"],
+)  # fmt: skip
+def test_groups_without_an_end_are_read_in_seconds(tmp_path: Path, inside: bytes) -> None:
+    begin = time.process_time()
+    assert text_of(rtf(tmp_path / "a.rtf", rb"before\par " + inside * 4_000)).startswith("before")
+    assert time.process_time() - begin < 5
+
+
+def test_marks_of_a_wrapped_page_without_an_end_are_read_in_seconds() -> None:
+    begin = time.process_time()
+    page = rtf_html(_HEAD + rb"\fromhtml1 {\*\htmltag <p>}shown" + rb"\htmlrtf x" * 40_000 + b"}")
+    assert page.strip() == "<p>shown" and time.process_time() - begin < 5

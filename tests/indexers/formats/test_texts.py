@@ -244,6 +244,8 @@ def test_names_and_single_letters_are_no_sections(tmp_path: Path, lines: list[st
         ("b.rst", "A paragraph\nof lines\n--\n\n::\n\n    code\n    ----\n", [], ["of lines", "    ----"]),
         ("a.org", "#+TITLE: T\n* One\ntext\n** TODO Sub :tag:\n#+BEGIN_SRC\n* no\n#+END_SRC\n- item\n* Two\n",
          [(1, "One"), (2, "Sub"), (1, "Two")], ["text", "* no", "- item"]),
+        ("b.org", "* One :a:b:\n-----\n* Two\n* Three  %s:c\n" % (" " * 20_000), [(1, "One"), (1, "Two"),
+         (1, "Three :c")], ["-----"]),
         ("a.tex", "\\section{Intro}\\label{s}\nKelp\n% \\section{no}\n\\begin{verbatim}\n\\section{no}\n"
          "\\end{verbatim}\n\\subsection*{Aim}\n", [(1, "Intro"), (2, "Aim")], ["Kelp", "\\section{no}"]),
         ("b.tex", "\\chapter[Short]{Long title}\n\\subsection{Aim}\n", [(1, "Long title"), (2, "Aim")], []),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.types.notes import Note
+from indexers.formats.flow.blocks import Paragraph
+from indexers.formats.web.html import parse_html
 from tests.indexers.formats.packages import epub, read, repacked, text_of
 
 FLEX = "<style>.row{display:flex;flex-direction:row-reverse} .last{order:9} .first{order:-1} .g{display:grid}</style>"
@@ -137,6 +140,8 @@ _LEGAL = (
         (f"<div role=navigation>Home</div><main>{_ARTICLE}</main><div><p>Boat</p></div><footer>Site</footer>", False,
          1, 0),
         (f"<header>Port</header><main>{_ARTICLE}</main><aside><a href=/>Shop</a>{_LEGAL}</aside>", False, 0, 23),
+        (f"<main>{_ARTICLE}</main><footer><nav>{'<a href=/>A shop</a>' * 9}</nav>{_LEGAL}</footer>", False, 0, 22),
+        (f"{_ARTICLE}<div class=cookie-banner>{_LEGAL}<button>Yes</button></div>", False, 0, 22),
         (f"<main>{_ARTICLE * 30}</main><aside>{_LEGAL}</aside>", False, 0, 0),
         (f"<header>Port<script>var a = 1</script></header>{_ARTICLE}<p>The harbour master told us all of this in May."
          f"</p><noscript>Turn on scripts</noscript><footer>{_LEGAL}<button>Send</button></footer>", True, 0, 26),
@@ -178,6 +183,8 @@ _LD = "<script type='application/ld+json'>{}</script><div id=root></div>"
         ("<div id=onetrust-consent-sdk><p>We use them.</p><a href=/x>More</a></div>" + _PAGE, _PAGE[3:-4]),
         ("<div class='cookie-notice'>Each cookie weighs 20 g.</div><div class=cookies><a>Bake</a></div>",
          "Each cookie weighs 20 g. Bake"),
+        ("<main><section id=cookie-consent><h2>Cookie consent</h2><p>Ask <a href=/x>first</a>.</p></section></main>",
+         "## Cookie consent Ask first."),
         (_LD.format('{"headline": "Storm", "articleBody": "The port is closed."}'), "Storm The port is closed."),
         (_LD.format('{"@graph": [{"@type": "Org"}, {"text": "Deep words"}]}') + _LD.format("{damaged"), "Deep words"),
         ("<h2>Past<span class=mw-editsection>[<a href=x>edit</a>]</span></h2>", "## Past"),
@@ -286,3 +293,10 @@ def test_style_sheets_of_a_book(tmp_path: Path, link: str, body: str, shown: str
     assert (text == shown) is (link != "missing.css")
     hidden = ("1 hidden element of the page was left out",) if "unseen" in body and text == shown else ()
     assert info.warnings == hidden
+
+
+def test_very_many_marks_of_notes_are_bounded_work() -> None:
+    begin = time.process_time()
+    block = parse_html("<p>" + "word<a href=#n><sup>1</sup></a> " * 15_000).blocks[0]
+    assert isinstance(block, Paragraph) and block.text.count("word[1]") == 15_000
+    assert time.process_time() - begin < 4

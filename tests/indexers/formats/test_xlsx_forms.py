@@ -263,6 +263,10 @@ def test_sheets_without_a_relation_are_found_by_their_number(tmp_path: Path, lin
     )
     text = text_of(workbook(tmp_path / "a.xlsx", _TWO, parts={"xl/workbook.xml": book}))
     assert text == "# S\n\n| a | b |\n| 1 | 2 |"
+    missing = book.replace("<sheets>", f'<sheets><sheet name="Lost" sheetId="2" r:id="{link}"/>').replace(
+        f'name="S" sheetId="1" r:id="{link}"', 'name="S" sheetId="1" r:id="r1"'
+    )
+    assert text_of(workbook(tmp_path / "b.xlsx", _TWO, parts={"xl/workbook.xml": missing})) == text
 
 
 @pytest.mark.parametrize(
@@ -275,11 +279,17 @@ def test_sheets_without_a_relation_are_found_by_their_number(tmp_path: Path, lin
         ),
         ('<c r="A2" s="2" t="inlineStr"><is><t>a</t></is></c>', "α"),
         ('<c r="A2" s="0" t="inlineStr"><is><t>ü</t></is></c>', "ü"),
+        (
+            '<c r="A2" s="1" t="inlineStr"><is><r><rPr><rFont val="Wingdings"/></rPr><t>ü</t></r><r><rPr>'
+            '<rFont val="Arial"/></rPr><t> lox</t></r></is></c>',
+            "✓ lox",
+        ),
+        ('<c r="A2" s="3" t="inlineStr"><is><t>a word</t></is></c>', "a word"),
     ],
 )
 def test_signs_of_fonts_without_letters_in_cells(tmp_path: Path, cell: str, shown: str) -> None:
-    fonts = "".join(f'<font><name val="{name}"/></font>' for name in ("Arial", "Wingdings", "Symbol"))
-    looks = "".join(f'<xf fontId="{at}"/>' for at in range(3))
+    fonts = "".join(f'<font><name val="{name}"/></font>' for name in ("Arial", "Wingdings", "Symbol", "Symbola"))
+    looks = "".join(f'<xf fontId="{at}"/>' for at in range(4))
     styles = f"<styleSheet {_MAIN}><fonts>{fonts}</fonts><cellXfs>{looks}</cellXfs></styleSheet>"
     rows = row(1, word("A1", "h"), word("B1", "k")) + row(2, cell, word("B2", "z"))
     assert f"| {shown} | z |" in text_of(workbook(tmp_path / "a.xlsx", rows, parts={"xl/styles.xml": styles}))
