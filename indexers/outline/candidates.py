@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from hybrid_core.types.documents import Line
 from indexers.outline.heading import closed_up
-from indexers.outline.numbering import CHAPTERS, STRONG, Numbering, compact, numbering, split_number
+from indexers.outline.numbering import CHAPTERS, STRONG, Numbering, bare_number, compact, numbering, split_number
 from indexers.outline.toc import OPEN_END, opens_contents
 from indexers.outline.view import CELL, DocumentView, PageView, Unit, spacing, tabular
 
@@ -380,9 +380,9 @@ def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> N
     """Add a candidate to the list. Below a bare number such as "Article VI", its words become the number's title."""
     last = possible[-1] if possible else None
     if last is not None and last.last == c.unit - 1:
-        alone = last.number is not None and last.number.kind in STRONG and last.number.end >= len(last.title)
-        if alone and last.number and c.number is None and above < (5 if c.size >= last.size else 3) * c.size:
-            possible[-1] = _titled(last, last.number, c)
+        number = bare_number(last.title)
+        if number and c.number is None and above < (5 if c.size >= last.size else 3) * c.size:
+            possible[-1] = _titled(last, number, c)
             return
         c = replace(c, follows=last.size > c.size + 0.4)
     possible.append(c)

@@ -216,9 +216,13 @@ def split_number(word: str, of: str) -> Numbering | None:
     """Return the number that two lines such as "CHAPTER" and "THREE" make, None if they make none."""
     if " " in word or " " in of or not word.isalpha() or len(word) > 20:
         return None
-    number = numbering(f"{word} {of}")
-    whole = number is not None and number.kind in STRONG and number.end > len(word) + len(of)
-    return number if whole else None
+    return bare_number(f"{word} {of}")
+
+
+def bare_number(text: str) -> Numbering | None:
+    """Return the number of a text that is only a strong number, such as "Chapter 2", None for any other text."""
+    number = numbering(text)
+    return number if number is not None and number.kind in STRONG and number.end >= len(text.rstrip()) else None
 
 
 def as_letter(text: str) -> Numbering | None:

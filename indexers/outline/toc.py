@@ -138,7 +138,7 @@ LISTS = re.compile(
     r"|lijst\s+van\s+\w+|spis\s+(?:rysunków|tabel|tablic|ilustracji)|seznam\s+(?:použitých\s+)?(?:obrázků|tabulek|zkratek|symbolů)"
     r"|(?:figur|tabell|bild)(?:förteckning|liste|oversikt)\w*|(?:şekil|tablo|çizelge)\w*\s+(?:listesi|dizini)"
     r"|(?:список|перечень|перелік)\s+(?:рисунков|таблиц|иллюстраций|рисунків|сокращений)"
-    r"|插图|(?:插图|图片|图表|表格)(?:目录|清单|索引)|[图圖図表]\s*目\s*[录錄次]|(?:그림|표)\s*(?:목차|차례)",
+    r"|插图|(?:图片|图表|表格)(?:目录|清单|索引)|[图圖図表]\s*目\s*[录錄次]|(?:그림|표)\s*(?:목차|차례)",
     re.IGNORECASE,
 )
 

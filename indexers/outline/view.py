@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from hybrid_core.text.identifiers import roman
 from hybrid_core.types.documents import Line, ParsedPage
-from indexers.outline.numbering import STRONG, compact, numbering, split_number
+from indexers.outline.numbering import STRONG, bare_number, compact, numbering, split_number
 
 _FRAGMENT = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}"
@@ -242,7 +242,7 @@ def running_lines(
             slot = int(line.y0 // 4)
             near = max(_near(seen[words, slot + d], at - _NEARBY, at + _NEARBY) for d in (0, 1))
             again = any(_near(seen[words, slot + d], at - _NEARBY, at - 1) for d in (0, 1))
-            first = _prominent(line, bodies[at]) and not again and not _is_label(line.text)
+            first = _prominent(line, bodies[at]) and not again and bare_number(line.text) is None
             if near == 2 and _prominent(line, bodies[at]):  # the same title on two pages further apart
                 near = max(_near(seen[words, slot + d], at - 2, at + 2) for d in (0, 1))
             if near >= (2 if len(line.text) < 80 else 3) and len(pages) > 2 and not first:
@@ -264,12 +264,6 @@ def _prominent(line: Line, body: Line | None) -> bool:
     if body is None:
         return False
     return line.size > 1.15 * body.size or (line.bold and not body.bold and line.size >= 0.98 * body.size)
-
-
-def _is_label(text: str) -> bool:
-    """Return whether a line is only the number of a chapter or the like, such as "Chapter 2"."""
-    number = numbering(text)
-    return number is not None and number.kind in STRONG and number.end >= len(text.rstrip())
 
 
 def _running_key(line: Line, at: int, body: Line | None) -> str:

@@ -248,8 +248,8 @@ def test_a_chapter_bears_the_number_of_the_two_lines_above_its_title(word: str, 
     for at, topic in enumerate(topics):
         sheet = _label(Sheet(at + 2), word, numbers[at], topic.upper())
         sheets.append(sheet.prose(4).head(f"{at + 1}.1 Kinds of {topic}", 12).prose(4))
-    found = [(level, title) for level, title, _ in outline_of(build_tree(document(sheets))) if title != "Yearbook"]
-    assert found == [
+    headings = [(level, title) for level, title, _ in outline_of(build_tree(document(sheets))) if title != "Yearbook"]
+    assert headings == [
         each
         for at, topic in enumerate(topics, 1)
         for each in ((1, f"{at} {topic.upper()}"), (2, f"{at}.1 Kinds of {topic}"))

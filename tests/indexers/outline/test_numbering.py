@@ -125,8 +125,8 @@ def test_two_lines_make_a_number() -> None:
         ("Chapter two", "A"),
         ("Note", "on"),
     ]
-    found = [split_number(*pair) for pair in pairs]
-    assert [(number.kind, number.value) for number in found if number] == [
+    numbers = [split_number(*pair) for pair in pairs]
+    assert [(number.kind, number.value) for number in numbers if number] == [
         ("chapter", (3,)), ("appendix", (1,)), ("chapter", (12,)),
     ]  # fmt: skip
-    assert found[3:] == [None, None, None]
+    assert numbers[3:] == [None, None, None]

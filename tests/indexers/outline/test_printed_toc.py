@@ -112,8 +112,8 @@ def test_a_list_of_figures_in_any_language_gives_no_sections(contents: str, list
     for i, chapter in enumerate(_CHAPTERS):
         sheet.entry(f"{i + 1} {chapter}", str(2 * i + 1))
     sheet.head(lists, 14).entry("1 Plan of the quay", "1").entry("2 Plan of the gate", "3").entry("3 A crane", "5")
-    found = from_printed_toc(view(document(_book(sheet)).pages), 30)
-    assert [h.title for h in found.headings] == [f"{i + 1} {chapter}" for i, chapter in enumerate(_CHAPTERS)]
+    printed = from_printed_toc(view(document(_book(sheet)).pages), 30)
+    assert [h.title for h in printed.headings] == [f"{i + 1} {chapter}" for i, chapter in enumerate(_CHAPTERS)]
 
 
 @pytest.mark.parametrize("word", ["Appendix", "Annexe", "Anhang", "Приложение"])

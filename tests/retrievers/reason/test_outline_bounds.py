@@ -106,11 +106,11 @@ def test_the_places_of_roles_have_a_line_where_the_best_pages_alone_would_fill_t
 
 
 def test_the_pages_of_roles_are_left_out_again_where_the_tokens_do_not_suffice() -> None:
-    made = report(1, 12)
-    lines = _Lines(board(made), {})
+    sections, values = report(1, 12)
+    lines = _Lines(board((sections, values)), {})
     lines.room = 400
     lines.add(0, 1)
-    for at, section in enumerate(made[0]):
+    for at, section in enumerate(sections):
         if section.title.startswith("Consolidated"):
             lines.add_role(0, at, reserve=10_000)  # so that there is no room for the sections above it
     assert len(lines.within(400).pages) > 1
