@@ -23,7 +23,16 @@ WAYS = ("for good", "through the bin", "with its library", "changed")
 
 
 def holders(folder: Path) -> list[str]:
-    """Return the files below a folder that hold the word in any common form, compressed parts included."""
+    """Return the files below a folder that hold the word in any common form, compressed parts included.
+
+    Look again if a file is renamed meanwhile, since the engine may write its search index at that moment.
+    """
+    while True:
+        with suppress(FileNotFoundError):
+            return _holders(folder)
+
+
+def _holders(folder: Path) -> list[str]:
     forms = [WORD.encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be")]
     holding = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
