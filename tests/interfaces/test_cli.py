@@ -234,13 +234,14 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
     removed = json.loads(cli("remove", "a.pdf", "--json").stdout)
     assert [d["name"] for d in removed["removed"]] == ["a.pdf"]
     unsure = cli("clear")
-    assert unsure.returncode == 2 and "--yes" in unsure.stderr
+    assert unsure.returncode == 2 and "--yes" in unsure.stderr and "uploaded files" in unsure.stderr
     assert cli("clear", "--library", "other", "--yes").returncode == 1
     engine = Engine(tmp_path / "home")
     run(engine.conversations.create(libraries="default"))
     engine.close()
     unsure = cli("clear", "--library", "default")
-    assert unsure.returncode == 2 and "conversations stay" in unsure.stderr
+    assert unsure.returncode == 2 and "conversations and your own files stay" in unsure.stderr
+    assert "notes, corrections, feedback and uploaded files" in unsure.stderr
     cleared = cli("clear", "--library", "default", "--yes", "--for-good")
     assert "1 conversation about it stays" in cleared.stdout and "chat remove ID" in " ".join(cleared.stdout.split())
     assert "nothing was asked" in cli("chat", "list").stdout
