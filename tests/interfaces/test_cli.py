@@ -489,6 +489,7 @@ def test_time_left_follows_the_pages_that_were_read(monkeypatch: pytest.MonkeyPa
     assert pace.left(0, 0) == "" == pace.left(4, 40), "what came from the cache took no time"
     now += 12
     assert pace.left(16, 40) == "0:00:24" and pace.left(40, 40) == ""
+    assert pace.left(16, 5000) == "", "of a hundredth of the work or less nothing follows"
 
 
 def test_without_a_terminal_a_line_comes_now_and_then_and_only_if_new(
