@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from hybrid_pageindex.cli.progress import FORECAST_FACTOR
+
 _LINE_EVERY = 10.0  # seconds between two lines
 
 
@@ -55,7 +57,9 @@ class Progress:
             now = time.monotonic()
             if now - last >= _LINE_EVERY:
                 last = now
-                left = (now - began) / taken * (total - done - taken)
-                self.say(f"{what}: {done + taken} of {total}, about {left:.0f} s left")
+                steps, left = total - done - taken, ""
+                if steps <= FORECAST_FACTOR * taken:
+                    left = f", about {(now - began) / taken * steps:.0f} s left"
+                self.say(f"{what}: {done + taken} of {total}{left}")
 
         return step

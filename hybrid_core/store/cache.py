@@ -10,8 +10,9 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from sqlalchemy import (
     Column,
@@ -29,8 +30,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from hybrid_core.errors import DiskFullError, ReadOnlyError, SchemaError, StoreError
+from hybrid_core.errors import DamageError, DiskFullError, ReadOnlyError, SchemaError, StoreError
 from hybrid_core.store.database import parts
+from hybrid_core.store.home import UNWRITABLE
 from hybrid_core.store.sqlite import SqliteFile
 
 _log = logging.getLogger(__name__)
@@ -38,6 +40,8 @@ _log = logging.getLogger(__name__)
 _VERSION = 1
 _REPLIES = ("reply/", "part/")  # the keys of replies of models begin with these
 _SECONDS_BETWEEN_USES = 60.0  # interval between two updates of the time of last use, so that reads rarely write
+
+T = TypeVar("T")
 
 _metadata = MetaData()
 _entries = Table(
@@ -53,7 +57,7 @@ class Cache:
     """A cache of at most ``limit`` bytes, which evicts the least recently used values. The first use opens the file.
 
     Safe for several threads and processes. Methods raise StoreError if the file cannot be used. Reads continue to work
-    if the file cannot be written.
+    if the file cannot be written. A damaged file is replaced by an empty one.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -71,22 +75,25 @@ class Cache:
 
     def get(self, key: str) -> bytes | None:
         """Return a cached value, None if it is missing. The read updates the time of last use."""
+
+        def read(file: SqliteFile) -> bytes | None:
+            with file.reading() as connection:
+                row = connection.execute(
+                    select(_entries.c.value, _entries.c.used_at).where(_entries.c.key == key)
+                ).one_or_none()
+            if row is None:
+                return None
+            if time.time() - row.used_at > _SECONDS_BETWEEN_USES:
+                # a failure affects only the order of eviction
+                with contextlib.suppress(StoreError), file.writing() as connection:
+                    connection.execute(update(_entries).where(_entries.c.key == key).values(used_at=time.time()))
+            value: bytes = row.value
+            return value
+
         try:
-            file = self._file()
+            return self._whole(read)
         except (ReadOnlyError, DiskFullError):  # the file does not exist and cannot be created
             return None
-        with file.reading() as connection:
-            row = connection.execute(
-                select(_entries.c.value, _entries.c.used_at).where(_entries.c.key == key)
-            ).one_or_none()
-        if row is None:
-            return None
-        if time.time() - row.used_at > _SECONDS_BETWEEN_USES:
-            # a failure affects only the order of eviction
-            with contextlib.suppress(StoreError), file.writing() as connection:
-                connection.execute(update(_entries).where(_entries.c.key == key).values(used_at=time.time()))
-        value: bytes = row.value
-        return value
 
     def put(self, values: Mapping[str, bytes]) -> None:
         """Store values in one transaction. They are durable when this returns.
@@ -95,15 +102,19 @@ class Cache:
         large cache is slow. So several writers may exceed the limit for a while.
         """
         now = time.time()
-        with self._file().writing() as connection:
-            for key, value in values.items():
-                new = {"value": value, "used_at": now}
-                connection.execute(
-                    upsert(_entries).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
-                )
-            self._room -= sum(map(len, values.values()))
-            if self._room <= 0:
-                self._room = max(0, self._limit - self._drop_oldest(connection)) // 8
+
+        def write(file: SqliteFile) -> None:
+            with file.writing() as connection:
+                for key, value in values.items():
+                    new = {"value": value, "used_at": now}
+                    connection.execute(
+                        upsert(_entries).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
+                    )
+                self._room -= sum(map(len, values.values()))
+                if self._room <= 0:
+                    self._room = max(0, self._limit - self._drop_oldest(connection)) // 8
+
+        self._whole(write)
 
     def offer(self, values: Mapping[str, bytes]) -> None:
         """Store values, but do nothing if the home cannot be written. A full disk is logged once."""
@@ -134,10 +145,14 @@ class Cache:
         """Delete all entries, or those whose keys begin with ``prefix``."""
         if not self.path.exists():
             return
-        with self._file().writing() as connection:
-            connection.execute(delete(_entries).where(_entries.c.key.startswith(prefix, autoescape=True)))
-        if not prefix:
-            self._file().shrink()
+
+        def forget(file: SqliteFile) -> None:
+            with file.writing() as connection:
+                connection.execute(delete(_entries).where(_entries.c.key.startswith(prefix, autoescape=True)))
+            if not prefix:
+                file.shrink()
+
+        self._whole(forget)
 
     def forget_files(self, hashes: Collection[str]) -> None:
         """Delete the entries that were derived from files with these hashes, and all replies of models.
@@ -146,23 +161,46 @@ class Cache:
         """
         if not self.path.exists():
             return
-        file = self._file()
-        with file.reading() as connection:
-            keys = connection.scalars(select(_entries.c.key)).all()
-        chosen = [key for key in keys if key.startswith(_REPLIES) or any(part in hashes for part in key.split("/"))]
-        for some in parts(chosen):
-            with file.writing() as connection:
-                connection.execute(delete(_entries).where(_entries.c.key.in_(some)))
-        file.wipe()
+
+        def forget(file: SqliteFile) -> None:
+            with file.reading() as connection:
+                keys = connection.scalars(select(_entries.c.key)).all()
+            chosen = [key for key in keys if key.startswith(_REPLIES) or any(part in hashes for part in key.split("/"))]
+            for some in parts(chosen):
+                with file.writing() as connection:
+                    connection.execute(delete(_entries).where(_entries.c.key.in_(some)))
+            file.wipe()
+
+        self._whole(forget)
 
     def check(self) -> str:
-        """Return the number of entries and the size as text. Raise StoreError if the file is damaged."""
+        """Return the number of entries and the size as text."""
         if not self.path.exists():
             return "empty"
-        self._file().check()
-        with self._file().reading() as connection:
-            entries = connection.scalar(select(func.count()).select_from(_entries))
-        return f"{entries:,} entries, {self.path.stat().st_size / 1e6:.1f} MB"
+
+        def count(file: SqliteFile) -> int:
+            file.check()
+            with file.reading() as connection:
+                return connection.scalar(select(func.count()).select_from(_entries)) or 0
+
+        return f"{self._whole(count):,} entries, {self.path.stat().st_size / 1e6:.1f} MB"
+
+    def _whole(self, use: Callable[[SqliteFile], T]) -> T:
+        """Use the file. If it is damaged, replace it by an empty one, and use that."""
+        try:
+            return use(self._file())
+        except DamageError as error:
+            self._delete(error)
+            return use(self._file())
+
+    def _delete(self, error: DamageError) -> None:
+        self.close()
+        try:
+            for name in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + name).unlink(missing_ok=True)
+        except OSError as refused:
+            raise (ReadOnlyError(error.message, error.advice) if refused.errno in UNWRITABLE else error) from refused
+        _log.warning("the cache was damaged, so it was deleted; the engine fills it again: %s", error.message)
 
     def _file(self) -> SqliteFile:
         with self._lock:

@@ -109,7 +109,7 @@ class SqliteFile:
         with self.reading() as connection:
             verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if verdict != "ok":
-            raise StoreError(f"{self.path}: this file is damaged ({verdict}).", self._mend)
+            raise DamageError(f"{self.path}: this file is damaged ({verdict}).", self._mend)
 
     def size_bytes(self) -> int:
         files = (self.path.with_name(f"{self.path.name}{more}") for more in ("", "-wal", "-shm"))

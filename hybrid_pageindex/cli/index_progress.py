@@ -20,14 +20,13 @@ from rich.table import Table
 from hybrid_core.text.prose import counted
 from hybrid_core.types.libraries import shown_name
 from hybrid_pageindex.cli.output import visible
-from hybrid_pageindex.cli.progress import LINE_EVERY, say
+from hybrid_pageindex.cli.progress import FORECAST_FACTOR, LINE_EVERY, say
 
 if TYPE_CHECKING:
     from indexers.enrich.steps import Stage
     from indexers.jobs.report import FileResult, IndexProgress
 
 _WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
-_FORECAST_FACTOR = 100  # times as long as was measured: what would take longer is not known yet
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 _EVENT_EVERY = 1.0
 _ROWS = 8  # files of a table
@@ -376,7 +375,7 @@ class Rate:
             return 0.0
         rate = self.per_second
         measured = self._clock() - self._began
-        return left / rate if rate > 0 and left / rate <= _FORECAST_FACTOR * measured else None
+        return left / rate if rate > 0 and left / rate <= FORECAST_FACTOR * measured else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,13 +68,13 @@ async def clear_command(engine: Engine, options: argparse.Namespace) -> int:
     library = library_option(options)
     what = f"library '{library}'" if library else "all libraries"
     if not options.yes:
-        restorable = "" if options.for_good else "; it can be restored for 30 days"
-        stay = (
-            f"original files and conversations stay{restorable}"
-            if library
-            else "with the bin, conversations, notes, tokens and users; original files stay"
-        )
-        raise UsageError(f"This command deletes {what} in {engine.home} ({stay}).", "Add --yes to confirm.")
+        if library:
+            restorable = "" if options.for_good else "; it can be restored for 30 days"
+            goes = "with its notes, corrections, feedback and uploaded files"
+            stays = f"conversations and your own files stay{restorable}"
+        else:
+            goes, stays = "with the bin, uploaded files, conversations, notes, tokens and users", "your own files stay"
+        raise UsageError(f"This command deletes {what} in {engine.home}, {goes} ({stays}).", "Add --yes to confirm.")
     about = await engine.conversations.about(library) if library else 0
     entry = ""
     if library and not options.for_good:
@@ -98,7 +98,7 @@ async def bin_command(engine: Engine, options: argparse.Namespace) -> int:
     elif options.action == "empty":
         if options.entry is None and not options.yes:
             raise UsageError(
-                "This command deletes everything in the bin for good.",
+                "This command deletes everything in the bin for good, also its uploaded files.",
                 "Name an entry of the bin to delete only that entry, or add --yes to confirm.",
             )
         number = await engine.bin.empty(options.entry)

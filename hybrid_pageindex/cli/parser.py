@@ -251,9 +251,11 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )  # fmt: skip
     edit.add_argument("--unset", action="append", default=[], metavar="FIELD", help="undo a correction")
 
-    remove = commands.add_parser("remove", parents=[scoped], help="remove documents (original files stay)")
+    remove = commands.add_parser("remove", parents=[scoped], help="remove documents (your own files stay)")
     remove.add_argument("documents", nargs="+", metavar="DOC")
-    remove.add_argument("--for-good", action="store_true", help="delete them now, not after 30 days in the bin")
+    remove.add_argument(
+        "--for-good", action="store_true", help="delete them and their uploads now, not after 30 days in the bin"
+    )
 
     trash = commands.add_parser("bin", parents=[common], help="list and restore what was removed in the last 30 days")
     choices = trash.add_subparsers(dest="action", metavar="ACTION")

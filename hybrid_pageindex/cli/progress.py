@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 LINE_EVERY = 10.0  # seconds between two lines
+FORECAST_FACTOR = 100  # times as long as was measured: what would take longer is not known yet
 
 
 @contextmanager
@@ -90,15 +91,16 @@ class Pace:
     def left(self, done: int, of: int) -> str:
         """Return the remaining time, such as "0:00:36".
 
-        Return "" if no work is left or no progress was measured yet.
+        Return "" if no work is left, or if too little was measured for an estimate.
         """
         now = time.monotonic()
         if self._began is None and of:
             self._began = (now, done)
         if self._began is None or done >= of or done <= self._began[1]:
             return ""
-        seconds = (now - self._began[0]) / (done - self._began[1]) * (of - done)
-        return str(timedelta(seconds=round(seconds)))
+        measured = now - self._began[0]
+        seconds = measured / (done - self._began[1]) * (of - done)
+        return "" if seconds > FORECAST_FACTOR * measured else str(timedelta(seconds=round(seconds)))
 
 
 class _Seldom:

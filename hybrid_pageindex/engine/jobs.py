@@ -14,6 +14,7 @@ from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import JobOffers, Offer, Workers
+from hybrid_core.system import Reach
 from hybrid_core.text.prose import counted
 from hybrid_core.types.jobs import ACTIVE, CANCELLED, Job, JobStatus, Worker, WorkKind
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
@@ -72,7 +73,7 @@ class JobsEngine(SubEngine, subject="jobs"):
         self, action: JobAction, ids: tuple[int, ...], library: str | None, everything: bool
     ) -> JobDecision:
         choice = JobChoice(ids, library, everything)
-        return await asyncio.to_thread(lambda: _Jobs(self._context.catalog).decide(action, choice))
+        return await asyncio.to_thread(lambda: _Jobs(self._context.catalog, self._context.reach).decide(action, choice))
 
     async def events(
         self, after: int | None = None, *, job: int | None = None, libraries: Sequence[str] | None = None
@@ -144,8 +145,8 @@ class JobsEngine(SubEngine, subject="jobs"):
 class _Jobs:
     """Blocking versions of the methods of ``JobsEngine``."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, reach: Reach | None = None) -> None:
+        self._catalog, self._reach = catalog, reach
         self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
     def listed(self, library: str | None, status: Collection[JobStatus], limit: int) -> JobList:
@@ -224,7 +225,9 @@ class _Jobs:
     def _retry(self, choice: JobChoice) -> JobDecision:
         """Queue failed jobs again, and also cancelled jobs that are named."""
         self._named(choice)
-        again = self._control.retry(choice.ids or None, library=self._id(choice))
+        # a server reads no more than it may, even if the command line asked first
+        options = {} if self._reach is None else {"roots": list(map(str, self._reach.roots))}
+        again = self._control.retry(choice.ids or None, library=self._id(choice), options=options)
         return JobDecision(tuple(again), f"{counted(len(again), 'job waits', 'jobs wait')} again.")
 
     def _forget(self, choice: JobChoice) -> JobDecision:

@@ -180,8 +180,8 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
     async def remove_documents(
         documents: tuple[str, ...], ctx: Context, library: str = ""
     ) -> dict[str, Any] | mcp_types.InputRequiredResult:
-        """Remove documents from a library; the files stay, and for 30 days it can be undone. Asks the user where the
-        client can.
+        """Remove documents from a library; the user's own files stay, uploaded ones go. For 30 days it can be undone.
+        Asks the user where the client can.
         """
         state.access.check_writing()
         if not 1 <= len(documents) <= _MOST_REMOVED:
@@ -193,7 +193,8 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
             for name in documents
         ]
         names = ", ".join(document.name for document in named[:5]) + ", …" * (len(named) > 5)
-        answer = await _confirm_removal(ctx, f"Remove {names} from the index? The files stay.")
+        stay = "Your own files stay. Uploads are deleted after 30 days."
+        answer = await _confirm_removal(ctx, f"Remove {names} from the library? {stay}")
         if isinstance(answer, mcp_types.InputRequiredResult):
             return answer
         if not answer:

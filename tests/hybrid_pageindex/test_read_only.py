@@ -77,6 +77,16 @@ def test_it_is_searched_listed_outlined_and_paged(kept_from: object, home: Path,
     assert contents(home) == had, "nothing in it was changed"
 
 
+@pytest.mark.parametrize("kind", ["read-only", "full"])
+def test_it_is_backed_up_to_another_disk(kind: str, home: Path, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup.zip")
+    disk = tmp_path / "disk"
+    before, where = (read_only(home), home) if kind == "read-only" else (full_disk(home, disk), disk / "home")
+    written, checked = called(before, where, ["backup", backup], ["restore", backup, "--check"])
+    assert written.code == 0 and "2 documents" in written.out, written
+    assert checked.code == 0 and "can be restored" in checked.out, checked
+
+
 def test_the_engine_reads_it_and_refuses_to_change_it(home: Path) -> None:
     script = """
 import json, sys

@@ -234,13 +234,14 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
     removed = json.loads(cli("remove", "a.pdf", "--json").stdout)
     assert [d["name"] for d in removed["removed"]] == ["a.pdf"]
     unsure = cli("clear")
-    assert unsure.returncode == 2 and "--yes" in unsure.stderr
+    assert unsure.returncode == 2 and "--yes" in unsure.stderr and "uploaded files" in unsure.stderr
     assert cli("clear", "--library", "other", "--yes").returncode == 1
     engine = Engine(tmp_path / "home")
     run(engine.conversations.create(libraries="default"))
     engine.close()
     unsure = cli("clear", "--library", "default")
-    assert unsure.returncode == 2 and "conversations stay" in unsure.stderr
+    assert unsure.returncode == 2 and "conversations and your own files stay" in unsure.stderr
+    assert "notes, corrections, feedback and uploaded files" in unsure.stderr
     cleared = cli("clear", "--library", "default", "--yes", "--for-good")
     assert "1 conversation about it stays" in cleared.stdout and "chat remove ID" in " ".join(cleared.stdout.split())
     assert "nothing was asked" in cli("chat", "list").stdout
@@ -488,6 +489,7 @@ def test_time_left_follows_the_pages_that_were_read(monkeypatch: pytest.MonkeyPa
     assert pace.left(0, 0) == "" == pace.left(4, 40), "what came from the cache took no time"
     now += 12
     assert pace.left(16, 40) == "0:00:24" and pace.left(40, 40) == ""
+    assert pace.left(16, 5000) == "", "of a hundredth of the work or less nothing follows"
 
 
 def test_without_a_terminal_a_line_comes_now_and_then_and_only_if_new(

@@ -17,7 +17,7 @@ from hybrid_core.store.notes import Highlight
 from hybrid_core.types.jobs import Enqueued, JobRequest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.engine.index.uploads import Upload, fetch, is_public
+from hybrid_pageindex.engine.index.uploads import Upload, fetch, is_public, uploads_of
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doubles.web_pages import Pages, web_pages
@@ -77,6 +77,18 @@ def test_an_upload_names_its_job_though_a_worker_was_quicker(engine: Engine, mon
     assert upload(Upload("notes.md", _NOTES), Upload("torn.pdf", b"%PDF-1.7 torn")) == ["done", "failed"]
     assert upload(Upload("notes.md", b"# Another harvest"), Upload("new.md", b"# New")) == ["done", "done"]
     assert upload(Upload("torn.pdf", b"%PDF-1.7 torn again")) == ["failed"]
+
+
+def test_no_file_of_a_call_replaces_another(engine: Engine, tmp_path: Path) -> None:
+    for folder in ("this", "that"):
+        (tmp_path / folder / "docs").mkdir(parents=True)
+        (tmp_path / folder / "docs" / "a.md").write_bytes(b"# Of " + folder.encode())
+    of_folders = uploads_of([tmp_path / "this" / "docs", tmp_path / "that" / "docs"])
+    for files in ([Upload("notes.md", _NOTES), Upload("notes.md", b"# Another harvest")], of_folders):
+        with pytest.raises(UsageError, match="would replace the first"):
+            run(engine.upload(files))
+    assert len(run(engine.upload([Upload("notes.md", _NOTES)] * 2)).files) == 1
+    assert not run(engine.jobs.list()).counts.failed
 
 
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, or_, select, update
@@ -14,7 +16,7 @@ from hybrid_core.store.jobs.outcomes import NewEvent, end, log, waiting_values
 from hybrid_core.store.jobs.queue import lock_queue
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
 from hybrid_core.store.leases import Transactions, db_now
-from hybrid_core.store.tables import insert_into, take
+from hybrid_core.store.tables import insert_into, take, to_json
 from hybrid_core.types.jobs import CANCELLED
 from hybrid_core.types.notes import stored_form
 
@@ -90,10 +92,16 @@ class JobControl:
             connection.execute(delete(pauses).where(pauses.c.scope == "library", pauses.c.id == library))
             connection.execute(delete(job_turns).where(job_turns.c.library == library))
 
-    def retry(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> list[int]:
+    def retry(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        library: str | None = None,
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> list[int]:
         """Queue failed jobs again; with ``ids`` also cancelled ones. Return the ids of the queued jobs.
 
-        A job stays unchanged if another job with the same key is active.
+        ``options`` replace those of the jobs. A job stays unchanged if another job with the same key is active.
         """
         with self._store.writing() as connection:
             lock_queue(connection)
@@ -110,6 +118,7 @@ class JobControl:
                 values = waiting_values(not_before=0) | {
                     "attempts": 0, "turn": 0, "done": 0, "total": 0, "cause": "", "finished_at": 0,
                     "cancel_requested": False, "detached": True,
+                    "options": to_json(json.loads(row.options) | options),
                 }  # fmt: skip
                 connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
                 happened.append(NewEvent(row.id, row.library, "retry", {"asked": True}))

@@ -132,7 +132,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
     async def remove(
         self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False
     ) -> list[Document]:
-        """Remove documents by id or name, and return them. If one is unknown, none is removed. Original files stay.
+        """Remove documents by id or name, and return them. If one is unknown, none is removed. Users' own files stay.
 
         Removed documents can be restored from ``Engine.bin`` for 30 days, unless ``for_good`` is set.
         """

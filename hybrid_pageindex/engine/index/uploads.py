@@ -115,8 +115,9 @@ def take_in(
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Store uploads and fetch web pages. Return the paths to index, and (address, reason) of failed web pages.
 
-    Raise UsageError for a web address if the settings do not allow fetching.
+    Raise UsageError for a web address if the settings do not allow fetching, and if one upload would replace another.
     """
+    _check_names([item for item in items if isinstance(item, Upload)])
     paths: list[str] = []
     problems: list[tuple[str, str]] = []
     for item in items:
@@ -133,6 +134,16 @@ def take_in(
         else:
             paths.append(str(item))
     return paths, problems
+
+
+def _check_names(uploads: Sequence[Upload]) -> None:
+    by_address: dict[str, bytes | Path] = {}
+    for upload in uploads:
+        if by_address.setdefault(upload.address, upload.data) != upload.data:
+            raise UsageError(
+                f"Two of the files have the name {upload.name}, so the second would replace the first.",
+                "Give each file a name of its own.",
+            )
 
 
 def fetch_allowed(url: str, settings: Settings) -> Fetched:

@@ -14,7 +14,7 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,12 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import kept_files
 from hybrid_core.store.catalog.maintenance import TableDigests, copy_catalog, table_digests
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION, meta, whole
-from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, make_file, scratch_folder
+from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, make_file, scratch_folder, working_folder
 
 _KIND, _MANIFEST, _SETTINGS = "hybrid-pageindex backup 1", "backup.json", "config.yaml"
 _MOST_MANIFEST = 100 * 10**6  # bytes
 _PART = 1 << 20  # bytes
+_SPARE = 10**6  # bytes that an upgrade of a copied catalog may add
 _NO_BACKUP = "This file is not a backup, or it is damaged."
 _ADVICE = "Name a file that 'backup' wrote."
 _BUCKET = "bucket"  # the key in ``meta`` of the mark that a catalog shares with its bucket
@@ -83,7 +84,9 @@ def back_up(catalog: Catalog, home: Path, file: Path) -> BackupReport:
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         make_file(part)
-        with scratch_folder(home / "tmp") as folder, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as packed:
+        size = sum((home / name).stat().st_size for name in (CATALOG, f"{CATALOG}-wal") if (home / name).exists())
+        parent = working_folder(home / "tmp", size + _SPARE, "A copy of the catalog")
+        with scratch_folder(parent) as folder, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as packed:
             with closing(Catalog(folder / CATALOG)) as copy:
                 rows = copy_catalog(catalog, copy, _ignore, changing=True)
                 digests = table_digests(copy)
@@ -116,7 +119,11 @@ def restore(catalog: Callable[[], Catalog], home: Path, file: Path, *, check: bo
     The test restores it into a scratch home, compares rows and files with the backup, and deletes the scratch home.
     Raise DocumentError if the file is no sound backup, UsageError if the home holds libraries.
     """
-    with _opened(file) as packed, scratch_folder(home / "tmp") as folder:
+    with ExitStack() as stack:
+        packed = stack.enter_context(_opened(file))
+        size = 2 * sum(entry.file_size for entry in packed.infolist())
+        parent = working_folder(home / "tmp", size + _SPARE, "A check of the backup") if check else home / "tmp"
+        folder = stack.enter_context(scratch_folder(parent))
         manifest = _manifest(file, packed)
         _extract(packed, CATALOG, folder / "backup" / CATALOG)
         try:

@@ -67,7 +67,7 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         return await asyncio.to_thread(named)
 
     async def clear(self, *, library: str | None = None, session: str = "", for_good: bool = False) -> list[str]:
-        """Delete one library, or all if ``library`` is None, and return their names. Original files stay.
+        """Delete one library, or all if ``library`` is None, and return their names. Users' own files stay.
 
         One library can be restored from ``Engine.bin`` for 30 days, unless ``for_good`` is set. Deleting all libraries
         also deletes the bin, tokens, users and browser sessions, except the session with the secret ``session``.

@@ -254,7 +254,7 @@ def _with_charsets(source: str) -> str:
     end = _group_end(source, begin.start())
     table = source[begin.start() : end]
     starts = [font.end() for font in _FONT.finditer(table)]
-    for at, stop in reversed(list(zip(starts, [*starts[1:], len(table)], strict=True))):
+    for at, stop in reversed(list(zip(starts, [*starts[1:], len(table)], strict=False))):  # a table may be empty
         if "\\fcharset" not in table[at:stop]:
             page = _FONT_PAGE.search(table, at, stop)
             charset = _PAGE_CHARSETS.get(int(page[1]), 1) if page is not None else 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.errors import DiskFullError, SchemaError, StoreError
+from hybrid_core.errors import DiskFullError, SchemaError
 from hybrid_core.store.cache import Cache
 from hybrid_pageindex import Engine, run
 
@@ -64,7 +64,7 @@ def test_what_a_full_disk_keeps_from_it_is_told_once(
     ]
 
 
-def test_damage_and_newer_versions_are_told(cache: Cache) -> None:
+def test_newer_versions_are_told(cache: Cache) -> None:
     cache.put({"a": b"1"})
     cache.close()
     with sqlite3.connect(cache.path) as direct:
@@ -72,9 +72,30 @@ def test_damage_and_newer_versions_are_told(cache: Cache) -> None:
     direct.close()
     with pytest.raises(SchemaError, match="newer version"):
         cache.get("a")
-    cache.path.write_bytes(b"something else entirely, and long enough to be looked at" * 50)
-    with pytest.raises(StoreError, match=r"not a cache.*Delete the file"):
-        cache.get("a")
+
+
+@pytest.mark.parametrize("beginning", [0, 4096])
+def test_a_damaged_file_is_replaced_by_an_empty_one(
+    beginning: int, cache: Cache, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache.put({f"reply/{number}": bytes(1000) for number in range(100)})
+    cache.close()
+    whole = cache.path.read_bytes()
+
+    def count() -> None:
+        assert cache.check().startswith("0 entries")
+
+    uses = (
+        lambda: cache.get("reply/1"), lambda: cache.put({"b": b"2"}), lambda: cache.offer({"b": b"2"}), cache.clear,
+        lambda: cache.forget_files({"abc"}), count,
+    )  # fmt: skip
+    for use in uses:
+        cache.close()
+        cache.path.write_bytes(whole[:beginning] + b"\xff" * (len(whole) - beginning))
+        use()
+        cache.put({"a": b"1"})
+        assert cache.get("a") == b"1" and cache.get("reply/1") is None
+    assert "the engine fills it again" in caplog.text
 
 
 def test_a_publication_under_way_keeps_nobody_from_the_cache(tmp_path: Path) -> None:

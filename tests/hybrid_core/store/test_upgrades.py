@@ -208,10 +208,10 @@ def test_either_database_is_brought_up_from_the_first_version_that_both_had(cata
 def test_a_cache_that_cannot_be_written_leaves_the_catalog_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     version_4(path, {"reply/1": b"paid"})
-    (tmp_path / "cache.sqlite").write_bytes(b"something else entirely, and long enough to be looked at" * 50)
-    with pytest.raises(StoreError, match=r"cache\.sqlite: this file is not a cache.*Delete the file"):
+    (tmp_path / "cache.sqlite").mkdir()
+    with pytest.raises(StoreError, match=r"cache\.sqlite: cannot be opened"):
         Catalog(path)
-    (tmp_path / "cache.sqlite").unlink()
+    (tmp_path / "cache.sqlite").rmdir()
     Catalog(path).close()
     cache = Cache(tmp_path / "cache.sqlite", 10**9)
     assert cache.get("reply/1") == b"paid"

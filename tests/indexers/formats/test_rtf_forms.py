@@ -46,6 +46,12 @@ def test_words_of_rtf(tmp_path: Path, inside: bytes, shown: str) -> None:
     assert " ".join(text_of(rtf(tmp_path / "a.rtf", inside)).split()) == shown
 
 
+@pytest.mark.parametrize("fonts", [b"", b";", rb"{\fswiss Helvetica;}"])
+def test_a_table_without_numbered_fonts(tmp_path: Path, fonts: bytes) -> None:
+    head = rb"{\rtf1\ansi{\fonttbl" + fonts + b"}"
+    assert text_of(rtf(tmp_path / "a.rtf", rb"kelp caf\'e9\par", head)) == "kelp café"
+
+
 @pytest.mark.parametrize(
     ("source", "shown"),
     [

@@ -149,6 +149,25 @@ def test_a_rebuild_follows_no_link_out_of_a_source_outside_the_roots(tmp_path: P
         assert "laterword" in client.post("/search", json={"question": "laterword", "libraries": ["mills"]}).text
 
 
+def test_a_retry_of_a_job_of_the_command_line_follows_no_link_out_of_the_root(tmp_path: Path) -> None:
+    shared, outside = tmp_path / "root" / "shared", tmp_path / "outside"
+    shared.mkdir(parents=True)
+    outside.mkdir()
+    (outside / "a.md").write_text(SECRET)
+    (shared / "a.md").write_bytes(b"\0\1\2" * 50)
+    engine = Engine(tmp_path / "home")
+    assert [file.status for file in run(engine.index([shared], library="mills")).files] == ["failed"]
+    engine.close()
+    with serving(tmp_path / "home", "--root", str(tmp_path / "root")) as served, served.client() as client:
+        place = Place(shared, outside, client)
+        swap_file(place)
+        [job] = client.get("/jobs").json()["jobs"]
+        assert client.post(f"/jobs/{job['id']}/retry").json()["jobs"] == [job["id"]]
+        until(place.idle)
+        [job] = client.get("/jobs").json()["jobs"]
+        assert job["status"] == "failed" and not place.leaked()
+
+
 def test_a_folder_that_became_a_link_itself_is_not_looked_at(place: Place) -> None:
     shutil.rmtree(place.shared)
     place.shared.symlink_to(place.outside)

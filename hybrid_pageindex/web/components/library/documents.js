@@ -129,7 +129,7 @@ export function useProgress(work) {
   else if (left !== now.left) run.current = { ...now, total: now.total + Math.max(0, left - now.left), left };
   const { total, start } = run.current;
   const done = total - left;
-  return { done, total, seconds: done > 1 ? ((performance.now() - start) / 1000 / done) * left : 0 };
+  return { done, total, seconds: done > 1 && left <= 100 * done ? ((performance.now() - start) / 1000 / done) * left : 0 };
 }
 
 /** Jobs that wait or run, by the path of their file. @param {Work | null} work */
