@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import benchmarks
+from benchmarks.__main__ import DATA, benchmarks
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -56,6 +57,14 @@ def test_every_benchmark_that_is_named_can_be_run_and_says_what_it_measures() ->
     named = {name for page in PAGES for name in re.findall(r"-m\s+benchmarks (\w+)", page.read_text(encoding="utf-8"))}
     assert named and named <= names.keys()
     assert all(names.values())
+
+
+@pytest.mark.parametrize("name", ["titles", "model_trees", "ablation"])
+def test_a_benchmark_without_its_documents_says_so(name: str) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != DATA}
+    command = [sys.executable, "-m", "benchmarks", name]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 1 and DATA in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
 def test_pages_made_from_the_code_are_as_the_code_says() -> None:

@@ -84,6 +84,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in (*REPORTS, *(f"{name}/annual-report.pdf" for name in FOLDERS)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / "sample.pdf", folder / name)
+    (folder / ".venv").symlink_to(sys.prefix)
+    (folder / "hybrid-pageindex").mkdir()
     (folder / "lease.md").write_text("# Lease\n\nThe tenant indemnifies the owner.\nA change of control ends it.\n")
     (folder / "old.md").write_text("# Terms\n\n## Fees\n\nThe fee is 10.\n")
     (folder / "new.md").write_text("# Terms\n\n## Fees\n\nThe fee is 12.\n\n## Notice\n\nThree months.\n")
@@ -98,14 +100,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def desk(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give the page under test that folder as its home folder and working directory, and restore the index after it."""
     kept = shutil.copytree(prepared / ".pageindex", tmp_path / "kept")
-    for name in [name for name in os.environ if name.startswith("PAGEINDEX_")]:
+    for name in [name for name in os.environ if name.startswith("PAGEINDEX_") and name != qdrant_real.VARIABLE]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(prepared))
     monkeypatch.setenv("BROWSER", "true")  # `serve --open` opens none
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(prepared)
     yield prepared
-    shutil.rmtree(prepared / ".pageindex")
+    shutil.rmtree(prepared / ".pageindex", ignore_errors=True)
     shutil.move(kept, prepared / ".pageindex")
 
 
@@ -123,18 +125,18 @@ def http_server(desk: Path) -> Iterator[Mapping[str, str]]:
 
 @contextmanager
 def model(desk: Path) -> Iterator[Mapping[str, str]]:
-    with scripted_server(lambda request: '{"page": 3}') as server:
+    with scripted_server(lambda request: '{"page": 3, "word": "river"}') as server:
         yield {"http://localhost:11434/v1": server.url}
 
 
 @contextmanager
 def database(desk: Path) -> Iterator[Mapping[str, str]]:
-    """Start a PostgreSQL server that is the default of the programs of PostgreSQL, with an empty database ``trial``."""
+    """Start a PostgreSQL server with an empty database ``reports``; `createdb` and its kin use it by default."""
     with postgres.server() as server, pytest.MonkeyPatch.context() as patch:
         user, host, port = re.search(r"//(\w+)@([\d.]+):(\d+)", server.url).groups()  # type: ignore[union-attr]
         for name, text in (("PGUSER", user), ("PGHOST", host), ("PGPORT", port)):
             patch.setenv(name, text)
-        postgres.ordered(server.url, "CREATE DATABASE trial")
+        postgres.ordered(server.url, "CREATE DATABASE reports")
         yield {"user:password@localhost": f"{user}@{host}:{port}"}
 
 
