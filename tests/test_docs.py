@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import DATA, benchmarks
+from hybrid_pageindex.cli.parser import build_parser
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -50,6 +52,27 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
                 waiting.append(target)
     documentation = [page for page in PAGES if page.parent.name != ".github" and page.name != "AGENTS.md"]
     assert not [page.name for page in documentation if page not in reached]
+
+
+def options_by_command(parser: argparse.ArgumentParser) -> dict[str, set[str]]:
+    """Return the options of each command. Those of its subcommands count as its own."""
+    named: dict[str, set[str]] = {}
+    own = {option for action in parser._actions for option in action.option_strings}
+    for action in parser._actions:
+        for name, command in action.choices.items() if isinstance(action, argparse._SubParsersAction) else ():
+            named[name] = own.union(command._option_string_actions, *options_by_command(command).values())
+    return named
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_options_of_commands_in_running_text_exist(page: Path) -> None:
+    commands = options_by_command(build_parser())
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for code in re.findall(r"`([^`]+)`", prose):
+        words = code.removeprefix("hybrid-pageindex ").split()
+        if words[0] in commands:
+            options = {word.partition("=")[0] for word in words if re.match(r"--\w", word)}
+            assert options <= commands[words[0]], f"{page.name}: {code}"
 
 
 def test_every_benchmark_that_is_named_can_be_run_and_says_what_it_measures() -> None:

@@ -238,6 +238,8 @@ def test_no_block_escapes(page: Path) -> None:
     """Whatever is fenced as commands or Python is a block that is run or left out, indented ones too."""
     assert len(blocks(page)) == len(FENCE.findall(page.read_text(encoding="utf-8")))
     assert all(list(commands(block)) for block in blocks(page) if block.kind == "console"), "no line begins with $"
+    others = re.findall(r"^ *```(?!console|python)\w+\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.M | re.S)
+    assert not [text for text in others if text.lstrip().startswith("$ ")], "commands belong into a console block"
 
 
 @pytest.mark.parametrize(
