@@ -10,9 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from benchmarks.__main__ import DATA, benchmarks
 from hybrid_pageindex.cli.parser import build_parser
+from hybrid_pageindex.config.settings import load_settings
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -73,6 +75,16 @@ def test_options_of_commands_in_running_text_exist(page: Path) -> None:
         if words[0] in commands:
             options = {word.partition("=")[0] for word in words if re.match(r"--\w", word)}
             assert options <= commands[words[0]], f"{page.name}: {code}"
+
+
+@pytest.mark.parametrize("page", ["installation", "configuration"])
+def test_settings_that_are_shown_load(page: str, tmp_path: Path) -> None:
+    shown = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert shown
+    for text in shown:
+        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+        settings = load_settings(tmp_path, {})
+        assert all(getattr(settings, name) for name in yaml.safe_load(text))
 
 
 def test_every_benchmark_that_is_named_can_be_run_and_says_what_it_measures() -> None:
