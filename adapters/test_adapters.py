@@ -32,18 +32,18 @@ SALES = "What were the net sales in fiscal 2022?"
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("adapters")
-    made = Engine(folder / "home")
-    assert all(file.status == "indexed" for file in run(made.index(pdfs.fiscal_reports(folder))).files)
-    yield made
-    made.close()
+    engine = Engine(folder / "home")
+    assert all(file.status == "indexed" for file in run(engine.index(pdfs.fiscal_reports(folder))).files)
+    yield engine
+    engine.close()
 
 
 @pytest.fixture(scope="module")
 def expected(engine: Engine) -> list[tuple[str, int, str]]:
-    found = run(engine.search(QUESTION, top_k=3)).results
-    texts = [run(engine.pages(page.doc_id, page.page))[0].text for page in found]
-    assert len(found) == 3
-    return [(page.doc_name, page.page, text) for page, text in zip(found, texts, strict=True)]
+    pages = run(engine.search(QUESTION, top_k=3)).results
+    texts = [run(engine.pages(page.doc_id, page.page))[0].text for page in pages]
+    assert len(pages) == 3
+    return [(page.doc_name, page.page, text) for page, text in zip(pages, texts, strict=True)]
 
 
 class TestLangChain(RetrieversIntegrationTests):
@@ -64,25 +64,31 @@ class TestLangChain(RetrieversIntegrationTests):
         return QUESTION
 
     def test_pages(self, retriever: BaseRetriever, expected: list[tuple[str, int, str]]) -> None:
-        found = retriever.invoke(QUESTION, k=3)
-        assert [(one.metadata["document"], one.metadata["page"], one.page_content) for one in found] == expected
-        assert asyncio.run(retriever.ainvoke(QUESTION, k=3)) == found
+        documents = retriever.invoke(QUESTION, k=3)
+        assert [
+            (document.metadata["document"], document.metadata["page"], document.page_content) for document in documents
+        ] == expected
+        assert asyncio.run(retriever.ainvoke(QUESTION, k=3)) == documents
 
 
 def test_llamaindex(engine: Engine, expected: list[tuple[str, int, str]]) -> None:
     retriever = for_llamaindex.PageIndexRetriever(engine, top_k=3)
-    found = retriever.retrieve(QUESTION)
-    assert [(one.node.metadata["document"], one.node.metadata["page"], one.node.text) for one in found] == expected
-    assert [one.score for one in found] == sorted((one.score or 0 for one in found), reverse=True)
-    assert [one.node.id_ for one in asyncio.run(retriever.aretrieve(QUESTION))] == [one.node.id_ for one in found]
+    nodes = retriever.retrieve(QUESTION)
+    assert [
+        (scored.node.metadata["document"], scored.node.metadata["page"], scored.node.text) for scored in nodes
+    ] == expected
+    assert [scored.score for scored in nodes] == sorted((scored.score or 0 for scored in nodes), reverse=True)
+    assert [scored.node.id_ for scored in asyncio.run(retriever.aretrieve(QUESTION))] == [
+        scored.node.id_ for scored in nodes
+    ]
 
 
 def test_haystack(engine: Engine, expected: list[tuple[str, int, str]]) -> None:
     pipeline = Pipeline()
     pipeline.add_component("retriever", for_haystack.PageIndexRetriever(str(engine.home), top_k=3))
-    kept = Pipeline.loads(pipeline.dumps(), allowed_modules=[for_haystack.__name__])
-    found = kept.run({"retriever": {"query": QUESTION}})["retriever"]["documents"]
-    assert [(one.meta["document"], one.meta["page"], one.content) for one in found] == expected
+    loaded = Pipeline.loads(pipeline.dumps(), allowed_modules=[for_haystack.__name__])
+    documents = loaded.run({"retriever": {"query": QUESTION}})["retriever"]["documents"]
+    assert [(document.meta["document"], document.meta["page"], document.content) for document in documents] == expected
     assert os.environ["HAYSTACK_TELEMETRY_ENABLED"] == "False"
 
 
@@ -98,13 +104,15 @@ def test_metadata_is_named_as_each_framework_names_it(engine: Engine) -> None:
 
 def test_scores_are_from_0_to_1(engine: Engine) -> None:
     """Require high scores for a question that the library answers, and low scores for another."""
-    answered, unanswered = (run(retrieve(engine, one, top_k=10)) for one in (SALES, "price of a zeppelin in 1890"))
+    answered, unanswered = (
+        run(retrieve(engine, question, top_k=10)) for question in (SALES, "price of a zeppelin in 1890")
+    )
     scores = [page.score for page in answered]
-    assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores) and scores[0] > 0.5
+    assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores) and scores[0] > 0.5
     assert all(0 <= page.score < 0.5 for page in unanswered)
-    found = for_llamaindex.PageIndexRetriever(engine, top_k=10).retrieve(SALES)
-    kept = SimilarityPostprocessor(similarity_cutoff=scores[0]).postprocess_nodes(found)
-    assert 1 <= len(kept) < len(found)
+    nodes = for_llamaindex.PageIndexRetriever(engine, top_k=10).retrieve(SALES)
+    selected = SimilarityPostprocessor(similarity_cutoff=scores[0]).postprocess_nodes(nodes)
+    assert 1 <= len(selected) < len(nodes)
 
 
 def test_options_that_there_are_not_are_told_when_a_retriever_is_made(engine: Engine) -> None:
@@ -126,8 +134,8 @@ def test_options_that_there_are_not_are_told_when_a_retriever_is_made(engine: En
 def test_a_library_that_is_named_is_read_too(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# Otters\n\nOtters swim in the river.\n")
     run(engine.index(tmp_path / "note.md", library="rivers"))
-    [found] = for_langchain.PageIndexRetriever(source=engine, options={"library": "rivers"}).invoke("otters")
-    assert "swim in the river" in found.page_content
+    [document] = for_langchain.PageIndexRetriever(source=engine, options={"library": "rivers"}).invoke("otters")
+    assert "swim in the river" in document.page_content
 
 
 def test_langchain_with_a_folder_is_kept_and_loaded(engine: Engine, expected: list[tuple[str, int, str]]) -> None:
@@ -136,20 +144,20 @@ def test_langchain_with_a_folder_is_kept_and_loaded(engine: Engine, expected: li
     again = for_langchain.PageIndexRetriever(
         **json.loads(retriever.model_dump_json(include={"source", "k", "options"}))
     )
-    for one in (loaded, again):
-        assert [page.page_content for page in one.invoke(QUESTION)] == [text for _, _, text in expected]
+    for copy in (loaded, again):
+        assert [page.page_content for page in copy.invoke(QUESTION)] == [text for _, _, text in expected]
 
 
 def test_haystack_filters(engine: Engine) -> None:
     year = {"field": "meta.year", "operator": "==", "value": "2024"}
-    names = {one.name for one in run(engine.documents.list(where=["year=2024"]))}
+    names = {document.name for document in run(engine.documents.list(where=["year=2024"]))}
     for filters in (year, year | {"value": 2024}, {"operator": "AND", "conditions": [year]}):
-        made = for_haystack.PageIndexRetriever(str(engine.home), top_k=50, filters=filters)
-        loaded = for_haystack.PageIndexRetriever.from_dict(made.to_dict())
-        found = {one.meta["document"] for one in loaded.run(query=SALES)["documents"]}
-        assert found and found <= names
+        retriever = for_haystack.PageIndexRetriever(str(engine.home), top_k=50, filters=filters)
+        loaded = for_haystack.PageIndexRetriever.from_dict(retriever.to_dict())
+        names_found = {document.meta["document"] for document in loaded.run(query=SALES)["documents"]}
+        assert names_found and names_found <= names
     both = for_haystack.PageIndexRetriever(str(engine.home), top_k=50).run(query=SALES)["documents"]
-    assert not {one.meta["document"] for one in both} <= names
+    assert not {document.meta["document"] for document in both} <= names
     nothing = for_haystack.PageIndexRetriever(str(engine.home)).run(query=SALES, filters=year | {"value": "1901"})
     assert nothing["documents"] == []
 

@@ -52,15 +52,15 @@ def script(answers: list[dict[str, Any]]) -> tuple[str, dict[str, Any]] | str:
 
 
 def check(engine: Engine, answers: list[dict[str, Any]], text: str) -> None:
-    found = run(engine.search(QUESTION)).results[0]
+    page = run(engine.search(QUESTION)).results[0]
     searched, read, counted, refused = answers
-    assert searched["evidence"] and searched["pages"][0]["document"] == found.doc_id
-    assert read["pages"][0]["text"] == run(engine.pages(found.doc_id, found.page))[0].text
+    assert searched["evidence"] and searched["pages"][0]["document"] == page.doc_id
+    assert read["pages"][0]["text"] == run(engine.pages(page.doc_id, page.page))[0].text
     grep = run(engine.grep("fiscal", listed="documents"))
     assert (counted["total_pages"], counted["total_documents"]) == (grep.total_pages, grep.total_documents)
     assert counted["complete"] and counted["total_documents"] > 1
     assert "nothing.pdf" in refused["error"]
-    assert text == f"{found.doc_name}, page {found.page}"
+    assert text == f"{page.doc_name}, page {page.page}"
 
 
 def test_pydantic_ai(engine: Engine) -> None:
@@ -90,7 +90,7 @@ class Scripted(Model):
         assert all(tool.description and tool.params_json_schema["additionalProperties"] is False for tool in tools)
         items = input if isinstance(input, list) else []
         outputs = [item["output"] for item in items if item.get("type") == "function_call_output"]
-        self.answers = [one if isinstance(one, dict) else _parse(one) for one in outputs]
+        self.answers = [output if isinstance(output, dict) else _parse(output) for output in outputs]
         call = script(self.answers)
         if isinstance(call, str):
             text = ResponseOutputText(annotations=[], text=call, type="output_text")

@@ -25,21 +25,21 @@ def test_the_four_steps(tmp_path: Path) -> None:
     async def steps(graph: Any, question: str) -> tuple[list[str], Any]:
         taken, state = [], dict[str, Any]()
         async for update in graph.astream({"question": question}):
-            for name, said in update.items():
+            for name, change in update.items():
                 taken.append(name)
-                state |= said
+                state |= change
         return taken, state
 
     taken, state = asyncio.run(steps(for_langgraph.answer_graph(engine, top_k=3), QUESTION))
     assert taken == ["retrieve", "answer"] and state["found"].evidence.level == "strong"
     answer = state["answer"]
-    found = run(engine.search(QUESTION, top_k=3)).results
-    places = [(one.doc_id, one.page) for one in found]
-    assert answer.status == "no_model" and [(one.doc_id, one.page) for one in answer.sources] == places
+    pages = run(engine.search(QUESTION, top_k=3)).results
+    places = [(page.doc_id, page.page) for page in pages]
+    assert answer.status == "no_model" and [(page.doc_id, page.page) for page in answer.sources] == places
     always = for_langgraph.answer_graph(engine, top_k=3, decide=lambda state: "read_tree")
     taken, read = asyncio.run(steps(always, QUESTION))
     assert taken == ["retrieve", "read_tree", "answer"] and read["read"]
-    assert sorted((one.doc_id, one.page) for one in read["found"].results) == sorted(places)
+    assert sorted((page.doc_id, page.page) for page in read["found"].results) == sorted(places)
     taken, nothing = asyncio.run(steps(for_langgraph.answer_graph(engine), "zeppelin"))
     assert taken == ["retrieve", "read_tree", "answer"] and nothing["answer"].status == "not_in_library"
     assert os.environ["LANGSMITH_TRACING"] == "false"
@@ -55,7 +55,7 @@ def test_it_is_invoked_and_takes_and_gives_messages(tmp_path: Path) -> None:
     assert state["messages"][-1].response_metadata["sources"][0]["page"] == state["answer"].sources[0].page
     assert [name for update in graph.stream({"question": QUESTION}) for name in update] == ["retrieve", "answer"]
     again = asyncio.run(graph.ainvoke({"question": QUESTION}))
-    assert [one.page for one in again["answer"].sources] == [one.page for one in state["answer"].sources]
+    assert [page.page for page in again["answer"].sources] == [page.page for page in state["answer"].sources]
     for nothing in ({}, {"messages": [AIMessage("Hello.")]}):
         with pytest.raises(UsageError, match="Nothing is asked"):
             graph.invoke(nothing)

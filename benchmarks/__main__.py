@@ -15,7 +15,10 @@ import sys
 from difflib import get_close_matches
 from pathlib import Path
 
+from hybrid_core.errors import PageIndexError
+
 FOLDER = Path(__file__).parent
+DATA = "PAGEINDEX_EVAL_DATA"
 
 
 def benchmarks() -> dict[str, str]:
@@ -41,7 +44,14 @@ def main() -> None:
         near = get_close_matches(name, names, n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "python -m benchmarks lists them."
         sys.exit(f"There is no benchmark '{name}'. {hint}")
-    runpy.run_module(f"benchmarks.{name}", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(f"benchmarks.{name}", run_name="__main__", alter_sys=True)
+    except KeyError as error:
+        if error.args != (DATA,):
+            raise
+        sys.exit(f"{DATA} is not set. Set it to the folder with the documents that the benchmark {name} reads.")
+    except PageIndexError as error:
+        sys.exit(f"{error.message} {error.advice}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import ctypes
 import errno
 import hashlib
 import importlib
+import json
 import os
 import re
 import signal
@@ -57,16 +58,34 @@ def content_digest(data: bytes | Path) -> str:
 _EXTRA = "{} the extra '{}' in the environment that the engine runs in: {}"
 
 
+def install_command(extra: str, options: str = "") -> str:
+    """Return the command that installs an extra of this project, in the way the project itself was installed.
+
+    An installation from a checkout has a record of this (PEP 610). The command does not contain the path of the
+    checkout, because clients of a server may read it.
+    """
+    from importlib import metadata  # takes long to import
+
+    try:
+        record = json.loads(metadata.distribution("hybrid-pageindex").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        record = {}
+    if "dir_info" not in record:
+        return f"pip install 'hybrid-pageindex[{extra}]'{options}"
+    editable = "-e " if record["dir_info"].get("editable") else ""
+    return f"pip install {editable}'.[{extra}]'{options} (in the checkout)"
+
+
 def require(module: str, extra: str) -> Any:
     """Import ``module``, which the optional extra ``extra`` of this project installs.
 
     Raise PageIndexError if the module is missing or broken; the message names the extra and the pip command. The return
     type is Any because the type checker must pass without the extras.
     """
-    command = f"pip install 'hybrid-pageindex[{extra}]'"
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
+        command = install_command(extra)
         message = f"This function needs the extra '{extra}': the package {error.name or module} is not installed."
         raise PageIndexError(
             message, Advice(_EXTRA.format("Install", extra, command), f"Install it with: {command}")
@@ -74,7 +93,7 @@ def require(module: str, extra: str) -> Any:
     except (ImportError, OSError) as error:  # versions that do not fit, a missing shared library
         reason = " ".join(str(error).split())
         message = f"{module}, of the extra '{extra}', is installed but cannot be imported ({reason})."
-        command += " --force-reinstall"
+        command = install_command(extra, " --force-reinstall")
         raise PageIndexError(
             message, Advice(_EXTRA.format("Repair", extra, command), f"Repair it with: {command}")
         ) from error

@@ -44,7 +44,7 @@ class PageIndexRetriever:
     ) -> None:
         self.home, self.top_k, self.options, self.filters = home, top_k, options or {}, filters
         self._engine: Engine | None = None
-        self._asked(None, None, None)
+        self._options(None, None, None)
 
     def warm_up(self) -> None:
         """Open the index. If this method is not called, ``run`` opens the index."""
@@ -52,15 +52,15 @@ class PageIndexRetriever:
             self._engine = Engine(self.home)
 
     def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = default_to_dict(
+        data: dict[str, Any] = default_to_dict(
             self, home=self.home, top_k=self.top_k, options=self.options, filters=self.filters
         )
-        return made
+        return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PageIndexRetriever:
-        made: PageIndexRetriever = default_from_dict(cls, data)
-        return made
+        retriever: PageIndexRetriever = default_from_dict(cls, data)
+        return retriever
 
     @component.output_types(documents=list[Document])
     def run(
@@ -74,7 +74,7 @@ class PageIndexRetriever:
 
         ``filters`` replace those with which the retriever was created.
         """
-        return {"documents": _documents(run(retrieve(self._opened(), query, **self._asked(top_k, options, filters))))}
+        return {"documents": _documents(run(retrieve(self._opened(), query, **self._options(top_k, options, filters))))}
 
     @component.output_types(documents=list[Document])
     async def run_async(
@@ -85,19 +85,23 @@ class PageIndexRetriever:
         filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the best pages for a query as ``run`` does, without blocking the event loop."""
-        return {"documents": _documents(await retrieve(self._opened(), query, **self._asked(top_k, options, filters)))}
+        return {
+            "documents": _documents(await retrieve(self._opened(), query, **self._options(top_k, options, filters)))
+        }
 
     def _opened(self) -> Engine:
         self.warm_up()
         assert self._engine is not None
         return self._engine
 
-    def _asked(
+    def _options(
         self, top_k: int | None, options: dict[str, Any] | None, filters: dict[str, Any] | None
     ) -> dict[str, Any]:
-        asked = {**self.options, **(options or {}), "top_k": top_k or self.top_k}
+        search_options = {**self.options, **(options or {}), "top_k": top_k or self.top_k}
         where = _conditions(filters if filters is not None else self.filters)
-        return checked(asked | {"where": [*several(asked.get("where")), *where]} if where else asked)
+        if where:
+            search_options["where"] = [*several(search_options.get("where")), *where]
+        return checked(search_options)
 
 
 def _conditions(filters: dict[str, Any] | None) -> list[str]:
@@ -108,7 +112,7 @@ def _conditions(filters: dict[str, Any] | None) -> list[str]:
         return []
     operator, inner = filters.get("operator"), filters.get("conditions")
     if operator == "AND" and isinstance(inner, list):
-        return [condition for one in inner for condition in _conditions(one)]
+        return [condition for part in inner for condition in _conditions(part)]
     field, value = str(filters.get("field", "")).removeprefix("meta."), filters.get("value")
     if operator != "==" or field not in _FIELDS or not isinstance(value, str | int):
         advice = f"Compare {', '.join(_FIELDS)} by ==, and join comparisons by AND."

@@ -40,8 +40,8 @@ class PageIndexRetriever(BaseRetriever):
 
     @field_validator("options")
     @classmethod
-    def _check_options(cls, given: dict[str, Any]) -> dict[str, Any]:
-        return checked(given)
+    def _check_options(cls, options: dict[str, Any]) -> dict[str, Any]:
+        return checked(options)
 
     def __getstate__(self) -> dict[Any, Any]:
         self._engine = None  # it is opened again where the retriever is loaded
@@ -55,17 +55,17 @@ class PageIndexRetriever(BaseRetriever):
         return self._engine
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **given: Any
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return _documents(run(retrieve(self._opened(), query, **self._asked(given))))
+        return _documents(run(retrieve(self._opened(), query, **self._options(options))))
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return _documents(await retrieve(self._opened(), query, **self._asked(given)))
+        return _documents(await retrieve(self._opened(), query, **self._options(options)))
 
-    def _asked(self, given: dict[str, Any]) -> dict[str, Any]:
-        return {**self.options, "top_k": given.pop("k", self.k), **given}
+    def _options(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {**self.options, "top_k": options.pop("k", self.k), **options}
 
 
 def _documents(pages: Sequence[RetrievedPage]) -> list[Document]:

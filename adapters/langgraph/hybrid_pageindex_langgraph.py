@@ -73,26 +73,26 @@ def answer_graph(
 
     async def retrieve(state: AnswerState) -> AnswerState:
         question = _question(state)
-        found = await engine.search(question, **{"effort": "fast", **options})
-        return {"question": question, "found": found, "read": False}
+        result = await engine.search(question, **{"effort": "fast", **options})
+        return {"question": question, "found": result, "read": False}
 
     async def read_tree(state: AnswerState) -> AnswerState:
-        question, found = state["question"], state["found"]
+        question, result = state["question"], state["found"]
         if engine.settings.llm_model:
             return {"found": await engine.search(question, **{**options, "effort": "deep"}), "read": True}
-        documents = {page.doc_id: page.library or found.library for page in found.results[:_TREES]}
-        trees = [await engine.outline(one, library=library, query=question) for one, library in documents.items()]
+        documents = {page.doc_id: page.library or result.library for page in result.results[:_TREES]}
+        trees = [await engine.outline(doc_id, library=library, query=question) for doc_id, library in documents.items()]
         scored = [(node.node_score or 0.0, tree.document.doc_id, node) for tree in trees for node in tree.nodes]
-        best = sorted(scored, key=lambda one: -one[0])[:sections]
+        best = sorted(scored, key=lambda row: -row[0])[:sections]
         named = {(doc_id, page) for _, doc_id, node in best for page in node.best_pages}
-        inside = [page for page in found.results if (page.doc_id, page.page) in named]
-        others = [page for page in found.results if (page.doc_id, page.page) not in named]
-        return {"found": replace(found, results=(*inside, *others)), "read": True}
+        inside = [page for page in result.results if (page.doc_id, page.page) in named]
+        others = [page for page in result.results if (page.doc_id, page.page) not in named]
+        return {"found": replace(result, results=(*inside, *others)), "read": True}
 
     async def answer(state: AnswerState) -> AnswerState:
         answer = await engine.answer(state["found"])
         text = answer.text or answer.why
-        pages = [{"doc_id": one.doc_id, "document": one.doc_name, "page": one.page} for one in answer.sources]
+        pages = [{"doc_id": page.doc_id, "document": page.doc_name, "page": page.page} for page in answer.sources]
         return {"answer": answer, "messages": [AIMessage(text, response_metadata={"sources": pages})]}
 
     graph = StateGraph(AnswerState)

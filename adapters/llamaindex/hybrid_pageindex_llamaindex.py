@@ -52,8 +52,8 @@ class PageIndexRetriever(BaseRetriever):
         **options: Unpack[SearchFields],
     ) -> None:
         self._source = source
-        most = top_k if similarity_top_k is None else similarity_top_k
-        self._options = checked({**options, "top_k": most})
+        count = top_k if similarity_top_k is None else similarity_top_k
+        self._options = checked({**options, "top_k": count})
         super().__init__(callback_manager=callback_manager)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

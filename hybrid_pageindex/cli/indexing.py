@@ -182,6 +182,9 @@ async def watch_command(engine: Engine, options: argparse.Namespace) -> int:
         )
     else:
         source = await engine.sources.unwatch_folder(options.folder, library=library, forget=options.forget)
+        if options.forget and not json:
+            console.print(escape(f"{source.library}: {source.path} is no longer a source; its documents stay"))
+            return 0
     dump(asdict(source)) if json else _show_sources([source])
     return 0
 

@@ -164,8 +164,9 @@ def show_search_result(result: SearchResult, *, parts: bool, effort: bool) -> No
     colour = {"strong": "green", "weak": "yellow", "none": "red", "unclear": "yellow"}[evidence.level]
     used = result.effort
     thought = f" · effort {used.used} ({escape(used.why)})" if effort or "deep" in (used.asked, used.used) else ""
+    score = round(evidence.score * 10_000) // 100 / 100  # cut: a rounded score could contradict the level
     console.print(
-        f"evidence [{colour}]{evidence.level}[/] ({evidence.score:.2f}){thought} · {result.timings_ms['total']:.0f} ms"
+        f"evidence [{colour}]{evidence.level}[/] ({score:.2f}){thought} · {result.timings_ms['total']:.0f} ms"
     )
     if evidence.hint:
         console.print(f"[yellow]hint[/] {escape(evidence.hint)}; `outline DOC` shows what a document is about")

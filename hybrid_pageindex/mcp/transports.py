@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import select
+import socket
 import sys
 import threading
 from collections import OrderedDict
@@ -39,6 +40,7 @@ from hybrid_pageindex.mcp.server import build_server
 from hybrid_pageindex.request_ids import RequestIds
 
 SESSION_HEADER = "mcp-session-id"
+_log = logging.getLogger(__name__)
 MCP_PATH = "/mcp"
 _MOST_BYTES = 4 * 2**20  # maximum bytes of one request
 _CONNECTIONS = 256  # at once; one more is answered 503
@@ -176,11 +178,26 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
             app, host=host, port=port, lifespan="on", ws="none", timeout_graceful_shutdown=2, access_log=False,
             limit_concurrency=_CONNECTIONS, log_level="warning", log_config=None, http=Impatient,
         )  # fmt: skip
-        await uvicorn.Server(config).serve()
+        await _Uvicorn(config).serve()
     except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
         raise StoreError(
             f"The address {host}:{port} cannot be opened for listening.", "Choose another port."
         ) from error
+
+
+class _Uvicorn(uvicorn.Server):
+    """A uvicorn server that prints its address when it is ready."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.config.host, self.servers[0].sockets[0].getsockname()[1]
+            address = f"http://{f'[{host}]' if ':' in host else host}:{port}{MCP_PATH}"
+            if written_as_json():
+                _log.warning("Serving MCP at %s", address)
+            else:
+                sys.stderr.write(f"Serving MCP at {address}\n")
+                sys.stderr.flush()
 
 
 def event_store() -> EventStore:

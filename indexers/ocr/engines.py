@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Literal, Protocol
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.system import POSIX, end_with_parent
+from hybrid_core.system import POSIX, end_with_parent, install_command
 from hybrid_core.types.notes import Note
 
 EngineName = Literal["Tesseract", "RapidOCR"]
@@ -175,7 +175,6 @@ def _hocr_words(line: ElementTree.Element) -> Iterator[Word]:
 
 VERSION = "ocr-3"
 """The version of the code that runs OCR. With a higher version, pages are read again."""
-INSTALL = "pip install 'hybrid-pageindex[ocr]'"
 
 _EAST_ASIAN = frozenset(("chi_sim", "chi_tra", "jpn"))
 _RAPID = _EAST_ASIAN | frozenset(
@@ -271,11 +270,11 @@ def find_ocr(wish: str, languages: str) -> Ocr | NoOcr:
     else:
         tesseract, missing = engine
         if missing and not (rapid and set(missing) <= _RAPID):
-            raise lacking(missing[0], engine[0], f", or {INSTALL}" if missing[0] in _RAPID else "")
+            raise lacking(missing[0], engine[0], f", or {install_command('ocr')}" if missing[0] in _RAPID else "")
         tesseract = tesseract if tesseract.languages else None
     if tesseract is None and not rapid:
         lacks = engine if isinstance(engine, str) else "install its languages"
-        return NoOcr(Note("ocr.lacking", lacking=lacks, install=INSTALL))
+        return NoOcr(Note("ocr.lacking", lacking=lacks, install=install_command("ocr")))
     if tesseract is None and (unknown := sorted(set(languages.split("+")) - _RAPID)):
         raise DocumentError(
             f"RapidOCR does not read the language '{unknown[0]}'.",

@@ -155,6 +155,7 @@ def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1",
         out, _ = process.communicate(timeout=600)
         assert "Traceback" not in out, out
         assert not token or token not in out
+        assert f":{ports[0]}/mcp" in out, "the server prints its address"
 
 
 def _listening(pid: int) -> list[int]:

@@ -9,14 +9,17 @@ import re
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hybrid_core.types.results import Evidence
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.cli import main
 from hybrid_pageindex.cli.progress import Pace, embed_progress
+from hybrid_pageindex.cli.search import show_search_result
 from indexers.jobs.embedding import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
@@ -87,6 +90,19 @@ def test_the_human_search_shows_pages_places_and_receipts(capsys: pytest.Capture
     _, out, _ = call(capsys, library, *asked, "--why")
     for part in (sentence, "page 0.", "sale 0.", "NodeScore", "routed by", "effort fast (no language model"):
         assert part in out
+
+
+@pytest.mark.parametrize(
+    ("level", "score", "printed"),
+    [("weak", 0.6499, "weak (0.64)"), ("none", 0.3499, "none (0.34)"), ("strong", 0.65, "strong (0.65)"),
+     ("weak", 0.57, "weak (0.57)")],
+)  # fmt: skip
+def test_the_printed_evidence_never_contradicts_its_level(
+    level: str, score: float, printed: str, capsys: pytest.CaptureFixture[str], library: Engine
+) -> None:
+    result = replace(run(library.search("net sales")), evidence=Evidence(level, score))
+    show_search_result(result, parts=False, effort=False)
+    assert f"evidence {printed}" in capsys.readouterr().out
 
 
 def test_effort_that_was_asked_for_and_cannot_be_had_is_said(

@@ -113,7 +113,8 @@ def test_folders_are_watched_listed_and_let_go(cli: Cli, tmp_path: Path) -> None
     listed = json.loads(cli("watch", "list", "--json").stdout)["sources"]
     assert [(one["library"], one["path"], one["watch"]) for one in listed] == [("notes", str(file.parent), "poll")]
     assert "watched: no" in cli("watch", "remove", file.parent, "-L", "notes").stdout
-    cli("watch", "remove", file.parent, "-L", "notes", "--forget")
+    forgotten = cli("watch", "remove", file.parent, "-L", "notes", "--forget").stdout
+    assert forgotten == f"notes: {file.parent} is no longer a source; its documents stay\n"
     assert "No library is updated from" in cli("watch", "list").stdout
     assert cli("watch", "remove", file.parent, "-L", "notes").returncode == 1
     assert len(json.loads(cli("list", "-L", "notes", "--json").stdout)["documents"]) == 1, "documents stay"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.embed.load import load_embedder
 from hybrid_core.embed.local_models import running
 from hybrid_core.errors import ModelError, PageIndexError, UsageError
-from hybrid_core.system import require
+from hybrid_core.system import install_command, require
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_a_path_without_a_model(spec: str, tmp_path: Path) -> None:
 )
 def test_a_missing_extra_explains_itself(spec: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(PageIndexError, match=f"extra '{extra}'.*{module}.*pip install 'hybrid-pageindex\\[{extra}\\]'"):
+    with pytest.raises(PageIndexError, match=f"extra '{extra}'.*{module}.*{re.escape(install_command(extra))}"):
         load_embedder(spec, api_key="key")
 
 
@@ -183,4 +186,32 @@ def test_a_missing_extra_is_named_in_the_words_of_each_interface() -> None:
         require("nothing_there", "ocr")
     advice = raised.value.advice
     assert "in the environment that the engine runs in" in advice, "a reader of the page may sit at another machine"
-    assert advice.command == "Install it with: pip install 'hybrid-pageindex[ocr]'"
+    assert advice.command == f"Install it with: {install_command('ocr')}"
+
+
+@pytest.mark.parametrize(
+    ("record", "command"),
+    [
+        ({"url": "file:///x", "dir_info": {"editable": True}}, "pip install -e '.[ocr]' (in the checkout)"),
+        ({"url": "file:///x", "dir_info": {}}, "pip install '.[ocr]' (in the checkout)"),
+        ({"url": "file:///x.whl", "archive_info": {}}, "pip install 'hybrid-pageindex[ocr]'"),
+        (None, "pip install 'hybrid-pageindex[ocr]'"),
+    ],
+)
+def test_an_extra_is_installed_as_the_project_was(
+    record: object, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            return json.dumps(record) if record and name == "direct_url.json" else None
+
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Installed())
+    assert install_command("ocr") == command
+
+
+def test_an_extra_of_a_project_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.distribution", missing)
+    assert install_command("ocr", " --force-reinstall") == "pip install 'hybrid-pageindex[ocr]' --force-reinstall"

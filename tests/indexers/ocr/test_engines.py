@@ -11,6 +11,7 @@ import pymupdf
 import pytest
 
 from hybrid_core.errors import DocumentError, LimitError
+from hybrid_core.system import install_command
 from hybrid_core.types.documents import Line
 from hybrid_pageindex import Engine, run
 from indexers.formats.limits import ParseLimits
@@ -82,7 +83,7 @@ def test_another_engine_or_language_is_another_reading_of_the_same_page(here: Ca
 def test_without_engines_or_their_languages_it_is_said_what_to_install(here: Callable[..., None]) -> None:
     here(None, False)
     assert find_ocr("auto", "eng") == NoOcr(
-        "install Tesseract, or pip install 'hybrid-pageindex[ocr]', and index again to read these pages by OCR"
+        f"install Tesseract, or {install_command('ocr')}, and index again to read these pages by OCR"
     )
     here(("eng",), False)
     with pytest.raises(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
+from hybrid_core.system import install_command
 from hybrid_core.types.documents import Line, ParsedPage
 from hybrid_pageindex import Engine, run
 from indexers.assembly.content import level_sizes
@@ -145,7 +146,7 @@ def test_without_tesseract_the_page_stays_marked_and_the_user_is_told_how_to_get
     assert file.note == "1 of 1 page has no readable text (scanned?): 1"
     (said,) = [note for note in report.notes if "only a picture" in note]
     assert said.startswith("text that is only a picture, on 1 page of 1 file, is not read: ")
-    assert "apt install tesseract-ocr" in said and "pip install 'hybrid-pageindex[ocr]'" in said
+    assert "apt install tesseract-ocr" in said and install_command("ocr") in said
     assert run(engine.documents.get("scan.pdf")).warnings == tuple(file.note.split("; "))
     assert run(engine.pages("scan.pdf", "1"))[0].needs_ocr
     check = next(check for check in run(engine.admin.doctor()).checks if check.name == "ocr")
