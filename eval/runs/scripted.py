@@ -79,8 +79,7 @@ _HOLDS = re.compile(r"^(D\d+)(\.\d+)?(?: .*·)? holds:$")
 _READ = re.compile(r"^(D\d+) page (\d+):$", re.MULTILINE)
 _PASSAGE = re.compile(r"^(D\d+) page (\d+), a passage: ", re.MULTILINE)
 _ALSO = re.compile(r" \[also (D\d+ page \d+(?:, D\d+ page \d+)*)\]$", re.MULTILINE)
-_FURTHER = re.compile(r"^(D\d+)(?: · .+ ·)? less likely pages?:? (\d.*)$", re.MULTILINE)
-_ITEM = re.compile(r"(?:^| \| )(\d+)\b")
+_FURTHER = re.compile(r"^(D\d+) · .+ · less likely page (\d+)\b", re.MULTILINE)
 _DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 _READ_BEFORE = re.compile(r"^Read before this round: (.*)$", re.MULTILINE)
 _ONE = re.compile(r"(D\d+) page (\d+)")
@@ -158,7 +157,7 @@ def shown_outline(outline: str, seen: str) -> ShownOutline:
         parsed.sections[name] = ShownSection(name, held_one.document, held_one.pages, False)
     parsed.passages = {(of, int(number)) for of, number in _PASSAGE.findall(seen)}
     parsed.passages |= {(of, int(number)) for also in _ALSO.findall(seen) for of, number in _ONE.findall(also)}
-    parsed.pages |= {(of, int(number)) for of, items in _FURTHER.findall(seen) for number in _ITEM.findall(items)}
+    parsed.pages |= {(of, int(number)) for of, number in _FURTHER.findall(seen)}
     parsed.read = {(of, int(number)) for of, number in _READ.findall(seen)}
     for before in _READ_BEFORE.findall(seen):
         parsed.read |= {(of, int(number)) for of, number in _ONE.findall(before)}

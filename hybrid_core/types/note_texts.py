@@ -73,11 +73,6 @@ _EFFORT: Mapping[str, str] = {
 _ROUTE: Mapping[str, str] = {
     "route.by-cards": "the documents' metadata and the words of their pages",
     "route.one-document": "no document had to be chosen, because at most one can be searched",
-    "route.close-described": "{documents} documents match about equally well; the model chose by their descriptions",
-    "route.close-no-field": "{documents} documents match about equally well; the model named no field that "
-    "distinguishes them",
-    "route.close-filtered": "{documents} documents match about equally well; documents that match the filter come "
-    "first",
     "route.no-field": "the question names no field to filter documents by, so {decided} decided",
     "route.no-model": "no model is used, so {decided} decided",
     "route.none-chosen": "the model chose no document, so {decided} decided",

@@ -45,8 +45,8 @@ class DocumentScoring:
     best: int = 3  # number of documents with the best DocScores
     pages: int = 40  # pages per document, chosen by the statistics of this document
     cards: float = 3.0  # weight of a card score of 1 in proportion to DocScore / best DocScore
-    close: float = 0.3  # score difference below which documents are close: a model may be asked which one is meant
-    lead: float = 0.5  # lead of a document that the model chooses
+    close: float = 0.3  # score difference below which the question may mean any of the documents
+    lead: float = 1.0  # lead of a document that the model chooses
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def routing_stage(
         query.question, candidates.routing, candidates.hits, view.within(scope), scope, request.scoring.documents,
         _seen_on(query, resources, texts),
     )  # fmt: skip
-    choice = choose_documents(request.route, contenders, request.effort, resources.reasoner)
+    choice = choose_documents(request.route, contenders, resources.reasoner)
     semantic = request.route == "semantic"
     apart = {} if semantic else named_apart(query.question, view, choice.routing, candidates.hits)
     apart = {doc_id: score for doc_id, score in apart.items() if scope is None or doc_id in scope}

@@ -101,13 +101,12 @@ def _together(counts: TermCounts, words: str) -> bool:
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
 
 
-_PASSAGES, _WHOLE = 18, 3  # maximum number of pages with a passage, and of those shown in full
+_PASSAGES, _WHOLE = 18, 8  # maximum number of pages with a passage, and of those shown in full
 _MARK = 110  # characters of the others
-_OTHER_DOCUMENTS, _OTHERS = 24, 0.5  # other documents of which the best page is named, in that share of the tokens
-_FURTHER = 36  # pages after these that are only named,
+_OTHER_DOCUMENTS = 24  # other documents of which the best page is named,
 _LABEL = 36  # each with so many characters of its heading, or of what matches
 _READ_LABELS = 12  # such pages without a heading whose text is read for that
-_PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
+_PAGE, _LEAST = 1000, 180  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
 _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
@@ -197,35 +196,19 @@ class Asker(QuestionSession):
             groups[passage] = grown
         return {place: _passage_line(group, passage) for passage, group in groups.items() for place in group}
 
-    def further(self, shown: Collection[PageRef], documents: Collection[int], tokens: int) -> dict[PageRef, str]:
-        """Return lines that name further pages without a passage, as many as fit ``tokens``.
-
-        They are given by the first page of each line. The best page of each document outside ``documents`` has its own
-        line. The next pages of each document in ``documents`` share a line.
-        """
-        reached = self._board.reached
-        firsts = {doc: (doc, page) for doc, page in reversed(reached) if doc not in documents}
-        others = [place for place in reached if firsts.get(place[0]) == place][:_OTHER_DOCUMENTS]
-        rest = [place for place in reached if place[0] in documents and place not in shown][:_FURTHER]
-        labels = self._labels([*others, *rest])
+    def further(self, documents: Collection[int], tokens: int) -> dict[PageRef, str]:
+        """Return a line with the best page of each document outside ``documents``, as many as fit ``tokens``."""
+        firsts = {doc: (doc, page) for doc, page in reversed(self._board.reached) if doc not in documents}
+        others = [place for place in self._board.reached if firsts.get(place[0]) == place][:_OTHER_DOCUMENTS]
+        labels = self._labels(others)
         lines: dict[PageRef, str] = {}
-        left = tokens - int(_OTHERS * tokens)
         for doc, page in others:
             name = file_name(self._board.scores[doc].candidate.document)
             line = f"D{doc + 1} · {name} · less likely page {page} {labels[doc, page]}".rstrip()
             tokens -= estimate(line) + 1
-            if tokens < left:
-                break
-            lines[doc, page] = line
-        first: dict[int, PageRef] = {}
-        for doc, page in rest:
-            key = first.setdefault(doc, (doc, page))
-            item = f"{page} {labels[doc, page]}".strip()
-            line = f"{lines[key]} | {item}" if key in lines else f"D{doc + 1} less likely pages: {item}"
-            tokens -= estimate(line) - estimate(lines.get(key, "")) + (key not in lines)
             if tokens < 0:
                 break
-            lines[key] = line
+            lines[doc, page] = line
         return lines
 
     def _labels(self, places: Sequence[PageRef]) -> dict[PageRef, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hybrid_core.errors import ChatError, EndpointFailure
-from hybrid_core.types.documents import Document, Effort, Hit, Route
+from hybrid_core.types.documents import Document, Hit, Route
 from hybrid_core.types.notes import NONE, Note
 from hybrid_core.types.results import ReasoningStep, RouteUsed
 from hybrid_core.types.scoring import DocumentScoring
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 BY_CARDS = Note("route.by-cards")
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
-_CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 _WELL_READ_DOCUMENTS, _HITS_EACH = (
     4,
     3,
@@ -77,17 +76,11 @@ class Contenders:
         routed = {doc_id: score for doc_id, score in self.routing.scores.items() if doc_id in self.documents}
         return weighted([(1.0, self.text_scores()), (self.weights.cards, routed)])
 
-    def close(self) -> int:
-        """Return how many documents have a score close to the best, including the best."""
-        scores = self.scores().values()
-        threshold = max(scores, default=0.0) - self.weights.close
-        return sum(score > threshold for score in scores)
 
-
-def choose_documents(route: Route, contenders: Contenders, effort: Effort, reasoner: Reasoner | None) -> DocumentChoice:
+def choose_documents(route: Route, contenders: Contenders, reasoner: Reasoner | None) -> DocumentChoice:
     """Choose documents by the requested route. If a model fails, use metadata, and add a note.
 
-    ``auto`` uses metadata and text; if several documents have similar scores, one model call decides which come first.
+    ``auto`` uses metadata and text, and no model: a model that finds pages sees passages of all likely documents.
     ``metadata`` restricts the search to documents that match a filter. ``description`` prefers the documents that a
     model chooses. ``semantic`` ignores metadata.
     """
@@ -102,34 +95,7 @@ def choose_documents(route: Route, contenders: Contenders, effort: Effort, reaso
         return _by_metadata(contenders, reasoner)
     if route == "description":
         return _by_description(contenders, reasoner)
-    return _automatic(contenders, effort, reasoner)
-
-
-def _automatic(contenders: Contenders, effort: Effort, reasoner: Reasoner | None) -> DocumentChoice:
-    by_cards = DocumentChoice(contenders.routing, contenders.scope, RouteUsed("auto", "auto", BY_CARDS))
-    if reasoner is None or (effort == "auto" and reasoner.limits.below <= 0):
-        return by_cards
-    if (close := contenders.close()) < 2:
-        return by_cards
-    calls = _calls(reasoner, contenders)
-    try:
-        if close > _CLOSE:  # more than one would like to describe are told apart by their fields
-            return _preferring_filter(contenders, calls, close)
-        shown = ranked(contenders.scores())[:_CLOSE]
-        return _picked("auto", contenders, calls, shown, Note("route.close-described", documents=close))
-    except ChatError as error:
-        return _failed("auto", contenders, calls, error)
-
-
-def _preferring_filter(contenders: Contenders, calls: QuestionSession, close: int) -> DocumentChoice:
-    filtered = _filtered(contenders, calls)
-    if not filtered.conditions:
-        return _nothing("auto", contenders, calls, Note("route.close-no-field", documents=close), filtered)
-    reasons = dict.fromkeys(filtered.documents, _met(filtered))
-    routing = preferred(contenders, [filtered.documents], reasons, contenders.weights.lead)
-    conditions = tuple(map(str, filtered.conditions))
-    used = RouteUsed("auto", "metadata", Note("route.close-filtered", documents=close), conditions, tuple(calls.steps))
-    return DocumentChoice(routing, contenders.scope, used, calls.usage, _dropped(filtered))
+    return DocumentChoice(contenders.routing, contenders.scope, RouteUsed("auto", "auto", BY_CARDS))
 
 
 def _by_metadata(contenders: Contenders, reasoner: Reasoner | None) -> DocumentChoice:
@@ -169,14 +135,14 @@ def _by_description(contenders: Contenders, reasoner: Reasoner | None) -> Docume
     calls = _calls(reasoner, contenders)
     scores = {**dict.fromkeys(contenders.documents, 0.0), **contenders.scores()}
     try:
-        return _picked("description", contenders, calls, ranked(scores), REQUESTED)
+        return _picked(contenders, calls, ranked(scores))
     except ChatError as error:
-        return _failed("description", contenders, calls, error)
+        calls.step("failed", str(error))
+        failed = Note("route.failed", error=error.note, decided=BY_CARDS)
+        return _by_cards(contenders, calls, failed, dead=error.failure in DEAD)
 
 
-def _picked(
-    route: Route, contenders: Contenders, calls: QuestionSession, shown: Sequence[str], why: Note
-) -> DocumentChoice:
+def _picked(contenders: Contenders, calls: QuestionSession, shown: Sequence[str]) -> DocumentChoice:
     """Return a choice that ranks first the documents that a model picks from ``shown``.
 
     Raise ChatError if the model fails.
@@ -185,13 +151,17 @@ def _picked(
 
     picked = document_prompts.pick(calls, _described(contenders, shown))
     if not picked.documents:
-        return _nothing(route, contenders, calls, Note("route.none-chosen", decided=BY_CARDS))
+        return _by_cards(contenders, calls, Note("route.none-chosen", decided=BY_CARDS))
     calls.step("verdict", ", ".join(contenders.documents[doc_id].name for doc_id in picked.documents))
-    lead = contenders.weights.lead * (2 if route == "description" else 1)
     reasons = dict.fromkeys(picked.documents, _with_reason(picked.reasoning))
-    routing = preferred(contenders, [[doc_id] for doc_id in picked.documents], reasons, lead)
-    used = RouteUsed(route, "description", why, (), tuple(calls.steps))
+    routing = preferred(contenders, picked.documents, reasons, contenders.weights.lead)
+    used = RouteUsed("description", "description", REQUESTED, (), tuple(calls.steps))
     return DocumentChoice(routing, contenders.scope, used, calls.usage, picked=tuple(picked.documents))
+
+
+def _by_cards(contenders: Contenders, calls: QuestionSession, why: Note, dead: bool = False) -> DocumentChoice:
+    used = RouteUsed("description", "auto", why, (), tuple(calls.steps))
+    return DocumentChoice(contenders.routing, contenders.scope, used, calls.usage, (why,), dead)
 
 
 def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
@@ -220,22 +190,19 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
 
 
 def preferred(
-    contenders: Contenders, groups: Sequence[Collection[str]], reasons: Mapping[str, Note], lead: float
+    contenders: Contenders, doc_ids: Sequence[str], reasons: Mapping[str, Note], lead: float
 ) -> CardScores:
-    """Return the routing with preferred documents ranked higher, group by group.
+    """Return the routing with the documents ``doc_ids`` ranked first, in this order.
 
-    The best document of the first group exceeds all other documents by ``lead``, that of each later group by a step
-    less. The order within a group stays. Scores stay between 0 and 1, so those of other documents may be lowered.
+    The first exceeds all other documents by ``lead``, each later one by a step less. Scores stay between 0 and 1, so
+    those of other documents may be lowered.
     """
     weights, text_scores, scores = contenders.weights, contenders.text_scores(), contenders.scores()
     best = max(scores.values(), default=0.0)
     lifted = {doc_id: contenders.routing.scores.get(doc_id, 0.0) for doc_id in scores}
-    for place, group in enumerate(groups):
-        target = best + lead * (len(groups) - place) / len(groups)
-        group_best = max((scores.get(doc_id, 0.0) for doc_id in group), default=0.0)
-        for doc_id in group:
-            total = scores.get(doc_id, 0.0) + target - group_best
-            lifted[doc_id] = max(0.0, (total - text_scores.get(doc_id, 0.0)) / weights.cards)
+    for place, doc_id in enumerate(doc_ids):
+        target = best + lead * (len(doc_ids) - place) / len(doc_ids)
+        lifted[doc_id] = max(0.0, (target - text_scores.get(doc_id, 0.0)) / weights.cards)
     excess = max(0.0, max(lifted.values(), default=0.0) - 1.0)
     scores_left = {doc_id: score - excess for doc_id, score in lifted.items() if score > excess}
     reasons_by_id = {
@@ -287,20 +254,6 @@ def card_conditions(question: Question, routing: CardScores, documents: Mapping[
 
 def _each(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
-
-
-def _failed(route: Route, contenders: Contenders, calls: QuestionSession, error: ChatError) -> DocumentChoice:
-    calls.step("failed", str(error))
-    routed = _nothing(route, contenders, calls, Note("route.failed", error=error.note, decided=BY_CARDS))
-    return replace(routed, dead=error.failure in DEAD)
-
-
-def _nothing(
-    route: Route, contenders: Contenders, calls: QuestionSession, why: Note, filtered: FilterMatch | None = None
-) -> DocumentChoice:
-    used = RouteUsed(route, "auto", why, (), tuple(calls.steps))
-    notes = (why, *(() if filtered is None else _dropped(filtered)))
-    return DocumentChoice(contenders.routing, contenders.scope, used, calls.usage, notes)
 
 
 def _calls(reasoner: Reasoner, contenders: Contenders) -> QuestionSession:

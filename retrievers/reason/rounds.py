@@ -147,12 +147,13 @@ def _fold_words(text: str) -> str:
 
 
 _PROMPT, _MORE = "tree-outline", "tree-outline-more"  # names of the prompts of the first round and of later rounds
-_OUTLINE, _PASSAGES = 0.17, 0.14  # maximum shares of all tokens for the outline and for passages of the best pages
+_OUTLINE, _PASSAGES = 0.13, 0.18  # maximum shares of all tokens for the outline and for passages of the best pages
 _OUTLINE_TOKENS = 1500  # maximum tokens of an outline
 _NOW = 0.6  # share of the remaining tokens for sections and pages if another round may follow,
 _WORTH = 1100  # but at least this number of tokens, so that a page can be read completely
 _SECTIONS_PER_ROUND, _PAGES_PER_ROUND = 4, 4  # maximum sections opened and pages read in a round
-_A_PAGE = 600  # tokens of a page
+_A_PAGE = 400  # tokens of what is shown of a page
+_FRAME = 900  # tokens of a later prompt without the texts that it shows
 _MAX_LISTED = 8  # documents that later rounds list
 _OPENING = 500  # tokens reserved for sections and searches, at most a third
 _HIT_TOKENS = 700  # tokens for the results of a search
@@ -214,7 +215,9 @@ class Rounds:
         for number in range(1, self._rounds + 1):
             last = number == self._rounds
             try:
-                turn = self._asker.ask(_PROMPT if number == 1 else _MORE, Turn, values | {"turns": self._turns(number)})
+                prompt = _PROMPT if number == 1 else _MORE
+                size = self._asker.size(prompt, Turn, values | {"turns": ""})
+                turn = self._asker.ask(prompt, Turn, values | {"turns": self._turns(number, size)})
             except ChatError as error:
                 if not verdict:
                     raise
@@ -227,8 +230,10 @@ class Rounds:
             self._read |= dict.fromkeys(self._new)
         return self._with_rest(verdict)
 
-    def _turns(self, number: int) -> str:
-        left = self._asker.scope.budget.left // _A_PAGE - 1
+    def _turns(self, number: int, size: int = 0) -> str:
+        """Return a sentence on the rounds that are left, and on the pages that fit after a prompt of ``size`` tokens."""
+        share = _NOW if number + 1 < self._rounds else 1
+        left = int(share * (self._asker.scope.budget.left - size - _FRAME)) // _A_PAGE
         room = f" There is room to read {left} more page{'s'[: left != 1]}." if left > 0 else ""
         turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}.{room}"
         if self._short and number < self._rounds:
@@ -251,7 +256,7 @@ class Rounds:
         self._listed = set(shown.documents)
         self._asker.step("shown", self._seen(shown.documents, lines[bool(language_note) :]))
         left = min(int((_OUTLINE + _PASSAGES) * tokens) - estimate(shown.text), room) - estimate("\n".join(lines)) - 1
-        further = self._asker.further({*shown.pages, *passages}, shown.documents, left)
+        further = self._asker.further(shown.documents, left)
         self._listed |= {doc for doc, _ in further}
         lines += further.values()
         return empty | {"outline": shown.text, "seen": "\n".join(lines) or "nothing yet"}
