@@ -41,7 +41,7 @@ def first_sentence(text: str) -> str:
 
 
 _WORDS = {
-    "English": "the of and to in is that for it with as was on are be by this which or from at not have do does"
+    "English": "the a an of and to in is no that for it with as was on are be by this which or from at not have do does"
     " how what can you i your my when where who why if will did has there",
     "German": "der die und das ist den von zu mit des auf für dem nicht ein eine im sich werden wird als auch wie oder"
     " in was wer wann welche welcher welches hat kann wenn bei nach an unter einer einem einen zum zur über wo"

@@ -271,10 +271,13 @@ class Rounds:
         before = [f"You said: {' '.join(turn.reasoning.split())}"]
         before += [f"You named: {named}"] if named else []
         before += [f"Read before this round: {read}"] if read else []
-        first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.reached) if doc in self._listed]
-        listed = list(dict.fromkeys([*self._docs, *first]))[: max(_MAX_LISTED, len(self._docs))]
-        documents = "\n".join(self._board.document_line(doc) for doc in listed)
+        documents = "\n".join(self._board.document_line(doc) for doc in self._documents())
         return {"outline": documents, "seen": "\n\n".join(["\n".join(before), *seen])}
+
+    def _documents(self) -> list[int]:
+        """Return the documents that a later prompt lists: those that the model looked into or named, then the best."""
+        first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.reached) if doc in self._listed]
+        return list(dict.fromkeys([*self._docs, *first]))[: max(_MAX_LISTED, len(self._docs))]
 
     def _named(self, turn: Turn) -> Verdict:
         pages = [
@@ -335,13 +338,15 @@ class Rounds:
         if shown_nodes := [item for item in new_nodes if (*item, False) in self._looked]:
             names = [self._board.name(item) if item[1] >= 0 else f"D{item[0] + 1}" for item in shown_nodes]
             self._asker.step("opened", ", ".join(names))
+        self._docs |= docs
+        listed = set(self._documents())
         for wish in wishes:
-            lines = self._again.lines(wish, self._listed, min(room, _HIT_TOKENS))
+            lines = self._again.lines(wish, listed, min(room, _HIT_TOKENS))
             seen.append("\n".join(lines))
             room -= estimate(seen[-1]) + 2
+        self._listed |= listed
         if seen and (missed := [item for item in new_pages[len(fit) :] if item in pages]):
             seen.append(f"No room to read {self._names(missed)}.")
-        self._docs |= docs
         return seen
 
     def _places_asked(self, turn: Turn) -> tuple[tuple[PageRef, ...], tuple[PageRef, ...]]:

@@ -11,6 +11,9 @@ from hybrid_core.text.prose import common_language, language_of
     ("text", "language"),
     [
         ("How do I clean the filter of the pump?", "English"),
+        ("Is Admin an Amazon Forecast reserved field name?", "English"),
+        ("Is an agent an admin?", "English"),
+        ("Is a pump an order?", "English"),
         ("Wann verjährt der Anspruch auf Auskunft?", "German"),
         ("Quelle est la durée du contrat et qui paie les frais?", "French"),
         ("¿Cuál es el plazo para presentar la solicitud y quién la firma?", "Spanish"),

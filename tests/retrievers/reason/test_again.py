@@ -119,6 +119,22 @@ def test_a_search_that_finds_nothing_is_said_and_harms_nothing(library: Engine, 
     assert all("found nothing" in data(prompt, SEEN) for prompt in prompts[1:])
 
 
+@pytest.mark.parametrize("search", ["bench of oak", "lessee grace period", "tenant ends the contract"])
+def test_each_document_of_a_later_prompt_is_named_in_it(library: Engine, search: str) -> None:
+    def rule(request: Request) -> Any:
+        return (
+            turn(search=[search], read=[page("D1", 1)])
+            if "This is the last" not in request.messages[-1].text
+            else turn()
+        )
+
+    _, prompts = ask(library, rule)
+    for prompt in prompts[1:]:
+        shown = f"{data(prompt, 'Outline')}\n{data(prompt, SEEN)}"
+        named = set(re.findall(r"^(D\d+) · \S+", shown, re.MULTILINE))
+        assert set(re.findall(r"^(D\d+) page \d+(?:, a passage)?:", shown, re.MULTILINE)) <= named
+
+
 def test_a_section_is_found_by_its_name_and_can_be_opened(library: Engine) -> None:
     def rule(request: Request) -> Any:
         text = request.messages[-1].text
