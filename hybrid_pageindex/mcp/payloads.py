@@ -150,12 +150,6 @@ def document_uri(library: str, document: str, rest: str = "") -> str:
     return f"pageindex://{quote(library, safe='')}/{quote(document, safe='')}{rest}"
 
 
-def page_link(library: str) -> str:
-    """Return the pattern of the resource addresses of a library's pages, to be filled in by the model."""
-    named = library if library == "{library}" else quote(library, safe="")
-    return f"pageindex://{named}/{{doc_id}}/page/{{page}}"
-
-
 def evidence_payload(judged: Evidence) -> dict[str, Any]:
     """Return the evidence level with its score, rounded down.
 

@@ -36,7 +36,6 @@ from hybrid_pageindex.mcp.payloads import (
     node_payload,
     outline_hints,
     output_schema,
-    page_link,
     page_payload,
     page_range,
     read_cursor,
@@ -102,16 +101,14 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
         more = make_cursor(call, end) if has_more(result.results, end, limit) else ""
         answer = untrusted_fields("section", "snippet", "why") | {
             "evidence": evidence_payload(result.evidence),
-            "link": page_link("{library}" if any(hit.library for hit in hits) else usual),
             "results": results,
         }
         usual_scope = {"top_k": settings.top_k, "effort": usual_effort}
         narrowed = {name: value for name, value in scope.items() if value != usual_scope.get(name)}
         hints = search_hints(result, hits[: len(results)], narrowed)
         answer |= without_empty({"notes": list(result.notes), "cursor": more}) | {"next": hints}
-        if ctx.session.protocol_version < _LINKS_SINCE:
-            return with_content(answer, [])
-        return with_content(answer, [_page_link(hit, usual) for hit in hits[:1]])
+        linked = hits[:1] if ctx.session.protocol_version >= _LINKS_SINCE else []
+        return with_content(answer, [_page_link(hit, usual) for hit in linked])
 
     _register_grep_and_compare(server, state)
 

@@ -59,9 +59,10 @@ def test_text_and_picture_come_in_one_call(served: Stdio) -> None:
 def test_results_say_where_they_stand(served: Stdio) -> None:
     found = answer(served.call("search", question=QUESTION))
     first = found["results"][0]
-    assert found["link"] == "pageindex://default/{doc_id}/page/{page}"
+    assert "pageindex://LIBRARY/DOC_ID/page/N" in served.server["instructions"]
     for result in found["results"]:
-        assert served.ask("resources/read", {"uri": found["link"].format(**result)})["result"]["contents"]
+        address = f"pageindex://default/{result['doc_id']}/page/{result['page']}"
+        assert served.ask("resources/read", {"uri": address})["result"]["contents"]
     assert first["organisation"] and isinstance(first["year"], int)
     assert first["section"].endswith("]") and "[0" in first["section"], "with the id of the section"
 
