@@ -178,13 +178,15 @@ def result_payload(hit: PageFound, before: PageFound | None, *, best: bool) -> d
     ``best`` page says why its document was chosen.
     """
     document = {} if before else {
-        "document": hit.doc_name, "library": hit.library, "organisation": hit.organisation, "year": hit.year,
+        "document": hit.doc_name, "organisation": hit.organisation, "year": hit.year,
         "path": hit.short_path if hit.short_path != hit.doc_name else "",
     }  # fmt: skip
     place = shown_place(hit.place)
+    unit = place.rpartition(" ")[0] or place  # "line" of "line 105"; the label "lines 77-146" adds nothing to it
     return without_empty({
-        "doc_id": hit.doc_id, **document, "page": hit.page, "place": place,
-        "label": "" if place or hit.label == str(hit.page) else hit.label,
+        "doc_id": hit.doc_id, "library": hit.library, **document, "page": hit.page,
+        "label": "" if hit.label == str(hit.page) or (unit and hit.label.startswith(unit)) else hit.label,
+        "place": place,
         "section": _section_line(hit.section, hit.page, before.section.path if before else (), brief=True),
         "snippet": hit.snippet, "contents": hit.contents or None,
         "why": _reason(hit, document=best), "also_in": list(hit.also_in),

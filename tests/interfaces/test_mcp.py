@@ -339,6 +339,7 @@ def test_libraries_are_named_and_searched_together(tmp_path: Path) -> None:
             said = answer(served.call("search", question="tide", libraries=libraries))
             held = {page["doc_id"]: page["library"] for page in said["results"]}
             assert set(held.values()) == {"one", "two"}
+            assert all("library" in page for page in said["results"]), "a doc_id may stand for two documents"
             for one in (hint for hint in said["next"] if hint["tool"] == "read"):  # as it stands, it reads the page
                 assert one["arguments"]["library"] == held[one["arguments"]["document"]]
                 assert answer(served.call("read", **one["arguments"]))["pages"]
