@@ -55,9 +55,10 @@ async def call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> tup
 
 def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
     """Yield (document, page, whether the text is included) for each page in an answer."""
-    ids = {document["doc_id"]: document["document"] for document in answer.get("documents", [])}
+    named = [*answer.get("documents", []), *(page for page in answer.get("results", []) if "document" in page)]
+    ids = {document["doc_id"]: document["document"] for document in named}
     for page in answer.get("results", []):
-        yield page["document"], page["page"], False
+        yield ids[page["doc_id"]], page["page"], False
     for page in answer.get("pages", []):
         yield answer["document"], page["page"], True
     for node in answer.get("nodes", []):

@@ -13,9 +13,9 @@ from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
 from hybrid_core.types.locators import shown_place
 from hybrid_core.types.requests import MOST_RESULTS
-from hybrid_core.types.results import LEADING, Evidence, PageFound, SearchResult
+from hybrid_core.types.results import LEADING, Evidence, PageFound, SearchResult, SectionFound
 from hybrid_pageindex.engine.documents.contents import Outline, OutlineNode
-from hybrid_pageindex.engine.documents.reading import MOST_PAGES, PageRead
+from hybrid_pageindex.engine.documents.reading import MOST_PAGES, PageRead, SectionOnPage
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from indexers.assembly.flags import CAPTION
 from retrievers.reason.board import pictured, unlabelled
@@ -25,13 +25,11 @@ _FRAME = 250  # tokens for everything around the items
 _WIDE = 0x2E80  # from here on mostly Chinese, Japanese and Korean
 _PATH = " › "
 _LINE_LENGTH = 200  # characters of a one-line relevance
-_READ_PAGES, _NEXT_PAGES, _OPEN_SECTIONS, _FEW_HINTS = (
-    5,
-    5,
-    3,
-    3,
-)  # pages, pages after them, sections and hints that are suggested at once
+_READ_PAGES = 5  # first results whose pages are suggested, and most pages of a continued section
+_BEST_PAGES, _NEXT_PAGES = 4, 5  # pages of a document that are suggested at once, and those named after them
+_OPEN_SECTIONS, _FEW_HINTS = 3, 3  # sections of a page, and hints, that are shown at once
 _SUMMARY_TOKENS = 300
+_TITLES, _TITLE_LENGTH = 2, 60  # innermost titles of a result's section, and their characters; ``read`` shows all
 _JSON_TYPES = {"a": "array", "i": "integer", "s": "string", "o": "object"}
 
 
@@ -72,6 +70,11 @@ def cut_text(text: str, budget: int) -> str:
         low, high = (middle, high) if count_tokens(text[:middle]) <= budget else (low, middle - 1)
     line = text.rfind("\n", 0, low)
     return text[: line + 1 if line > low // 2 else low]
+
+
+def cut_line(text: str, length: int) -> str:
+    """Return a text of at most ``length`` characters, with "…" at its end if it is cut."""
+    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def make_cursor(call: Mapping[str, Any], position: int, within: int = 0) -> str:
@@ -156,32 +159,37 @@ def evidence_payload(judged: Evidence) -> dict[str, Any]:
     return {"level": judged.level, "score": score} | without_empty({"hint": judged.hint})
 
 
-def result_payloads(hits: Iterable[PageFound], library: str) -> Iterator[dict[str, Any]]:
-    """Yield the pages of a search as payloads. Fields about a whole document are only in its first page."""
-    documents: set[tuple[str, str]] = set()
+def result_payloads(hits: Iterable[PageFound]) -> Iterator[dict[str, Any]]:
+    """Yield the pages of a search as payloads. Fields about a whole document are only in its first page.
+
+    Only the first result says why its document was chosen.
+    """
+    before: dict[tuple[str, str], PageFound] = {}
     for hit in hits:
         document = hit.library, hit.doc_id
-        yield result_payload(hit, library, first=document not in documents)
-        documents.add(document)
+        yield result_payload(hit, before.get(document), best=not before)
+        before[document] = hit
 
 
-def result_payload(hit: PageFound, library: str, *, first: bool = True) -> dict[str, Any]:
-    """Return a page of a search as a payload. ``library`` is the library of pages that name none.
+def result_payload(hit: PageFound, before: PageFound | None, *, best: bool) -> dict[str, Any]:
+    """Return a page of a search as a payload.
 
-    ``score`` compares the results of one search, higher is better. ``first`` adds organisation, year, and why the
-    document was chosen.
+    ``before`` is the previous result from the same document. Fields about the document are not repeated after it. The
+    ``best`` page says why its document was chosen.
     """
-    section = hit.section
+    document = {} if before else {
+        "document": hit.doc_name, "organisation": hit.organisation, "year": hit.year,
+        "path": hit.short_path if hit.short_path != hit.doc_name else "",
+    }  # fmt: skip
+    place = shown_place(hit.place)
+    unit = place.rpartition(" ")[0] or place  # "line" of "line 105"; the label "lines 77-146" adds nothing to it
     return without_empty({
-        "document": hit.doc_name, "doc_id": hit.doc_id, "library": hit.library,
-        "link": document_uri(hit.library or library, hit.doc_id, f"/page/{hit.page}"),
-        "organisation": hit.organisation if first else "", "year": hit.year if first else None,
-        "path": hit.short_path if hit.short_path != hit.doc_name else "", "page": hit.page,
-        "label": hit.label if hit.label != str(hit.page) else "",
-        "place": shown_place(hit.place) if hit.place != hit.label else "", "score": round(hit.score, 3),
-        "section": _PATH.join(section.path), "node_id": section.node_id,
-        "section_pages": page_range(section.start_page, section.end_page), "snippet": hit.snippet,
-        "contents": hit.contents or None, "why": _reason(hit, document=first), "also_in": list(hit.also_in),
+        "doc_id": hit.doc_id, "library": hit.library, **document, "page": hit.page,
+        "label": "" if hit.label == str(hit.page) or (unit and hit.label.startswith(unit)) else hit.label,
+        "place": place,
+        "section": _section_line(hit.section, hit.page, before.section.path if before else (), brief=True),
+        "snippet": hit.snippet, "contents": hit.contents or None,
+        "why": _reason(hit, document=best), "also_in": list(hit.also_in),
         "see": [f"{pointer.written}: page {pointer.page}" for pointer in hit.see],
         "note": "hidden text on this page" if hit.hidden_text else "",
     })  # fmt: skip
@@ -197,24 +205,22 @@ def _reason(hit: PageFound, *, document: bool) -> str:
     reasons = (
         receipt.verdict if LEADING & receipt.contributions.keys() else "",
         "a language model chose it" if by_model else "" if receipt.terms else "near the question in meaning",
-        f"its document fits the question by {routing}" if document and routing else "",
+        f"document: {routing}" if document and routing else "",
     )
     return "; ".join(filter(None, reasons))
 
 
 def relevance_line(hit: PageFound) -> str:
     """Return one line that shows why a page was found: its section title and snippet."""
-    line = " ".join(f"{hit.section.title}: {hit.snippet}".split())
-    return line if len(line) <= _LINE_LENGTH else line[: _LINE_LENGTH - 1] + "…"
+    return cut_line(" ".join(f"{hit.section.title}: {hit.snippet}".split()), _LINE_LENGTH)
 
 
-def search_hints(result: SearchResult, shown: Sequence[PageFound], more: str, scope: Mapping[str, Any]) -> list[Any]:
+def search_hints(result: SearchResult, shown: Sequence[PageFound], scope: Mapping[str, Any]) -> list[Any]:
     """Return suggested tool calls after a search.
 
-    The calls read the best pages, then the next best ones, and look at pages with a matching figure or without text. If
-    the evidence is not strong, they open the section trees or request more results. ``result`` includes the trace, with
-    the pages after those shown. ``more`` is the cursor, "" at the end; ``scope`` holds the other arguments of the
-    search.
+    The calls read the best pages of the best document, and look at pages with a matching figure or without text. If the
+    evidence is not strong, they also read the second document and open a section tree. ``result`` includes the trace,
+    with the pages after those shown. ``scope`` holds the other arguments of the search.
     """
     where = {"library": scope.get("library")}
     holders = {page.doc_id: {"library": page.library} for page in result.results if page.library}
@@ -227,22 +233,18 @@ def search_hints(result: SearchResult, shown: Sequence[PageFound], more: str, sc
     pages: dict[str, list[PageFound]] = {}
     for page in shown[:_READ_PAGES]:
         pages.setdefault(page.doc_id, []).append(page)
-    for doc_id, hits in list(pages.items())[:2]:
-        numbers = [page.page for page in hits] + [number for document, number in later if document == doc_id][
-            :_NEXT_PAGES
-        ]
-        pages_read = ",".join(map(str, numbers))
-        hints.append(
-            hint("read", "best pages, in order", document=doc_id, pages=pages_read, **holders.get(doc_id, where))
+    for doc_id, hits in list(pages.items())[: 1 if result.evidence.level == "strong" else 2]:
+        numbers = [page.page for page in hits] + [number for document, number in later if document == doc_id]
+        best, after = (
+            ",".join(map(str, part)) for part in (numbers[:_BEST_PAGES], numbers[_BEST_PAGES:][:_NEXT_PAGES])
         )
-    if more and result.evidence.level != "strong":
-        again = dict(scope) | {"question": result.query, "cursor": more}
-        hints.insert(1, hint("search", "more results", **again))
+        why = f"best pages; next best: {after}" if after else "best pages"
+        hints.append(hint("read", why, document=doc_id, pages=best, **holders.get(doc_id, where)))
     if result.evidence.level == "unclear":
         return [*hints, _unclear_hint(result, where["library"])]
     if result.evidence.level != "strong" and result.documents:
         likely = result.documents[0]
-        tree = f"evidence is {result.evidence.level}: see which sections of {likely.doc_name} could hold it"
+        tree = f"evidence is {result.evidence.level}: sections of {likely.doc_name} that may hold it"
         hints.append(
             hint("outline", tree, document=likely.doc_id, question=result.query, **holders.get(likely.doc_id, where))
         )
@@ -359,20 +361,33 @@ def page_payload(read: PageRead, text: str, *, seen: bool = False, before: PageR
 
 
 def _section_lines(read: PageRead, before: PageRead | None) -> list[str]:
-    """Return one line per section for the first sections on a page: path, id and pages.
-
-    "…" replaces the titles that a path shares with the path before it.
-    """
+    """Return one line per section for the first sections on a page."""
     lines = []
     last = before.sections[:_OPEN_SECTIONS][-1].path if before and before.sections else ()
     for section in read.sections[:_OPEN_SECTIONS]:
-        inner = section.path[:-1]
-        shared = next((at for at, pair in enumerate(zip(inner, last, strict=False)) if pair[0] != pair[1]),
-                      min(len(inner), len(last)))  # fmt: skip
-        path = _PATH.join(("…", *section.path[shared:]) if shared else section.path)
-        lines.append(f"{path} [{section.node_id}, pages {page_range(section.start_page, section.end_page)}]")
+        lines.append(_section_line(section, read.page, last))
         last = section.path
     return lines
+
+
+def _section_line(
+    section: SectionFound | SectionOnPage, page: int, before: Sequence[str], *, brief: bool = False
+) -> str:
+    """Return a section as its path, id and pages. The pages are left out if the section is only on this page.
+
+    "…" replaces the titles that the path shares with the path ``before``. A ``brief`` path has only its innermost
+    titles, and long ones are cut.
+    """
+    inner = section.path[:-1]
+    shared = next((at for at, pair in enumerate(zip(inner, before, strict=False)) if pair[0] != pair[1]),
+                  min(len(inner), len(before)))  # fmt: skip
+    titles = section.path
+    if brief:
+        shared = max(shared, len(titles) - _TITLES)
+        titles = tuple(cut_line(title, _TITLE_LENGTH) for title in titles)
+    path = _PATH.join(("…", *titles[shared:]) if shared else titles)
+    pages = page_range(section.start_page, section.end_page)
+    return f"{path} [{section.node_id}]" if pages == str(page) else f"{path} [{section.node_id}, pages {pages}]"
 
 
 def _missing_figures(text: str) -> str:

@@ -45,10 +45,11 @@ from hybrid_pageindex.request_ids import new_id
 
 INSTRUCTIONS = """\
 Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \
-and says how strong the evidence is. 2. read the pages that fit before you answer, and cite document and page. \
-If evidence is weak, outline(document, question) scores the section tree: open folded nodes with node, then read \
-best_pages. To count or to list all pages with exact words, grep; what changed between two documents, compare. \
-Every answer's next lists the calls worth making; a cursor continues the same call. \
+and says how strong the evidence is. 2. read the page that fits best, unless a snippet states the whole answer, and \
+cite document and page; pageindex://LIBRARY/DOC_ID/page/N is its address. \
+If evidence is weak and no snippet fits, outline(document, question) scores the section tree: open folded nodes with \
+node, then read best_pages. To count or to list all pages with exact words, grep; what changed between two documents, \
+compare. Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
 _AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
 _WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library", "upload_document"})

@@ -57,24 +57,48 @@ def test_text_and_picture_come_in_one_call(served: Stdio) -> None:
 
 
 def test_results_say_where_they_stand(served: Stdio) -> None:
-    first = answer(served.call("search", question=QUESTION))["results"][0]
-    assert first["link"] == f"pageindex://default/{first['doc_id']}/page/{first['page']}"
-    assert served.ask("resources/read", {"uri": first["link"]})["result"]["contents"]
+    found = answer(served.call("search", question=QUESTION))
+    first = found["results"][0]
+    assert "pageindex://LIBRARY/DOC_ID/page/N" in served.server["instructions"]
+    for result in found["results"]:
+        address = f"pageindex://default/{result['doc_id']}/page/{result['page']}"
+        assert served.ask("resources/read", {"uri": address})["result"]["contents"]
     assert first["organisation"] and isinstance(first["year"], int)
+    assert first["section"].endswith("]") and "[0" in first["section"], "with the id of the section"
 
 
 def test_results_repeat_nothing_that_stands_beside_them(served: Stdio) -> None:
     found = answer(served.call("search", question="net sales of Corvane Optics", top_k=8))
     results = found["results"]
-    named = [page["doc_id"] for page in results if "organisation" in page]
-    assert len(named) == len(set(named)) < len(results), "only the first page of a document names its organisation"
+    for field in ("organisation", "document"):
+        named = [page["doc_id"] for page in results if field in page]
+        assert len(named) == len(set(named)) < len(results), f"only the first page of a document has its {field}"
+    assert {page["doc_id"] for page in results if "document" in page} == {page["doc_id"] for page in results}
+    assert all(page.get("why", "").startswith("document: ") == (at == 0) for at, page in enumerate(results))
+    book = answer(served.call("search", question="revenue and borrowings", documents=["book.pdf"], top_k=8))
+    paths = [page["section"] for page in book["results"]]
+    assert sum(path.startswith("Finance › ") for path in paths) == 1, "paths of one document repeat no titles"
+    assert any(path.startswith("… › ") for path in paths)
     assert not any(page.get("why", "").startswith("holds") for page in results), "the snippet has these words"
-    assert "cursor" not in found or found["evidence"]["level"] == "strong" or found["next"][1]["tool"] == "search"
+    assert not any(call["tool"] == "search" for call in found["next"]), "the cursor says that there is more"
     assert all("effort" not in call["arguments"] for call in found["next"])
     sections = [line for page in answer(served.call("read", document="book.pdf", pages="1-8"))["pages"]
                 for line in page["sections"]]  # fmt: skip
     titles = [line.partition(" [")[0] for line in sections]
     assert {"Finance", "… › Revenue", "… › Borrowings"} <= set(titles)
+
+
+def test_a_hint_reads_few_pages_and_names_the_next_ones(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home")
+    run(engine.index(pdfs.numbered(tmp_path / "kelp.pdf", 12, "kelp")))
+    engine.close()
+    with stdio(tmp_path / "home") as client:
+        found = answer(client.call("search", question="kelp"))
+    results, hint = [page["page"] for page in found["results"]], found["next"][0]
+    suggested = hint["arguments"]["pages"], hint["why"].partition("next best: ")[2]
+    best, following = ([int(page) for page in part.split(",")] for part in suggested)
+    assert len(best) == 4 and [*best, *following][: len(results)] == results
+    assert len({*best, *following}) == len(best) + len(following)
 
 
 def test_older_revisions_are_served_and_the_agent_is_taught(library: Engine, served: Stdio) -> None:
@@ -136,7 +160,7 @@ def test_in_a_home_of_several_libraries_an_empty_name_means_the_default_one(tmp_
             assert answer(client.call("outline", document="kelp.pdf", **names))
             assert len(answer(client.call("index_status", **names))["libraries"]) == 3
             found = answer(client.call("search", question="kelp", **names))["results"]
-            assert {one["document"] for one in found} == {"kelp.pdf"}
+            assert {one.get("document", "kelp.pdf") for one in found} == {"kelp.pdf"} and "document" in found[0]
             for action in ("list", "pause", "resume"):
                 answer(client.call("jobs", action=action, **names))
         found = answer(client.call("ask", question="Where are reeds?", library="scratch"))
@@ -315,6 +339,7 @@ def test_libraries_are_named_and_searched_together(tmp_path: Path) -> None:
             said = answer(served.call("search", question="tide", libraries=libraries))
             held = {page["doc_id"]: page["library"] for page in said["results"]}
             assert set(held.values()) == {"one", "two"}
+            assert all("library" in page for page in said["results"]), "a doc_id may stand for two documents"
             for one in (hint for hint in said["next"] if hint["tool"] == "read"):  # as it stands, it reads the page
                 assert one["arguments"]["library"] == held[one["arguments"]["document"]]
                 assert answer(served.call("read", **one["arguments"]))["pages"]

@@ -14,10 +14,10 @@ import pytest
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.catalog.maintenance import HomeState
-from hybrid_core.types.results import Evidence
+from hybrid_core.types.results import Evidence, PageFound, Receipt, SectionFound
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.engine.index.worker import Feed
-from hybrid_pageindex.mcp.payloads import evidence_payload
+from hybrid_pageindex.mcp.payloads import evidence_payload, result_payloads
 from hybrid_pageindex.mcp.subscriptions import Subscriptions
 from tests import pdfs
 from tests.interfaces.mcp_client import MODERN, Stdio, stdio
@@ -131,6 +131,50 @@ def test_a_search_links_the_pages_that_it_found(served: Stdio) -> None:
     [link] = [block for block in content if block["type"] == "resource_link"]
     assert link["name"] == "mill.md, page 1"
     assert "1987" in served.ask("resources/read", {"uri": link["uri"]})["result"]["contents"][0]["text"]
+
+
+def page_found(page: int, path: tuple[str, ...], **fields: Any) -> PageFound:
+    receipt = Receipt({"mill": 1.0}, 1.0, None, 0.4, 0.3, 0.0, 1.0, 0.9, "title", path, 0.7, "walk")  # type: ignore[arg-type]
+    section = SectionFound("0001", path[-1], path, page, page + page % 2, 0.7)
+    fields = {"label": str(page), "short_path": "a.md"} | fields
+    return PageFound("d", "a.md", page, fields.pop("label"), 0.7, "The mill.", section, receipt, **fields)
+
+
+def test_results_have_fields_of_their_document_once_and_short_sections() -> None:
+    deep = ("Part I", "Item 8", "Notes", "x" * 80)
+    hits = [
+        page_found(3, deep), page_found(4, (*deep[:3], "Leases")), page_found(5, ("Part I", "Summary")),
+        page_found(6, ("Index",), label="F-6"),
+    ]  # fmt: skip
+    shown = [*result_payloads(hits)]
+    assert ["document" in result for result in shown] == [True, False, False, False]
+    assert ["why" in result for result in shown] == [True, False, False, False]
+    assert [result["section"] for result in shown] == [
+        f"… › Notes › {'x' * 59}… [0001, pages 3-4]", "… › Leases [0001]", "… › Summary [0001, pages 5-6]",
+        "Index [0001]",
+    ]  # fmt: skip
+    assert [result.get("label") for result in shown] == [None, None, None, "F-6"]
+
+
+def test_results_of_equal_ids_in_two_libraries_are_told_apart() -> None:
+    hits = [page_found(page, ("Mill",), library=library) for page in (1, 2) for library in ("one", "two")]
+    assert [(result["library"], "document" in result) for result in result_payloads(hits)] == [
+        ("one", True), ("two", True), ("one", False), ("two", False),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("label", "place", "shown"),
+    [
+        ("lines 77-146", "line 105", (None, "line 105")), ("14", "chapter 2", ("14", "chapter 2")),
+        ("Slide 4", "Slide 4", (None, "Slide 4")), ("lines 1-9", "", ("lines 1-9", None)),
+    ],
+)  # fmt: skip
+def test_labels_are_left_out_where_the_place_says_more(
+    label: str, place: str, shown: tuple[str | None, str | None]
+) -> None:
+    [result] = result_payloads([page_found(2, ("Mill",), label=label, place=place)])
+    assert (result.get("label"), result.get("place")) == shown
 
 
 @pytest.mark.parametrize(("score", "shown"), [(0.4987, 0.49), (0.5, 0.5), (0.29, 0.29), (1.0, 1.0), (0.0, 0.0)])
