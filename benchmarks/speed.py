@@ -165,14 +165,14 @@ def count_calls() -> dict[str, int]:
     with tempfile.TemporaryDirectory() as temporary:
         report = write_sample_report(Path(temporary, "report.pdf"))
         read_report(report)  # the first time also imports and fills caches
-        asked, *before = [sample.question for sample in SAMPLE_QUESTIONS]
+        question, *others = [sample.question for sample in SAMPLE_QUESTIONS]
         with closing(Engine(Path(temporary, "home"))) as engine:
             run(engine.index(report))
-            for question in before:
-                engine.search_now(question, effort="fast")
+            for other in others:
+                engine.search_now(other, effort="fast")
             return {
                 "reading the sample report": calls(lambda: read_report(report)),
-                "a warm search": calls(lambda: engine.search_now(asked, effort="fast")),
+                "a warm search": calls(lambda: engine.search_now(question, effort="fast")),
             }
 
 

@@ -130,8 +130,8 @@ def qdrant_edge(request: dict[str, Any], folder: Path) -> Search:
     shard.flush()
 
     def search(question: str) -> Any:
-        known = Counter(word for word in words(question) if word in ids)
-        query = edge.Query.Nearest(vector(known, 1.0), using="words")
+        counts = Counter(word for word in words(question) if word in ids)
+        query = edge.Query.Nearest(vector(counts, 1.0), using="words")
         return shard.query(edge.QueryRequest(query=query, limit=LIMIT))
 
     return search
@@ -169,9 +169,9 @@ def installed(distribution: str) -> str | None:
 
 def main() -> None:
     distribution, index, _ = PEERS[sys.argv[1]]
-    found = installed(distribution)
-    reply: dict[str, Any] = {"version": found, "index_seconds": None, "search_ms": None}
-    if found is not None:
+    release = installed(distribution)
+    reply: dict[str, Any] = {"version": release, "index_seconds": None, "search_ms": None}
+    if release is not None:
         request = json.load(sys.stdin)
         with tempfile.TemporaryDirectory() as folder:
             began = time.process_time()

@@ -189,9 +189,7 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
     ]
 
 
-def preferred(
-    contenders: Contenders, doc_ids: Sequence[str], reasons: Mapping[str, Note], lead: float
-) -> CardScores:
+def preferred(contenders: Contenders, doc_ids: Sequence[str], reasons: Mapping[str, Note], lead: float) -> CardScores:
     """Return the routing with the documents ``doc_ids`` ranked first, in this order.
 
     The first exceeds all other documents by ``lead``, each later one by a step less. Scores stay between 0 and 1, so

@@ -231,7 +231,7 @@ class Rounds:
         return self._with_rest(verdict)
 
     def _turns(self, number: int, size: int = 0) -> str:
-        """Return a sentence on the rounds that are left, and on the pages that fit after a prompt of ``size`` tokens."""
+        """Return a sentence on the rounds left, and on the pages that fit after a prompt of ``size`` tokens."""
         share = _NOW if number + 1 < self._rounds else 1
         left = int(share * (self._asker.scope.budget.left - size - _FRAME)) // _A_PAGE
         room = f" There is room to read {left} more page{'s'[: left != 1]}." if left > 0 else ""
