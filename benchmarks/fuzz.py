@@ -155,7 +155,7 @@ class Fuzz:
             schema = describe_seeded(described, dict.fromkeys(("library", "model", "vector_store"), "other"))
             done = send_described(
                 served.url, token["secret"], folder, schema, SEQUENCES,
-                phases="stateful", examples=3, seed=choose.randrange(2**31),
+                phases="stateful", examples=8, seed=choose.randrange(2**31),
             )  # fmt: skip
             with served.client() as owner:
                 alive = owner.get("/health").status_code == 200

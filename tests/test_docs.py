@@ -58,6 +58,11 @@ def test_every_benchmark_that_is_named_can_be_run_and_says_what_it_measures() ->
     assert all(names.values())
 
 
+def test_the_tests_that_hold_the_promises_of_security_exist() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+    assert len(named) > 10 and not [path for path in named if not (ROOT / path).exists()]
+
+
 def test_pages_made_from_the_code_are_as_the_code_says() -> None:
     command = [sys.executable, str(ROOT / "docs" / "reference" / "generate.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
