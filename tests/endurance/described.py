@@ -35,16 +35,16 @@ checks.ensure_resource_availability.enabled = false  # 404 is also said of a doc
 STREAMS = "events|/session|/clear"
 STAY = ("changeSettings", "deleteLibrary", "deleteVectorStore", "nameLibrary")
 """The operations that a sequence leaves out, so that it keeps the library that it is about."""
-SEQUENCES = [part for one in STAY for part in ("--exclude-operation-id", one)] + ["--exclude-path-regex", STREAMS]
+SEQUENCES = [part for name in STAY for part in ("--exclude-operation-id", name)] + ["--exclude-path-regex", STREAMS]
 
 
-def describe_seeded(described: dict[str, Any], there: Mapping[str, object]) -> dict[str, Any]:
-    """Return a description whose parameters of paths name what is there."""
+def describe_seeded(described: dict[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
+    """Return a description whose parameters of paths have these values."""
     seeded: dict[str, Any] = json.loads(json.dumps(described))
     for operations in seeded["paths"].values():
-        for parameter in (one for operation in operations.values() for one in operation.get("parameters", [])):
-            if parameter["in"] == "path" and parameter["name"] in there:
-                parameter["schema"] = parameter["schema"] | {"enum": [there[parameter["name"]]]}
+        for parameter in (each for operation in operations.values() for each in operation.get("parameters", [])):
+            if parameter["in"] == "path" and parameter["name"] in values:
+                parameter["schema"] = parameter["schema"] | {"enum": [values[parameter["name"]]]}
     return seeded
 
 

@@ -39,21 +39,21 @@ def fill(engine: Engine) -> None:
 
 def contents(engine: Engine) -> dict[str, Any]:
     """Return what a later version must find: texts, corrections, hits, and what people made."""
-    found: dict[str, Any] = {"documents": {}, "hits": {}, "talks": {}}
+    seen: dict[str, Any] = {"documents": {}, "hits": {}, "talks": {}}
     for library in ("default", "second"):
         for document in run(engine.documents.list(library=library)):
             pages = run(engine.pages(document.name, list(range(1, document.pages + 1)), library=library))
             digest = hashlib.sha256("\f".join(page.text for page in pages).encode()).hexdigest()
             original = run(engine.documents.original(document.name, library=library)).read_bytes()
-            found["documents"][document.name] = [document.title, digest, hashlib.sha256(original).hexdigest()]
+            seen["documents"][document.name] = [document.title, digest, hashlib.sha256(original).hexdigest()]
             words = WORDS[document.name] or pdfs.landmark("curlew", 2)
-            found["hits"][words] = run(engine.search(words, library=library)).results[0].doc_name
-    found["notes"] = [[note.title, note.text, note.page] for note in engine.notes.all("default")]
-    found["ratings"] = [[rating.question, rating.page] for rating in engine.feedback.all("default")]
-    found["tokens"] = [[token.name, *token.grants.items()] for token in engine.tokens.all()]
+            seen["hits"][words] = run(engine.search(words, library=library)).results[0].doc_name
+    seen["notes"] = [[note.title, note.text, note.page] for note in engine.notes.all("default")]
+    seen["ratings"] = [[rating.question, rating.page] for rating in engine.feedback.all("default")]
+    seen["tokens"] = [[token.name, *token.grants.items()] for token in engine.tokens.all()]
     for talk in run(engine.conversations.listed()):
-        found["talks"][talk.title] = [message.text for message in run(engine.conversations.messages(talk.id))]
-    return dict(json.loads(json.dumps(found)))
+        seen["talks"][talk.title] = [message.text for message in run(engine.conversations.messages(talk.id))]
+    return dict(json.loads(json.dumps(seen)))
 
 
 def keep(file: Path) -> None:
