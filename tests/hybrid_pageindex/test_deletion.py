@@ -115,14 +115,14 @@ def test_no_word_stands_in_a_log(
     monkeypatch.setenv("PAGEINDEX_LOG_LEVEL", "debug")
     monkeypatch.setenv("PAGEINDEX_LOG_FORMAT", form)
     (tmp_path / "flight.md").write_text(TEXT)
-    said = cli("index", "--detach", tmp_path / "flight.md").stderr  # which sets up the logs, too
+    lines = cli("index", "--detach", tmp_path / "flight.md").stderr  # which sets up the logs, too
     with closing(Engine(tmp_path / "home")) as engine, worker_progress(json=False) as show:
         run(engine.jobs.work(enough=lambda: True, on_progress=show))
         [document] = run(engine.documents.list())
         assert any(WORD in warning for warning in document.warnings), "a heading without text is quoted"
-    said += cli("remove", "flight.md", "--for-good").stderr + capsys.readouterr().err
-    assert "flight.md: 2 pages" in said and "the stage parse ended" in said and WORD not in said.lower()
-    assert form == "text" or all(line.startswith("{") for line in said.splitlines())
+    lines += cli("remove", "flight.md", "--for-good").stderr + capsys.readouterr().err
+    assert "flight.md: 2 pages" in lines and "the stage parse ended" in lines and WORD not in lines.lower()
+    assert form == "text" or all(line.startswith("{") for line in lines.splitlines())
 
 
 def test_words_that_another_document_shares_stay(tmp_path: Path) -> None:
