@@ -4,12 +4,16 @@
 
 Each round runs one part with its own seed, which is printed if the round fails:
 
-- ``files``: index a mutated file of any format, or an archive of such files.
+- ``files``: index mutated files of any format, and archives of such files.
 - ``calls``: change libraries at random (index, remove, restore, edit, note, back up) and compare with expected results.
+- ``requests``: send a server sequences of requests that schemathesis makes, with a token for another library.
 - ``stored``: flip, cut, empty or delete a stored file in a copy of the home, then search, check and recover.
 - ``kills``: pause, continue and kill a command that indexes.
-- ``faults``: index while writes fail with ENOSPC or EIO, or opens fail with EMFILE. A small library, compiled with
-  ``cc``, injects the errors.
+- ``faults``: index while writes fail with ENOSPC or EIO, or opens fail with EMFILE.
+- ``clock``: index while the clock jumps by up to 30 years, kill half of these commands, and index again.
+
+A small library, compiled with ``cc``, injects the errors and the jumps. Without a compiler, these two parts are left
+out.
 
 After each round, a search must find every published document, with unchanged text. A message counts as unclear if it
 shows a Python error. The benchmark prints one line of JSON and exits with 1 if anything was lost, unclear or hung.
@@ -20,6 +24,7 @@ from __future__ import annotations
 import argparse
 import errno
 import hashlib
+import io
 import json
 import os
 import random
@@ -28,6 +33,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import traceback
@@ -43,12 +49,17 @@ from hybrid_core.errors import PageIndexError
 from hybrid_core.store.home import CATALOG
 from hybrid_core.store.recovery.recovery import recover_catalog
 from hybrid_pageindex import Engine, run
+from indexers.formats.registry import format_of, formats
 from tests import pdfs
+from tests.endurance.described import SEQUENCES, describe_seeded, send_described
 from tests.indexers.formats import packages
+from tests.indexers.formats.test_entities import one_of_each
+from tests.interfaces.http.conftest import serving, upload
 
 FAULTS = Path(__file__).parent / "data" / "faults.c"
 _BIRDS = ("albatross", "curlew", "dunlin", "heron")
 _UNCLEAR = re.compile(r"Traceback|\b[A-Za-z]+(?:Error|Exception)\b(?!\w)|<class |object at 0x")
+_PRELOADED = ("faults", "clock")
 _SECONDS = 300.0  # by the clock, for one command
 _PROGRESS = 10.0  # seconds between two lines of progress
 
@@ -68,7 +79,7 @@ def main() -> int:
     started = shown = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         fuzz = Fuzz(Path(folder))
-        parts = [name for name in options.part or PARTS if name != "faults" or fuzz.library is not None]
+        parts = [name for name in options.part or PARTS if name not in _PRELOADED or fuzz.library is not None]
         number = 0
         while number < options.rounds if options.rounds else time.monotonic() - started < options.seconds:
             part, seed = parts[number % len(parts)], f"{options.seed}/{number}"
@@ -96,6 +107,7 @@ class Fuzz:
     def __init__(self, folder: Path) -> None:
         self.folder, self.base, self.home = folder, folder / "base", folder / "home"
         self.samples = write_samples(folder / "samples")
+        self.sources = [*self.samples, *write_sources(folder / "sources")]
         self.library = build_faults(folder)
         self.published: Published = json.loads(in_child(partial(_fill, self.base, self.samples)))
 
@@ -116,14 +128,10 @@ class Fuzz:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         for number in range(3):
-            source = choose.choice(self.samples)
-            (place / f"{number}-{source.name}").write_bytes(mutate(source.read_bytes(), choose))
+            source = choose.choice(self.sources)
+            mutate_file(source, place / f"{number}-{source.name}", choose)
         if choose.random() < 0.4:
-            archive = place / "archive.zip"
-            with zipfile.ZipFile(archive, "w") as bundle:
-                for path in choose.sample(self.samples, 3):
-                    bundle.writestr(choose.choice(["", "a/b/", "../", "/"]) + path.name, path.read_bytes())
-            archive.write_bytes(mutate(archive.read_bytes(), choose))
+            (place / "archive.bin").write_bytes(mutate(pack(choose.sample(self.sources, 3), choose), choose))
         with closing(Engine(self.home)) as engine:
             report = run(engine.index(place))
             for file in report.files:
@@ -134,6 +142,26 @@ class Fuzz:
     def calls(self, choose: random.Random) -> str:
         with closing(Engine(self.home)) as engine:
             return Calls(engine, self, choose).run()
+
+    def requests(self, choose: random.Random) -> str:
+        folder = self.folder / "requests"
+        folder.mkdir(exist_ok=True)
+        with serving(self.home, PAGEINDEX_HTTP_REQUESTS_PER_MINUTE="0") as served:
+            with served.client() as owner:
+                owner.post("/libraries", json={"name": "other"}).raise_for_status()
+                upload(owner, "other", mill="# The mill\n\nThe mill was sold.\n")
+                token = owner.post("/tokens", json={"name": "fuzz", "role": "admin", "libraries": ["other"]}).json()
+                described = owner.get("/openapi.json").json()
+            schema = describe_seeded(described, dict.fromkeys(("library", "model", "vector_store"), "other"))
+            done = send_described(
+                served.url, token["secret"], folder, schema, SEQUENCES,
+                phases="stateful", examples=8, seed=choose.randrange(2**31),
+            )  # fmt: skip
+            with served.client() as owner:
+                alive = owner.get("/health").status_code == 200
+        if done.returncode or not alive or any("Traceback" in line for line in served.said):
+            return f"unclear: {done.stdout[-3000:]} {''.join(served.said)[-1500:]}"
+        return "done"
 
     def stored(self, choose: random.Random) -> str:
         files = sorted(path for path in self.home.rglob("*") if path.is_file() and path.stat().st_size)
@@ -169,6 +197,24 @@ class Fuzz:
         fault = f"{errno.errorcode[number]} from call {begin}, {length} times"
         return outcome if outcome == "done" else f"{outcome} ({fault})"
 
+    def clock(self, choose: random.Random) -> str:
+        jump = choose.choice([1, -1]) * int(60 * 2 ** (choose.random() * 24))
+        files, killed = self.some_files(choose), choose.random() < 0.5
+        variables = {"CLOCK_JUMP": str(jump), "CLOCK_FROM": str(int(2 ** (choose.random() * 12)))}
+        command = self.command(files, {"LD_PRELOAD": str(self.library), **variables})
+        if killed:
+            time.sleep(choose.random() * 3)
+            os.killpg(command.pid, signal.SIGKILL)
+        outcome = wait_for(command)
+        if outcome == "done":
+            outcome = wait_for(self.command(files, {}))  # by the right clock
+        if outcome == "done":
+            with closing(Engine(self.home)) as engine:
+                published = {document.name for document in run(engine.documents.list())}
+            if missing := {path.name for path in files.iterdir()} - published:
+                outcome = f"lost: {sorted(missing)}"
+        return outcome if outcome == "done" else f"{outcome} ({variables}{', killed' if killed else ''})"
+
     def some_files(self, choose: random.Random) -> Path:
         place = self.folder / "more"
         shutil.rmtree(place, ignore_errors=True)
@@ -188,7 +234,8 @@ class Fuzz:
 
 
 PARTS: dict[str, Callable[[Fuzz, random.Random], str]] = {
-    "files": Fuzz.files, "calls": Fuzz.calls, "stored": Fuzz.stored, "kills": Fuzz.kills, "faults": Fuzz.faults,
+    "files": Fuzz.files, "calls": Fuzz.calls, "requests": Fuzz.requests, "stored": Fuzz.stored, "kills": Fuzz.kills,
+    "faults": Fuzz.faults, "clock": Fuzz.clock,
 }  # fmt: skip
 
 
@@ -290,6 +337,44 @@ def mutate(content: bytes, choose: random.Random) -> bytes:
         else:
             del changed[at:]
     return bytes(changed)
+
+
+def mutate_file(source: Path, target: Path, choose: random.Random) -> None:
+    """Write a mutated copy of a file. In half of the packages only a part is mutated, so that its reader sees it."""
+    if zipfile.is_zipfile(source) and choose.random() < 0.5:
+        with zipfile.ZipFile(source) as package:
+            parts = {name: package.read(name) for name in package.namelist()}
+        name = choose.choice(sorted(parts))
+        packages.packed(target, parts | {name: mutate(parts[name], choose)})
+    else:
+        target.write_bytes(mutate(source.read_bytes(), choose))
+
+
+def pack(files: list[Path], choose: random.Random) -> bytes:
+    """Return an archive of files, sometimes with names that lead out of it, and sometimes with an archive in it."""
+    content = io.BytesIO()
+    names = [choose.choice(["", "a/b/", "../", "/"]) + path.name for path in files]
+    if choose.random() < 0.5:
+        with zipfile.ZipFile(content, "w", choose.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as bundle:
+            for name, path in zip(names, files, strict=True):
+                bundle.writestr(name, path.read_bytes())
+            if choose.random() < 0.3:
+                bundle.writestr("inner.tar", pack(files[1:], choose))
+        return content.getvalue()
+    with tarfile.open(fileobj=content, mode=choose.choice(["w", "w:gz", "w:bz2", "w:xz"])) as archive:
+        for name, path in zip(names, files, strict=True):
+            archive.add(path, name)
+    return content.getvalue()
+
+
+def write_sources(folder: Path) -> list[Path]:
+    """Write a small file of each format that the product reads. Raise AssertionError if a format is missing."""
+    one_of_each(folder)
+    (folder / "zi.doc").write_bytes(packages.ole("WordDocument"))
+    (folder / "zj.ppt").write_bytes(packages.ole("PowerPoint Document"))
+    paths = sorted(folder.iterdir())
+    assert not (missing := {each.name for each in formats()} - {format_of(path).name for path in paths}), missing
+    return paths
 
 
 def write_samples(folder: Path) -> list[Path]:

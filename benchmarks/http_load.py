@@ -34,8 +34,9 @@ from hybrid_pageindex import Engine, run
 _TOKEN = "benchmark-token-of-this-run-alone"
 _SETTINGS = {"PAGEINDEX_HTTP_TOKEN": _TOKEN, "PAGEINDEX_HTTP_REQUESTS_PER_MINUTE": "0"}
 _PARTS = ("start", "search", "stream", "memory", "load", "end")
-_WORDS = "mill river town council bridge harvest ledger crown tithe barley wool market toll ferry abbey".split()
-_QUESTIONS = [f"What did the {word} of the {other} cost?" for word in _WORDS for other in _WORDS if word != other]
+WORDS = "mill river town council bridge harvest ledger crown tithe barley wool market toll ferry abbey".split()
+_NAMES = [f"{first}{second}" for first in WORDS for second in WORDS]  # so that documents are no copies of each other
+_QUESTIONS = [f"What did the {word} of the {other} cost?" for word in WORDS for other in WORDS if word != other]
 
 
 @contextmanager
@@ -49,6 +50,7 @@ def served(home: Path, settings: Mapping[str, str] = {}) -> Iterator[tuple[str, 
     assert process.stderr is not None
     try:
         printed = process.stderr.readline()
+        threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop the server
         url = f"http://{urlsplit(printed.rsplit(' ', 1)[1].strip()).netloc}/api/v1"
         assert httpx.get(f"{url}/ready").status_code == 200
         yield url, psutil.Process(process.pid), time.perf_counter() - began
@@ -58,9 +60,14 @@ def served(home: Path, settings: Mapping[str, str] = {}) -> Iterator[tuple[str, 
         process.stderr.close()
 
 
+def client_of(url: str, kind: Any = httpx.Client, **options: Any) -> Any:
+    """Return a client of a server that ``served`` started."""
+    return kind(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=120, **options)
+
+
 async def load(url: str, clients: int, seconds: float, token: str = _TOKEN) -> dict[str, Any]:
-    """Run ``clients`` clients at once. Return requests, errors (as text) and milliseconds (p50, p95) for each kind of
-    request.
+    """Run ``clients`` clients at once. Return requests, errors (as text) and milliseconds (p50, p95, p99) for each kind
+    of request.
     """
     times: dict[str, list[float]] = {}
     errors: list[str] = []
@@ -68,13 +75,13 @@ async def load(url: str, clients: int, seconds: float, token: str = _TOKEN) -> d
     limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=60) as client:
-        listed = await client.get("/libraries/bench/documents", params={"most": 100})
+        listed = await client.get("/libraries/bench/documents", params={"limit": 100})
         documents = [item["doc_id"] for item in listed.json()["documents"]]
 
         async def work(number: int) -> None:
             chance = random.Random(number)
             while time.monotonic() < end:
-                kind = chance.choices(("search", "read", "list", "ask", "upload"), (40, 35, 15, 8, 2))[0]
+                kind = chance.choices(("search", "read", "outline", "list", "ask", "upload"), (40, 25, 10, 15, 8, 2))[0]
                 began = time.perf_counter()
                 try:
                     answered = await _send_one(client, kind, chance, documents)
@@ -96,8 +103,10 @@ async def _send_one(
         return await client.post(f"/{kind}", json={"question": chance.choice(_QUESTIONS), "libraries": ["bench"]})
     if kind == "read":
         return await client.get(f"/libraries/bench/documents/{chance.choice(documents)}/pages/1")
+    if kind == "outline":
+        return await client.get(f"/libraries/bench/documents/{chance.choice(documents)}/outline")
     if kind == "list":
-        return await client.get("/libraries/bench/documents", params={"most": 20, "sort": "-indexed_at"})
+        return await client.get("/libraries/bench/documents", params={"limit": 20, "sort": "-indexed_at"})
     name, sent = f"{chance.random()}.md", {"Content-Type": "application/octet-stream"}
     return await client.post(
         "/libraries/arriving/documents", params={"name": name}, content=_text(chance).encode(), headers=sent
@@ -148,7 +157,7 @@ async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, 
     """Return the server's resident memory in MB after a tenth of the requests and after all."""
     async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=60) as client:
         left, after_tenth = requests, 0.0
-        listed = await client.get("/libraries/bench/documents", params={"most": 100})
+        listed = await client.get("/libraries/bench/documents", params={"limit": 100})
         documents = [item["doc_id"] for item in listed.json()["documents"]]
         chance = random.Random(2)
         while left > 0:
@@ -166,7 +175,7 @@ def first_events(home: Path, count: int = 20) -> dict[str, float]:
 
     Return medians in milliseconds: for a streamed answer, and for an answer in a conversation.
     """
-    with _model() as (address, sent):
+    with scripted_model() as (address, sent):
         settings = {"PAGEINDEX_LLM_MODEL": "m", "PAGEINDEX_LLM_BASE_URL": address, "PAGEINDEX_ENRICH": "never"}
         headers = {"Authorization": f"Bearer {_TOKEN}", "Accept": "text/event-stream"}
         with served(home, settings) as (url, _, _), httpx.Client(base_url=url, headers=headers, timeout=60) as client:
@@ -193,7 +202,7 @@ def first_events(home: Path, count: int = 20) -> dict[str, float]:
 
 
 @contextmanager
-def _model() -> Iterator[tuple[str, list[float]]]:
+def scripted_model() -> Iterator[tuple[str, list[float]]]:
     """Start a model with OpenAI's interface that sends a word every 50 ms. Yield its URL and the times of sending."""
     sent: list[float] = []
 
@@ -238,7 +247,7 @@ async def ending(home: Path, clients: int, seconds: float) -> dict[str, float]:
 
 def _text(chance: random.Random) -> str:
     def words(count: int) -> str:
-        return " ".join(chance.choices(_WORDS, k=count))
+        return " ".join(chance.choices(WORDS + _NAMES, k=count))
 
     parts = [f"# {words(3)}\n\n{words(200)}." for _ in range(5)]
     return "\n\n".join(parts)
@@ -246,10 +255,10 @@ def _text(chance: random.Random) -> str:
 
 def _percentiles(took: list[float]) -> dict[str, float]:
     ordered = sorted(took)
-    return {"p50_ms": round(statistics.median(ordered), 1), "p95_ms": round(ordered[int(len(ordered) * 0.95)], 1)}
+    return {f"p{share}_ms": round(ordered[len(ordered) * share // 100], 1) for share in (50, 95, 99)}
 
 
-def _filled(home: Path) -> None:
+def fill(home: Path) -> None:
     chance, folder = random.Random(0), home.with_name("files")
     folder.mkdir()
     for number in range(100):
@@ -271,7 +280,7 @@ def main() -> None:
     report: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "home")
-        _filled(home)
+        fill(home)
         for part in options.only:
             report[part] = _measured(part, home, options)
             if not options.json:

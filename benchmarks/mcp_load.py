@@ -32,6 +32,11 @@ from eval.datasets import load as load_dataset
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine, run
 
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "load", "version": "0"}},
+}  # fmt: skip
+
 
 async def load(url: str, questions: Sequence[str], clients: int, seconds: float) -> dict[str, Any]:
     """Run clients at once for some seconds. Return the number of calls, the errors (as text), and p50 and p95 in
@@ -73,18 +78,12 @@ def sessions(url: str, process: int, count: int) -> dict[str, Any]:
     """Return the server's resident memory in MB before and after ``count`` clients opened a session and never closed
     it.
     """
-    hello = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "load", "version": "0"},
-        },
-    }  # fmt: skip
     resident = psutil.Process(process).memory_info
     with httpx2.Client(headers={"Accept": "application/json, text/event-stream"}) as client:
-        client.post(url, json=hello).raise_for_status()
+        client.post(url, json=HELLO).raise_for_status()
         before = resident().rss
         began = time.monotonic()
-        refused = sum(client.post(url, json=hello).status_code != 200 for _ in range(count))
+        refused = sum(client.post(url, json=HELLO).status_code != 200 for _ in range(count))
         seconds = time.monotonic() - began
     return {
         "sessions": count, "errors": [f"{refused} sessions were refused"] if refused else [],

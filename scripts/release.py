@@ -2,7 +2,8 @@
 
 ``python scripts/release.py lock`` writes requirements.lock: the packages that the project and its optional features
 require, with hashes. It needs ``uv``. ``python scripts/release.py check`` checks without a network that the lock fits
-pyproject.toml, and that all files state one version. ``check v0.1.0`` also compares them with a tag.
+pyproject.toml, and that all files state one version. ``check v0.1.0`` also compares them with a tag, and demands a
+home of this version among those that later versions are tested with (``python -m tests.released``).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = "requirements.lock"
 # the extras without PyTorch
 EXTRAS = ("anthropic", "celery", "eval", "ocr", "onnx", "postgres", "qdrant", "s3", "tasks", "traces")
+_VERSION = r"(?m)^## (\d\S*)(.*)$"
 _ENTRY = re.compile(r"(?m)^(\S+)==([^\s;]+)(?: ; (.*?))?(?: \\)?\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)*)")
 
 
@@ -88,8 +90,7 @@ def check_versions(root: Path, tag: str = "") -> Iterator[str]:
 
     With a ``tag``, also yield the reasons why it must not be released.
     """
-    heading = _first(root / "CHANGELOG.md", r"(?m)^## (\d\S*)(.*)$")
-    version, note = heading
+    version, note = _first(root / "CHANGELOG.md", _VERSION)
     server = json.loads((root / "server.json").read_text(encoding="utf-8"))
     named = {
         "CITATION.cff": _first(root / "CITATION.cff", r"(?m)^version: (\S+)$")[0],
@@ -105,6 +106,13 @@ def check_versions(root: Path, tag: str = "") -> Iterator[str]:
         yield f"the tag is {tag}, the version v{version}"
     if tag and "not released" in note:
         yield f"CHANGELOG.md calls {version}{note}: write its date"
+    if tag and not (root / (home := released_home(root))).exists():
+        yield f"{home} is missing: run python -m tests.released"
+
+
+def released_home(root: Path) -> str:
+    """Return where the home of the changelog's newest version is kept, for the tests of later versions."""
+    return f"tests/released/{_first(root / 'CHANGELOG.md', _VERSION)[0]}.zip"
 
 
 def _first(file: Path, pattern: str) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Private servers for trying things out: prints the variables that name them, or runs a command with these."""
+"""Private servers for trying things out: prints the variables that name them, or runs a command with these.
+
+Parts that come after the servers may be workers, or Celery workers with one beat. They use the servers before them.
+"""
 
 from __future__ import annotations
 
@@ -42,29 +45,58 @@ def _bucket(_: int) -> Iterator[Variables]:
         yield buckets.variables(address)
 
 
+@contextmanager
+def _programs(found: Variables, commands: list[list[str]]) -> Iterator[Variables]:
+    running = [subprocess.Popen([sys.executable, "-m", *words], env=os.environ | found) for words in commands]
+    try:
+        yield {}
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait(60)
+
+
+def _workers(number: int, found: Variables) -> AbstractContextManager[Variables]:
+    return _programs(found, [["hybrid_pageindex", "worker"]] * number)
+
+
+def _celery(number: int, found: Variables) -> AbstractContextManager[Variables]:
+    celery = ["celery", "-A", "hybrid_pageindex.dispatcher"]
+    return _programs(found, [[*celery, "worker", "-n", f"{each}@%h"] for each in range(number)] + [[*celery, "beat"]])
+
+
 PARTS: dict[str, Callable[[int], AbstractContextManager[Variables]]] = {
     "qdrant": _qdrant, "postgres": _postgres, "redis": _redis, "bucket": _bucket,
 }  # fmt: skip
-"""What can be started, in so many nodes; each yields the variables by which it is found."""
+"""The servers that can be started, in so many nodes; each yields the variables by which it is found."""
+PROGRAMS: dict[str, Callable[[int, Variables], AbstractContextManager[Variables]]] = {
+    "worker": _workers, "celery": _celery,
+}  # fmt: skip
+"""What can be started beside them, so many times, with the variables of the servers."""
 
 
 def _part(wanted: str) -> tuple[str, int]:
     name, _, nodes = wanted.partition("=")
-    if name not in PARTS or not (nodes or "1").isdecimal() or int(nodes or "1") < 1:
-        raise argparse.ArgumentTypeError(f"{wanted}: write NAME or NAME=NODES; the names are {', '.join(PARTS)}")
+    known = [*PARTS, *PROGRAMS]
+    if name not in known or not (nodes or "1").isdecimal() or int(nodes or "1") < 1:
+        raise argparse.ArgumentTypeError(f"{wanted}: write NAME or NAME=NODES; the names are {', '.join(known)}")
     return name, int(nodes or "1")
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/cluster", description=(__doc__ or "").split(":")[0])
-    parser.add_argument("parts", nargs="+", type=_part, metavar="PART[=NODES]", help=f"of {', '.join(PARTS)}")
+    parser.add_argument(
+        "parts", nargs="+", type=_part, metavar="PART[=NODES]", help=f"of {', '.join([*PARTS, *PROGRAMS])}"
+    )
     own, _, command = (arguments, "", []) if "--" not in arguments else _divided(arguments)
     wanted = parser.parse_args(own).parts
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with ExitStack() as running, suppress(KeyboardInterrupt):
         found: Variables = {}
         for name, nodes in wanted:
-            found |= running.enter_context(PARTS[name](nodes))
+            part = PARTS[name](nodes) if name in PARTS else PROGRAMS[name](nodes, found)
+            found |= running.enter_context(part)
         if command:
             return subprocess.run(command, env=os.environ | found, check=False).returncode
         for name, value in found.items():

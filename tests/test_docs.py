@@ -102,6 +102,11 @@ def test_a_benchmark_without_its_documents_says_so(name: str) -> None:
     assert done.returncode == 1 and DATA in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
+def test_the_tests_that_hold_the_promises_of_security_exist() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", (ROOT / "docs" / "security.md").read_text(encoding="utf-8"))
+    assert len(named) > 10 and not [path for path in named if not (ROOT / path).exists()]
+
+
 def test_pages_made_from_the_code_are_as_the_code_says() -> None:
     command = [sys.executable, str(ROOT / "docs" / "reference" / "generate.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)

@@ -114,6 +114,9 @@ def test_a_tag_needs_its_version_and_its_date(tree: Path) -> None:
     assert any("the tag is v0.3.0" in problem for problem in check_versions(tree, "v0.3.0"))
     text = (tree / "CHANGELOG.md").read_text()
     (tree / "CHANGELOG.md").write_text(text.replace("(not released yet)", "(2027-01-04)"))
+    assert [*check_versions(tree, "v0.1.0")] == ["tests/released/0.1.0.zip is missing: run python -m tests.released"]
+    (tree / "tests" / "released").mkdir(parents=True)
+    (tree / "tests" / "released" / "0.1.0.zip").touch()
     assert list(check_versions(tree, "v0.1.0")) == []
 
 

@@ -1,7 +1,9 @@
 /* Make calls on files below a folder fail, as a full, broken or exhausted system does. For LD_PRELOAD.
 
    FAULT_BELOW is the folder, FAULT_ERRNO the error's number. Calls FAULT_FROM to FAULT_FROM + FAULT_COUNT of each
-   process fail: opens if the error is EMFILE, else writes and syncs. */
+   process fail: opens if the error is EMFILE, else writes and syncs.
+
+   After CLOCK_FROM readings in a process, its clock of the day jumps by CLOCK_JUMP seconds. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,26 +15,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *folder;
 static int error;
-static long from, count;
-static atomic_long calls;
+static long from, count, jump, jump_from;
+static atomic_long calls, readings;
+
+static long number(const char *name) { return atol(getenv(name) ? getenv(name) : "0"); }
 
 __attribute__((constructor)) static void prepare(void) {
     folder = getenv("FAULT_BELOW");
-    error = atoi(getenv("FAULT_ERRNO") ? getenv("FAULT_ERRNO") : "0");
-    from = atol(getenv("FAULT_FROM") ? getenv("FAULT_FROM") : "0");
-    count = atol(getenv("FAULT_COUNT") ? getenv("FAULT_COUNT") : "0");
+    error = (int)number("FAULT_ERRNO");
+    from = number("FAULT_FROM");
+    count = number("FAULT_COUNT");
+    jump = number("CLOCK_JUMP");
+    jump_from = number("CLOCK_FROM");
 }
 
 static int below(const char *path) { return folder && error && path && !strncmp(path, folder, strlen(folder)); }
 
 static int due(void) {
-    long number = atomic_fetch_add(&calls, 1);
-    return number >= from && number < from + count;
+    long call = atomic_fetch_add(&calls, 1);
+    return call >= from && call < from + count;
 }
 
 static int fails(int file) {
@@ -87,4 +95,25 @@ int openat64(int at, const char *path, int flags, ...) {
     REAL(openat64);
     MODE(flags);
     return refused(path) ? -1 : real(at, path, flags, mode);
+}
+
+static long shift(void) { return jump && atomic_fetch_add(&readings, 1) >= jump_from ? jump : 0; }
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    REAL(clock_gettime);
+    int result = real(clock, now);
+    if (!result && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += shift();
+    return result;
+}
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    REAL(gettimeofday);
+    int result = real(now, zone);
+    if (!result) now->tv_sec += shift();
+    return result;
+}
+time_t time(time_t *now) {
+    REAL(time);
+    time_t result = real(NULL) + shift();
+    if (now) *now = result;
+    return result;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hybrid_core.logs import written_as_json
 from hybrid_core.text.prose import counted
 from hybrid_core.types.libraries import shown_name
 from hybrid_pageindex.cli.output import visible
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from indexers.enrich.steps import Stage
     from indexers.jobs.report import FileResult, IndexProgress
 
+_QUOTING = ("warning.left-open", "warning.left-open-more")
 _WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 _EVENT_EVERY = 1.0
@@ -53,13 +56,18 @@ def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 @contextmanager
 def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a progress callback for ``Engine.jobs.work``. It prints a line per file, or with ``json`` a JSON
-    event.
+    """Yield a progress callback for ``Engine.jobs.work``. It prints a line per file, or with ``json`` a JSON event.
+
+    The lines of a worker are kept as its log, so they quote no document. If logs are JSON, the lines are log records.
     """
-    notes, events = _Notes(), _Events()
+    notes, events = _Notes(quotes=False), _Events()
 
     def show(progress: IndexProgress) -> None:
-        if progress.finished is not None and not progress.finished.unread:
+        if progress.finished is None or progress.finished.unread:
+            return
+        if written_as_json():
+            logging.getLogger(__name__).info("%s", outcome(progress, notes))
+        else:
             say(outcome(progress, notes))
 
     yield events.hear if json else show
@@ -197,15 +205,20 @@ class _Searchable:
 
 
 class _Notes:
-    """A filter that drops notes on a run and its files that were printed before."""
+    """A filter that drops notes on a run and its files that were printed before.
 
-    def __init__(self) -> None:
-        self._told = 0
+    Without ``quotes``, it also drops notes that quote a document.
+    """
+
+    def __init__(self, *, quotes: bool = True) -> None:
+        self._told, self._quotes = 0, quotes
         self._said: set[str] = set()
 
     def unsaid(self, file: FileResult) -> str:
         """Return the notes of a file that were not printed for an earlier file, joined by semicolons."""
-        parts = [part for part in file.note.parts if part not in self._said]
+        parts = [
+            part for part in file.note.parts if part not in self._said and (self._quotes or part.code not in _QUOTING)
+        ]
         self._said.update(parts)
         return "; ".join(parts)
 

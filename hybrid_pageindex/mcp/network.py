@@ -14,6 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from hybrid_core.errors import UsageError
 
 SECONDS = 30.0  # seconds in which a client must send, or begin, a request
+_KEEP_ALIVE = 20  # seconds for which a connection stays open after a request
 _RANGE_HEADERS = (b"range", b"if-range")
 
 
@@ -48,11 +49,13 @@ def split(written: str) -> SplitResult:
 class Impatient(H11Protocol):
     """An HTTP protocol that closes connections on which no request begins for a while.
 
-    Otherwise idle connections would count as used.
+    Otherwise idle connections would count as used. After a request a connection stays open longer than uvicorn's 5 s.
+    Many clients close idle connections after 5 s, too, and would lose a request that they begin just then.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.timeout_keep_alive = _KEEP_ALIVE
         self.loop.call_later(SECONDS, self._look, None)
 
     def _look(self, last: RequestResponseCycle | None) -> None:

@@ -6,7 +6,8 @@ nearly equal pages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain
@@ -233,6 +234,7 @@ def trace(
 
 _MOST, _LONGEST = 2, 60  # maximum differences to describe, and characters of each side
 _WORDS = 3_000  # words of a page that are compared
+_PAIRS = 30_000  # pairs of equal words up to which texts are compared word by word: the time grows with them
 
 
 def differences(before: str, after: str) -> str:
@@ -240,7 +242,7 @@ def differences(before: str, after: str) -> str:
     mine, theirs = _line_words(before), _line_words(after)
     changes = [
         change
-        for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
+        for kind, a, b, c, d in _edits(mine, theirs)
         if kind != "equal"  # only differing lines are compared word by word, since the time grows with the square
         for change in _word_changes([*chain(*mine[a:b])], [*chain(*theirs[c:d])])
     ]
@@ -260,8 +262,24 @@ def _line_words(text: str) -> list[tuple[str, ...]]:
     return lines
 
 
+def _edits(mine: Sequence[Hashable], theirs: Sequence[Hashable]) -> Sequence[tuple[str, int, int, int, int]]:
+    """Return the edits from one sequence to another, as ``SequenceMatcher`` does.
+
+    If few items are repeated very often, all between the first and the last difference is one edit.
+    """
+    counts = Counter(theirs)
+    if sum(counts[item] for item in mine) <= _PAIRS:
+        return SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
+    shorter = min(len(mine), len(theirs))
+    first = next((at for at in range(shorter) if mine[at] != theirs[at]), shorter)
+    last = next((at for at in range(shorter - first) if mine[-1 - at] != theirs[-1 - at]), shorter - first)
+    a, b = len(mine) - last, len(theirs) - last
+    kind = "replace" if first < min(a, b) else "insert" if first < b else "delete"
+    return [(kind, first, a, first, b)] if first < max(a, b) else []
+
+
 def _word_changes(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
-    for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+    for kind, a, b, c, d in _edits(mine, theirs):
         before, after = _shorten_words(mine[a:b]), _shorten_words(theirs[c:d])
         if kind == "replace":
             yield f"'{after}' for '{before}'"

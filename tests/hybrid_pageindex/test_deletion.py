@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from hybrid_core.logs import PlainFormatter, set_up
 from hybrid_core.store import words as words_module
 from hybrid_core.store.catalog import bin as catalog_bin
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_pageindex import Engine, run
-from tests import buckets, pdfs, postgres
+from hybrid_pageindex.cli.index_progress import worker_progress
+from tests import buckets, pdfs, postgres, qdrant_real
+from tests.conftest import Cli
 
 WORD = "quetzalcoatlus"  # stands in the text of the document that is deleted, and nowhere else
 TEXT = f"# The {WORD}\n\n" + "".join(
     f"The {WORD} {n} flew to {WORD}{n} bay.\n\n## Part {n} {WORD}\n\n" for n in range(40)
 )
+PAGE = Path(__file__).parents[2] / "docs" / "operating.md"
+DOCUMENTED = re.compile(r"^(ALTER SYSTEM .*|SELECT pg_.*|VACUUM .*|CHECKPOINT);$", re.MULTILINE)
 WAYS = ("for good", "through the bin", "with its library", "changed")
 
 
@@ -104,6 +110,30 @@ def test_no_word_is_left_in_any_file_of_the_home(how: str, tmp_path: Path, monke
     assert holders(home) == []
 
 
+@pytest.fixture
+def usual_logs() -> Iterator[None]:
+    yield
+    set_up(PlainFormatter(), "warning")
+
+
+@pytest.mark.usefixtures("usual_logs")
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_word_stands_in_a_log(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PAGEINDEX_LOG_LEVEL", "debug")
+    monkeypatch.setenv("PAGEINDEX_LOG_FORMAT", form)
+    (tmp_path / "flight.md").write_text(TEXT)
+    lines = cli("index", "--detach", tmp_path / "flight.md").stderr  # which sets up the logs, too
+    with closing(Engine(tmp_path / "home")) as engine, worker_progress(json=False) as show:
+        run(engine.jobs.work(enough=lambda: True, on_progress=show))
+        [document] = run(engine.documents.list())
+        assert any(WORD in warning for warning in document.warnings), "a heading without text is quoted"
+    lines += cli("remove", "flight.md", "--for-good").stderr + capsys.readouterr().err
+    assert "flight.md: 2 pages" in lines and "the stage parse ended" in lines and WORD not in lines.lower()
+    assert form == "text" or all(line.startswith("{") for line in lines.splitlines())
+
+
 def test_words_that_another_document_shares_stay(tmp_path: Path) -> None:
     """The same bytes in another library are another document: deleting one takes nothing from the other."""
     with closing(Engine(tmp_path / "home")) as engine:
@@ -118,14 +148,17 @@ def test_words_that_another_document_shares_stay(tmp_path: Path) -> None:
 
 
 @contextmanager
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Engine, postgres.Server]]:
-    """An engine over a PostgreSQL server and a bucket of its own."""
-    with postgres.server() as server, buckets.bucket() as bucket:
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Engine, postgres.Server, list[Path]]]:
+    """An engine over a PostgreSQL server, a bucket and, where there is one, a Qdrant node, whose folder comes last."""
+    with ExitStack() as stack:
+        server, bucket = stack.enter_context(postgres.server()), stack.enter_context(buckets.bucket())
+        nodes = stack.enter_context(qdrant_real.cluster()) if qdrant_real.program() else []
         for name, value in buckets.variables(bucket).items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", postgres.plain(postgres.new_database(server.url)))
+        monkeypatch.setenv("PAGEINDEX_QDRANT_URL", ",".join(node.url for node in nodes))
         with closing(Engine(tmp_path / "home")) as engine:
-            yield engine, server
+            yield engine, server, [node.folder for node in nodes]
 
 
 def in_bucket(catalog: Catalog) -> list[str]:
@@ -141,18 +174,22 @@ def in_bucket(catalog: Catalog) -> list[str]:
 def test_no_word_is_left_in_a_database_server_and_a_bucket(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rows are gone at once. The server's files follow with the two statements that the documentation names."""
-    with cluster(tmp_path, monkeypatch) as (engine, server):
+    """The rows are gone at once. The server's files follow with the statements that the documentation names.
+
+    A Qdrant server never has the words, only numbers that stand for them.
+    """
+    with cluster(tmp_path, monkeypatch) as (engine, server, nodes):
         fill(engine, tmp_path / "files")
         [document] = [each for each in run(engine.documents.list()) if each.name == "flight.md"]
         catalog = engine._context.parts.catalog
         catalog.objects.keep_derived("readings", f"ocr/{document.sha256}/engine/1", WORD.encode())
         assert len(in_bucket(catalog)) == 2
+        assert not [name for folder in nodes for name in holders(folder)]
         url = engine.settings.postgres_url.replace("postgresql:", "postgresql+psycopg:")
         delete(engine, how, monkeypatch)
         assert in_bucket(catalog) == [] and holders(engine.home) == []
         data = server.folder / "data"
-        postgres.ordered(url, "VACUUM (FULL, ANALYZE)")
-        postgres.ordered(url, "CHECKPOINT")
-        assert [name for name in holders(data) if not name.startswith("pg_wal")] == []
+        for statement in DOCUMENTED.findall(PAGE.read_text(encoding="utf-8")):
+            postgres.ordered(url, statement)
+        assert holders(data) == []
         assert run(engine.search("harbour 3 page 2")).results

@@ -9,11 +9,15 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from hybrid_pageindex import sample
+from tests import pdfs
+from tests.cluster import PARTS
+from tests.doubles.scripted_server import scripted_server
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("hybrid_core", "indexers", "retrievers", "hybrid_pageindex", "eval")
@@ -33,6 +37,37 @@ for arguments in (
     ["doctor"],
 ):
     assert main(arguments) == 0, arguments
+sys.stdout.flush()
+sys.exit(main(["mcp"]))
+"""
+
+
+_EXTRAS = """
+import os, subprocess, sys, time
+from hybrid_pageindex.cli import main
+
+def call(*arguments, **variables):
+    os.environ.update(variables)
+    assert main([*arguments]) == 0, arguments
+
+call("index", "scan.pdf", PATH="")  # without Tesseract, RapidOCR reads it
+call("page", "scan.pdf", "1")
+call("ask", "When was the mill sold?", PAGEINDEX_LLM_PROVIDER="openai")
+call("ask", "Who bought the mill?", PAGEINDEX_LLM_PROVIDER="anthropic", PAGEINDEX_LLM_BASE_URL=os.environ["BARE_URL"])
+servers = dict(line.split("=", 1) for line in open("servers").read().splitlines())
+call("index", "--upload", "mill.md", PAGEINDEX_STORAGE_PATH="shared", PAGEINDEX_LLM_MODEL="", **servers)
+call("index", "--upload", "--detach", "more.md")
+dispatcher = [sys.executable, "-P", "-m", "celery", "-A", "hybrid_pageindex.dispatcher"]
+running = [subprocess.Popen([*dispatcher, *rest]) for rest in (["worker", "--concurrency", "1"], ["beat"])]
+until = time.monotonic() + 120
+while main(["page", "more.md", "1"]) and time.monotonic() < until:
+    time.sleep(0.5)
+for process in running:
+    process.terminate()
+    process.wait(60)
+call("page", "more.md", "1")
+call("search", "Who bought the ferry?")
+call("doctor")
 sys.stdout.flush()
 sys.exit(main(["mcp"]))
 """
@@ -107,6 +142,39 @@ def test_the_product_calls_nobody_and_leaves_no_files_elsewhere(tmp_path: Path) 
     left = [str(path.relative_to(tmp_path)) for path in tmp_path.glob("user/**/*") if path.is_file()]
     left += [str(path.relative_to(tmp_path)) for path in tmp_path.glob("temporary/**/*")]
     assert not left
+
+
+@pytest.mark.endurance
+def test_no_extra_calls_anybody_but_the_servers_of_the_settings(tmp_path: Path) -> None:
+    """Every extra that is installed here: models, OCR, Celery, a database, a vector server, a bucket, tasks, traces."""
+    if not _can("strace", "-o", os.devnull):
+        pytest.skip("strace is not installed, or may not trace here")
+    pdfs.scanned(tmp_path / "scan.pdf", 1, 100)
+    for name, thing in (("mill", "mill"), ("more", "ferry")):
+        (tmp_path / f"{name}.md").write_text(f"# The {thing}\n\nThe {thing} was sold to the town in 1987.\n")
+    with ExitStack() as stack:
+        model = stack.enter_context(scripted_server(lambda _: "The mill was sold in 1987 [[source:1]]."))
+        servers = [stack.enter_context(start(1)) for start in PARTS.values()]
+        variables = [f"{name}={value}" for server in servers for name, value in server.items()]
+        (tmp_path / "servers").write_text("\n".join(variables))
+        environment = {name: value for name, value in os.environ.items() if "TELEMETRY" not in name} | {
+            "HOME": str(tmp_path / "user"), "PYTHONPATH": str(ROOT), "PAGEINDEX_STORAGE_PATH": "home",
+            "PAGEINDEX_LLM_MODEL": "m", "PAGEINDEX_LLM_BASE_URL": model.url, "PAGEINDEX_LLM_API_KEY": "k",
+            "PAGEINDEX_TRACES_URL": "http://127.0.0.1:9", "BARE_URL": model.url.removesuffix("/v1"),
+        }  # fmt: skip
+        watch = ["strace", "-f", "-qq", "-e", f"trace={_CALLS}", "-o", str(tmp_path / "calls")]
+        done = subprocess.run(
+            [*watch, sys.executable, "-P", "-c", _EXTRAS],
+            cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert len(model.requests) >= 2 and "read by OCR" in done.stderr
+    calls = (tmp_path / "calls").read_text()
+    called = {int(port) for port in re.findall(r"sin_port=htons\((\d+)\)", calls)}
+    ports = {int(port) for server in variables for port in re.findall(r"127\.0\.0\.1:(\d+)", server)}
+    assert ports <= called, "each server was used"
+    addressed = re.findall(r".*sa_family=AF_INET.*", calls)
+    assert not [call for call in addressed if "127." not in call and '"::1"' not in call]
 
 
 def test_the_product_works_without_any_network(tmp_path: Path) -> None:

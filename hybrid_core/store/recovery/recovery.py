@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hybrid_core.errors import BusyError, SchemaError, StoreError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+from hybrid_core.store.catalog.schema import PROGRAM, SCHEMA_VERSION
 from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, living, lock_for_recovery, open_home, scratch_folder
 from hybrid_core.store.objects import FolderStore
 from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, statements_of
@@ -112,12 +112,12 @@ def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
             expected = statements_of(target)
         pages = open_pages(data)
         schema = read_schema(pages, expected)
-        version = _version(data, schema)
+        version, program = _version(data, schema)
         if version > SCHEMA_VERSION:
             raise SchemaError(
-                f"The damaged catalog was written by a newer version (schema version {version}; this program reads up "
-                f"to {SCHEMA_VERSION}).",
-                "Upgrade hybrid-pageindex, then run the command again.",
+                f"A newer version wrote the catalog (schema version {version}; this program reads up to "
+                f"{SCHEMA_VERSION}).",
+                f"Upgrade hybrid-pageindex{f' to {program} or newer' if program else ''}, then run the command again.",
             )
         if version < SCHEMA_VERSION:
             new.unlink()
@@ -148,16 +148,20 @@ def _older_schema(schema: Schema) -> Schema:
     return Schema(layouts, statements, frozenset(), schema.sequence)
 
 
-def _version(data: mmap.mmap, schema: Schema) -> int:
-    """Return the schema version of a damaged catalog, or the current one if it is unreadable."""
+def _version(data: mmap.mmap, schema: Schema) -> tuple[int, str]:
+    """Return the schema version of a damaged catalog, or the current one if it is unreadable.
+
+    Also return the oldest version of the program that reads this schema, "" if it is unknown.
+    """
     meta: Layout = schema.layouts["meta"]
     pages = open_pages(data)  # apart: the salvage walks through this table once more
-    for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
-        row = meta.row(record)
-        if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():
-            version = int(str(row["value"]))
-            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version  # the number is damaged
-    return SCHEMA_VERSION
+    records = pages.records(pages.new_tree(table=True), meta.root) if meta.root else ()
+    values = {str(row["key"]): str(row["value"]) for row in map(meta.row, records) if row is not None}
+    number = values.get("schema", "")
+    version = int(number) if number.isdigit() else SCHEMA_VERSION
+    if schema.usual and version < SCHEMA_VERSION:
+        version = SCHEMA_VERSION  # the number is damaged
+    return version, values.get(PROGRAM, "")
 
 
 def _open_salvaged(new: Path) -> Catalog:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
+
+import pytest
 
 from hybrid_pageindex import Engine, run
 from retrievers.explain.receipts import differences
@@ -16,6 +19,17 @@ def test_differences_are_few_and_short() -> None:
     assert differences("a b c d", "a  b c d") == ""
     assert differences("pay 300 euros now", "pay 400 euros") == "'400' for '300', 'now' missing"
     assert differences("a x b y c z d", "a 1 b 2 c 3 d").endswith(" and 1 more")
+
+
+@pytest.mark.parametrize(("separator", "vocabulary"), [(" ", "mill toll ferry"), ("\n", "0 1"), ("\n", "a0 a1 b0")])
+def test_texts_of_few_words_are_told_apart_at_once(separator: str, vocabulary: str) -> None:
+    """Word by word, the comparison of such texts takes up to a second, and a search compares dozens."""
+    chance = random.Random(1)
+    head, tail = "# Tide table", "The end."
+    before, after = (separator.join(chance.choices(vocabulary.split(), k=2_000)) for _ in range(2))
+    told = differences(f"{head}\nx {before}\n{tail}", f"{head}\ny {after}\n{tail}")
+    assert told.startswith("'y ") and "' for 'x " in told and " more" not in told
+    assert differences(f"{head}\n{before}", f"{head}\n{before}") == ""
 
 
 def test_a_copy_that_differs_in_a_word_says_so(engine: Engine, tmp_path: Path) -> None:
