@@ -229,8 +229,8 @@ def sessions(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
                 continue
             named = {"mcp-session-id": answer.headers["mcp-session-id"]}
             if number % 10 == 0:
-                asked = {"name": "search", "arguments": {"question": "mill", "library": "bench"}}
-                message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked}
+                search = {"name": "search", "arguments": {"question": "mill", "library": "bench"}}
+                message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": search}
                 answer = client.post(url, json=message, headers=named)
                 if answer.status_code != 200 or '"isError":true' in answer.text.replace(" ", ""):
                     failed.append(f"search: {answer.status_code} {answer.text[:200]}")
@@ -309,9 +309,9 @@ class Day:
             self.errors.append(f"after {self._tick / 14400:.0f} h: {sorted(documents ^ files)[:5]} differ")
         for path in self._chance.sample(sorted(self._folder.iterdir()), 3):
             words = path.read_text().splitlines()[-1]
-            found = [hit.doc_name for hit in self._engine.search_now(words, effort="fast", expert="none").results[:1]]
-            if found != [path.name]:
-                self.errors.append(f"after {self._tick / 14400:.0f} h: {words!r} finds {found} instead of {path.name}")
+            best = [hit.doc_name for hit in self._engine.search_now(words, effort="fast", expert="none").results[:1]]
+            if best != [path.name]:
+                self.errors.append(f"after {self._tick / 14400:.0f} h: {words!r} finds {best} instead of {path.name}")
 
 
 def following(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
