@@ -101,8 +101,8 @@ def _together(counts: TermCounts, words: str) -> bool:
     return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
 
 
-_PASSAGES, _WHOLE = 18, 8  # maximum number of pages with a passage, and of those shown in full
-_MARK = 110  # characters of the others
+_PASSAGES, _WHOLE = 26, 5  # maximum number of pages with a passage, and of those shown in full
+_MARK = 80  # characters of the others
 _OTHER_DOCUMENTS = 24  # other documents of which the best page is named,
 _LABEL = 36  # each with so many characters of its heading, or of what matches
 _READ_LABELS = 12  # such pages without a heading whose text is read for that
