@@ -57,6 +57,7 @@ _AHEAD = 50  # pages read at once to fill one result
 _PAGE_FRAME = 150  # tokens around a page's text
 DocumentName = Annotated[str, "doc_id, name or path"]
 _SOURCE_TOKENS = 1500  # maximum tokens of the sources of an answer
+_LINKS = 3  # resource links of a search; each costs an agent about 25 tokens
 _LINKS_SINCE = "2025-06-18"  # first protocol revision with resource links
 
 
@@ -107,8 +108,9 @@ def register_search_tools(server: FastMCP, state: ToolState) -> None:
         narrowed = {name: value for name, value in scope.items() if value != usual_scope.get(name)}
         hints = search_hints(result, hits[: len(results)], narrowed)
         answer |= without_empty({"notes": list(result.notes), "cursor": more}) | {"next": hints}
-        linked = hits[:1] if ctx.session.protocol_version >= _LINKS_SINCE else []
-        return with_content(answer, [_page_link(hit, usual) for hit in linked])
+        if ctx.session.protocol_version < _LINKS_SINCE:
+            return with_content(answer, [])
+        return with_content(answer, _page_links(hits[: len(results)], usual))
 
     _register_grep_and_compare(server, state)
 
@@ -209,9 +211,18 @@ def _join_page_list(pages: Any) -> Any:
     return ",".join(str(int(page)) if isinstance(page, float) else str(page) for page in numbers)
 
 
-def _page_link(hit: PageFound, library: str) -> ResourceLink:
-    uri = document_uri(hit.library or library, hit.doc_id, f"/page/{hit.page}")
-    return ResourceLink(uri=uri, name=f"{hit.doc_name}, page {hit.page}")
+def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
+    """Return resource links to the best page of each of the first few documents."""
+    best: dict[str, PageFound] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return [
+        ResourceLink(
+            uri=document_uri(hit.library or library, hit.doc_id, f"/page/{hit.page}"),
+            name=f"{hit.doc_name}, page {hit.page}",
+        )
+        for hit in list(best.values())[:_LINKS]
+    ]
 
 
 def _library_scope(library: str, libraries: Sequence[str]) -> Sequence[str] | None:
