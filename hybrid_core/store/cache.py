@@ -174,16 +174,17 @@ class Cache:
         self._whole(forget)
 
     def check(self) -> str:
-        """Return the number of entries and the size as text."""
+        """Return the number of entries and the size as text, or that the file was damaged and has been deleted."""
         if not self.path.exists():
             return "empty"
-
-        def count(file: SqliteFile) -> int:
-            file.check()
-            with file.reading() as connection:
-                return connection.scalar(select(func.count()).select_from(_entries)) or 0
-
-        return f"{self._whole(count):,} entries, {self.path.stat().st_size / 1e6:.1f} MB"
+        try:
+            self._file().check()
+            with self._file().reading() as connection:
+                entries = connection.scalar(select(func.count()).select_from(_entries))
+        except DamageError as error:
+            self._delete(error)
+            return "empty: the file was damaged, so it was deleted; the engine fills it again"
+        return f"{entries:,} entries, {self.path.stat().st_size / 1e6:.1f} MB"
 
     def _whole(self, use: Callable[[SqliteFile], T]) -> T:
         """Use the file. If it is damaged, replace it by an empty one, and use that."""

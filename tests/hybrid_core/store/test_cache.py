@@ -83,7 +83,7 @@ def test_a_damaged_file_is_replaced_by_an_empty_one(
     whole = cache.path.read_bytes()
 
     def count() -> None:
-        assert cache.check().startswith("0 entries")
+        assert "was damaged" in cache.check()
 
     uses = (
         lambda: cache.get("reply/1"), lambda: cache.put({"b": b"2"}), lambda: cache.offer({"b": b"2"}), cache.clear,
