@@ -1,4 +1,7 @@
-"""Leases on rows of a table. A lease gives a row to one worker until a time, by the database clock."""
+"""Leases on rows of a table. A lease gives a row to one worker until a time, by the database clock.
+
+After that time another worker may take over the row. Until one does, the first worker may still write.
+"""
 
 from __future__ import annotations
 

@@ -18,10 +18,13 @@ _FLOW_LIMITS = frozenset(
 )  # fmt: skip
 
 
-# formats whose pages may have pictures; small plain texts, of which many are indexed together; what LibreOffice prints
+# formats whose pages may have pictures
 _ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
+# formats of plain text, of which many small files are indexed in one batch
 _PLAIN = frozenset("html txt csv subtitles ipynb rtf fb2".split())
+# functions that draw a page from the file
 _SKETCHED = {"pptx": "office.slide_drawing:draw_slide"}
+# formats that LibreOffice can print
 _PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())
 
 

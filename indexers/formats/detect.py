@@ -109,8 +109,8 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
 def detect(path: Path, named: str) -> str:
     """Return the format of a file from its content. ``named``, the format of its suffix, decides between text formats.
 
-    Besides readable formats it returns "encrypted" (an office file with a password), "ole", and "" if unknown. It reads
-    only a little of the file, since it is called outside the workers.
+    Besides readable formats it returns keys of ``REFUSED``, such as "encrypted" (an office file with a password) or
+    "ole", and "" if unknown. It reads only a little of the file, since it is called outside the workers.
     """
     try:
         with path.open("rb") as file:

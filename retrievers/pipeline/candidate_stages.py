@@ -202,24 +202,26 @@ def _signals(
     return [{name: pages.get(doc_id, none) for name, pages in by_document.items()} for doc_id in doc_ids]
 
 
-def pages_holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, int]:
+def pages_holding(resources: SearchResources, terms: Sequence[str]) -> dict[str, int]:
     """Return the number of library pages that contain each term."""
-    return dict(zip(terms, opened.index.holding([cached_hash(term) for term in terms]), strict=True)) if terms else {}
+    return (
+        dict(zip(terms, resources.index.holding([cached_hash(term) for term in terms]), strict=True)) if terms else {}
+    )
 
 
-def spelled(question: Question, routing: CardScores, hits: Sequence[Hit], opened: SearchResources) -> str:
+def spelled(question: Question, routing: CardScores, hits: Sequence[Hit], resources: SearchResources) -> str:
     """Return the question's text with misspelled words corrected, where the correction is clear.
 
     Names in the library, words of expert knowledge, and words for parts of documents (such as "page") are not changed.
     """
-    view = opened.view
+    view = resources.view
     left = {word: cached_hash(stem(word.lower())) for word in words(question.text, routing.matched_terms)}
     if not left:
         return question.text
     for doc_id in islice(ranked(doc_scores(hits)), _LOOKED_INTO):
         if not left:
             return question.text
-        if content := opened.cache.get(opened.contents, view.contents[doc_id]):
+        if content := resources.cache.get(resources.contents, view.contents[doc_id]):
             counts = content.body.occurrences(list(left.values())).holding.tolist()
             left = {word: term for (word, term), count in zip(left.items(), counts, strict=True) if not count}
     if not left:
@@ -227,24 +229,24 @@ def spelled(question: Question, routing: CardScores, hits: Sequence[Hit], opened
     names = view.name_terms()
     text = question.text
     for word in islice(left, _WORDS):
-        if opened.expert.knows(word) or may_refer(word):
+        if resources.expert.knows(word) or may_refer(word):
             continue
-        if right := corrected(word, partial(_pages_holding, opened), names, partial(_words_of_pages, opened)):
+        if right := corrected(word, partial(_pages_holding, resources), names, partial(_words_of_pages, resources)):
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", right, text)
     return text
 
 
-def _pages_holding(opened: SearchResources, terms: Sequence[str]) -> Sequence[int]:
-    return opened.index.holding([term_hash(term) for term in terms])
+def _pages_holding(resources: SearchResources, terms: Sequence[str]) -> Sequence[int]:
+    return resources.index.holding([term_hash(term) for term in terms])
 
 
-def _words_of_pages(opened: SearchResources, word: str) -> set[str]:
+def _words_of_pages(resources: SearchResources, word: str) -> set[str]:
     """Return all words on the pages that match a word best by BM25.
 
     A correction counts only if it is one of these words.
     """
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
-    contents = opened.view.contents
-    hits = of_published(opened.index.search(IndexQuery("bm25", (terms, weights), _PAGES)), contents)
-    pages = opened.contents.page_texts([(contents[hit.doc_id], hit.page) for hit in hits])
+    contents = resources.view.contents
+    hits = of_published(resources.index.search(IndexQuery("bm25", (terms, weights), _PAGES)), contents)
+    pages = resources.contents.page_texts([(contents[hit.doc_id], hit.page) for hit in hits])
     return {word for page in pages.values() for word in plain_words(page.text).split()}
