@@ -241,8 +241,8 @@ class Format:
     such test. ``may_have_pictures`` means that its pages may show pictures beside their text. ``reads_siblings`` means
     that a file shows other files of its folder. ``office_prints`` means that LibreOffice can print its pages,
     ``bytes_are_text`` that its bytes are plain text, so that small files are indexed in batches. ``sketch`` draws a
-    page from the file and the page's stored text, as a PDF of one page with the positions of its words. Without it, pages
-    without images are drawn from their text.
+    page from the file and the page's stored text, as a PDF of one page with the positions of its words. Without it,
+    pages without images are drawn from their text.
 
     The remaining functions are None for formats without page images. ``look`` describes the drawings on pages, and
     ``layout`` the positions of words. ``draw`` returns images of a page for a model, ``show`` one image of one or
