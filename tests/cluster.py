@@ -46,8 +46,8 @@ def _bucket(_: int) -> Iterator[Variables]:
 
 
 @contextmanager
-def _programs(found: Variables, commands: list[list[str]]) -> Iterator[Variables]:
-    running = [subprocess.Popen([sys.executable, "-m", *words], env=os.environ | found) for words in commands]
+def _programs(variables: Variables, commands: list[list[str]]) -> Iterator[Variables]:
+    running = [subprocess.Popen([sys.executable, "-m", *words], env=os.environ | variables) for words in commands]
     try:
         yield {}
     finally:
@@ -57,13 +57,15 @@ def _programs(found: Variables, commands: list[list[str]]) -> Iterator[Variables
             process.wait(60)
 
 
-def _workers(number: int, found: Variables) -> AbstractContextManager[Variables]:
-    return _programs(found, [["hybrid_pageindex", "worker"]] * number)
+def _workers(number: int, variables: Variables) -> AbstractContextManager[Variables]:
+    return _programs(variables, [["hybrid_pageindex", "worker"]] * number)
 
 
-def _celery(number: int, found: Variables) -> AbstractContextManager[Variables]:
+def _celery(number: int, variables: Variables) -> AbstractContextManager[Variables]:
     celery = ["celery", "-A", "hybrid_pageindex.dispatcher"]
-    return _programs(found, [[*celery, "worker", "-n", f"{each}@%h"] for each in range(number)] + [[*celery, "beat"]])
+    return _programs(
+        variables, [[*celery, "worker", "-n", f"{each}@%h"] for each in range(number)] + [[*celery, "beat"]]
+    )
 
 
 PARTS: dict[str, Callable[[int], AbstractContextManager[Variables]]] = {
@@ -78,9 +80,9 @@ PROGRAMS: dict[str, Callable[[int, Variables], AbstractContextManager[Variables]
 
 def _part(wanted: str) -> tuple[str, int]:
     name, _, nodes = wanted.partition("=")
-    known = [*PARTS, *PROGRAMS]
-    if name not in known or not (nodes or "1").isdecimal() or int(nodes or "1") < 1:
-        raise argparse.ArgumentTypeError(f"{wanted}: write NAME or NAME=NODES; the names are {', '.join(known)}")
+    names = [*PARTS, *PROGRAMS]
+    if name not in names or not (nodes or "1").isdecimal() or int(nodes or "1") < 1:
+        raise argparse.ArgumentTypeError(f"{wanted}: write NAME or NAME=NODES; the names are {', '.join(names)}")
     return name, int(nodes or "1")
 
 
@@ -93,13 +95,13 @@ def main(arguments: list[str]) -> int:
     wanted = parser.parse_args(own).parts
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with ExitStack() as running, suppress(KeyboardInterrupt):
-        found: Variables = {}
+        variables: Variables = {}
         for name, nodes in wanted:
-            part = PARTS[name](nodes) if name in PARTS else PROGRAMS[name](nodes, found)
-            found |= running.enter_context(part)
+            part = PARTS[name](nodes) if name in PARTS else PROGRAMS[name](nodes, variables)
+            variables |= running.enter_context(part)
         if command:
-            return subprocess.run(command, env=os.environ | found, check=False).returncode
-        for name, value in found.items():
+            return subprocess.run(command, env=os.environ | variables, check=False).returncode
+        for name, value in variables.items():
             print(f"export {name}={shlex.quote(value)}", flush=True)
         signal.pause()
     return 0

@@ -57,10 +57,10 @@ def test_text_and_picture_come_in_one_call(served: Stdio) -> None:
 
 
 def test_results_say_where_they_stand(served: Stdio) -> None:
-    found = answer(served.call("search", question=QUESTION))
-    first = found["results"][0]
+    results = answer(served.call("search", question=QUESTION))["results"]
+    first = results[0]
     assert "pageindex://LIBRARY/DOC_ID/page/N" in served.server["instructions"]
-    for result in found["results"]:
+    for result in results:
         address = f"pageindex://default/{result['doc_id']}/page/{result['page']}"
         assert served.ask("resources/read", {"uri": address})["result"]["contents"]
     assert first["organisation"] and isinstance(first["year"], int)
@@ -93,8 +93,8 @@ def test_a_hint_reads_few_pages_and_names_the_next_ones(tmp_path: Path) -> None:
     run(engine.index(pdfs.numbered(tmp_path / "kelp.pdf", 12, "kelp")))
     engine.close()
     with stdio(tmp_path / "home") as client:
-        found = answer(client.call("search", question="kelp"))
-    results, hint = [page["page"] for page in found["results"]], found["next"][0]
+        searched = answer(client.call("search", question="kelp"))
+    results, hint = [page["page"] for page in searched["results"]], searched["next"][0]
     suggested = hint["arguments"]["pages"], hint["why"].partition("next best: ")[2]
     best, following = ([int(page) for page in part.split(",")] for part in suggested)
     assert len(best) == 4 and [*best, *following][: len(results)] == results
@@ -159,8 +159,8 @@ def test_in_a_home_of_several_libraries_an_empty_name_means_the_default_one(tmp_
             assert answer(client.call("read", document="kelp.pdf", pages="1", **names))["pages"]
             assert answer(client.call("outline", document="kelp.pdf", **names))
             assert len(answer(client.call("index_status", **names))["libraries"]) == 3
-            found = answer(client.call("search", question="kelp", **names))["results"]
-            assert {one.get("document", "kelp.pdf") for one in found} == {"kelp.pdf"} and "document" in found[0]
+            results = answer(client.call("search", question="kelp", **names))["results"]
+            assert {page.get("document", "kelp.pdf") for page in results} == {"kelp.pdf"} and "document" in results[0]
             for action in ("list", "pause", "resume"):
                 answer(client.call("jobs", action=action, **names))
         found = answer(client.call("ask", question="Where are reeds?", library="scratch"))

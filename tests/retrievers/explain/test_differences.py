@@ -27,8 +27,8 @@ def test_texts_of_few_words_are_told_apart_at_once(separator: str, vocabulary: s
     chance = random.Random(1)
     head, tail = "# Tide table", "The end."
     before, after = (separator.join(chance.choices(vocabulary.split(), k=2_000)) for _ in range(2))
-    told = differences(f"{head}\nx {before}\n{tail}", f"{head}\ny {after}\n{tail}")
-    assert told.startswith("'y ") and "' for 'x " in told and " more" not in told
+    listed = differences(f"{head}\nx {before}\n{tail}", f"{head}\ny {after}\n{tail}")
+    assert listed.startswith("'y ") and "' for 'x " in listed and " more" not in listed
     assert differences(f"{head}\n{before}", f"{head}\n{before}") == ""
 
 

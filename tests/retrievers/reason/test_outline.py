@@ -121,18 +121,18 @@ def test_the_best_pages_have_whole_passages_and_all_keeps_within_its_tokens(long
 
 @pytest.mark.parametrize("search", [[], ["who paints the turbines"]])
 def test_a_model_can_read_as_many_pages_as_the_prompt_promises(long_library: Engine, search: list[str]) -> None:
-    wanted = [[20, 45, 30, 10], [33, 57, 3, 14], []]
-    asked: list[list[int]] = []
+    numbers = [[20, 45, 30, 10], [33, 57, 3, 14], []]
+    requests: list[list[int]] = []
 
     def rule(request: Request) -> Any:
         prompt = request.messages[-1].text
         promised = re.search(r"There is room to read (\d+) more pages?", prompt)
-        asked.append(wanted[len(asked)][: int(promised[1]) if promised else 0])
-        return turn(read=[page("D1", number) for number in asked[-1]], pages=[page("D1", 20)], search=search)
+        requests.append(numbers[len(requests)][: int(promised[1]) if promised else 0])
+        return turn(read=[page("D1", number) for number in requests[-1]], pages=[page("D1", 20)], search=search)
 
     _, prompts = ask(long_library, rule)
-    assert len(asked[0]) > 2 and len(prompts) > 1
-    for before, prompt in zip(asked, prompts[1:], strict=False):
+    assert len(requests[0]) > 2 and len(prompts) > 1
+    for before, prompt in zip(requests, prompts[1:], strict=False):
         seen = data(prompt, SEEN)
         assert "No room" not in seen
         assert {int(number) for number in re.findall(r"^D1 page (\d+):$", seen, re.MULTILINE)} >= set(before)
