@@ -63,7 +63,7 @@ def test_index_and_search_end_to_end(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_new_token_stands_alone_on_stdout(cli: Cli) -> None:
     created = cli("token", "create", "reader", "--role", "read")
-    assert re.fullmatch(r"hpi_\w[\w-]*\n", created.stdout), "a pipe takes the token and nothing else"
+    assert re.fullmatch(r"hpi_[\w-]{40,}\n", created.stdout), "a pipe takes the token and nothing else"
     assert created.stderr.count("\n") == 1 and "shown only now" in created.stderr and "\\" not in created.stderr
 
 
