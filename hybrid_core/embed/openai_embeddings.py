@@ -8,18 +8,20 @@ from typing import Any
 
 from hybrid_core.embed.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
 from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
-from hybrid_core.llm.adapters.sdk import network_errors, public_url, translated
+from hybrid_core.llm.adapters.sdk import address, network_errors, translated
 from hybrid_core.llm.client.client import Client, Retries
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.openai.com/v1"
+ENDINGS = ("/embeddings",)  # paths that the SDK adds to the base URL
 MAX_INPUTS = 128  # texts per request
 MAX_CHARACTERS = 8_000  # characters per text; OpenAI's models accept 8,192 tokens
 _REQUEST_CHARACTERS = 200_000  # OpenAI accepts 300,000 tokens in one request
 _SHORTEST = 200  # a text that is refused as too long is halved down to this length
 _ADVICE: Mapping[EndpointFailure, str] = {
+    "key": "Check the API key (embedding_api_key). It is sent only to the server that embedding_base_url names.",
     "timeout": "Try again later.",
     "request": "Check that this server offers embeddings with this model.",
     "reply": "Check the base URL (it usually ends in /v1) and that this model makes embeddings.",
@@ -52,14 +54,15 @@ class OpenAIEmbedder:
                 "Set embedding_api_key, or embedding_base_url for another server.",
             )
         self._model = model
-        self._url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "embeddings server")
-        self._secrets = [secret for secret in (api_key, *secrets) if secret]
+        server = address(base_url or DEFAULT_URL, DEFAULT_URL, "embeddings server", ENDINGS)
+        self._url = server.name
+        self._secrets = [secret for secret in (api_key, *server.secrets) if secret]
         self._name = f"openai:{model}@{self._url}"
         self._batch_size = min(batch_size or MAX_INPUTS, MAX_INPUTS)
         self._calls = Client(self._name, limiter or Limiter(8), retries, timeout)
         self._id: EmbedderId | None = None
         self._sdk: Any = require("openai", "openai")
-        self._client: Any = self._sdk.OpenAI(api_key=api_key or "none", base_url=base_url or DEFAULT_URL, max_retries=0)
+        self._client: Any = self._sdk.OpenAI(**server.options(api_key or "none"))
 
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self._name!r})"

@@ -23,7 +23,7 @@ _SEARCH: Mapping[str, str] = {
     "search.spelled": "showing results for '{question}': the library does not contain the words as they are written",
     "search.no-such-place": "{document} has no place called {places}",
     "search.quoted": "'{name}'",
-    "search.not-reranked": "the embedder failed, so the results were not reranked: {error}",
+    "search.not-reranked": "the model failed, so the results were not reranked: {error}",
     "search.embedder-failed": "the embedder failed, so pages are ranked by their words only: {error}",
     "search.without-vectors": "{missing} of {documents} documents have no vectors, so {ranking}; run embed",
     "search.vectors-behind": "the vectors of {documents} documents are not in the search index yet, so {ranking}",

@@ -78,8 +78,8 @@ class ExpansionScoring:
 class RerankScoring:
     """Parameters for reranking the best pages."""
 
-    multi_vector_pages: int = 20  # number of pages compared token by token, if this is enabled
-    multi_vector: float = 0.15  # bonus of the page with the best token-by-token score
+    multi_vector_pages: int = 20  # number of pages that the embedder or the reranking server compares, if enabled
+    multi_vector: float = 0.15  # bonus of the page with the best score
     # number of pages that a model's verdict can move up: two of the first five stay those of the ranking
     model_pages: int = 3
 

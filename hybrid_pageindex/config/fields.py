@@ -334,8 +334,18 @@ class SearchSettings:
     mmr: float = _request_field("mmr", 1.0)
     route: Route = _request_field("route", "auto", usual="auto, by cards and text")
     strategy: Strategy = _request_field("strategy", "outline")
-    rerank: Literal["none", "multi-vector"] = setting(
-        "none", "multi-vector: the best pages are compared with the question token by token"
+    rerank: Literal["none", "multi-vector", "server"] = setting(
+        "none",
+        "multi-vector: the embedder compares the best pages with the question token by token. server: a reranking "
+        "model behind rerank_base_url scores them",
+    )
+    rerank_model: str = setting("", "Name of the reranking model. Empty: the server has only one")
+    rerank_base_url: str = setting(
+        "", "Address of the reranking server, without /rerank", pattern=_WEB, advice=_WEB_ADVICE
+    )
+    rerank_api_key: str = setting("", "API key of the reranking server", secret=True)
+    rerank_seconds: float = setting(
+        2.0, "Seconds after which a search continues without the reranking server", least=0.1
     )
     reason_below: float = setting(
         0.5, 'With the effort auto, a model is called if the first page answers with a lower '

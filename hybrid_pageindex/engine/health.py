@@ -21,7 +21,7 @@ from hybrid_core.system import installed_version
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.health_checks import Check, check_collections, check_index
 from hybrid_pageindex.engine.libraries.libraries import library_sizes
-from hybrid_pageindex.engine.models.embedders import embedders
+from hybrid_pageindex.engine.models.embedders import embedders, reranker
 from hybrid_pageindex.engine.models.models import Kind, Models
 from hybrid_pageindex.engine.search.indexes import Indexes
 
@@ -77,6 +77,7 @@ def health(
     checks += check_collections(indexes()) if checks[2].ok and damage.ok else []
     checks += [
         _tried("embedders", lambda: embedders(settings, [size.embedder for size in sizes if size.embedder])),
+        *([_tried("reranking server", lambda: reranker(settings))] if settings.rerank == "server" else []),
         _tried("language model", partial(_model, settings, "llm", "none (pages are ranked without a model)")),
         _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
     ]

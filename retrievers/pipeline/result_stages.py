@@ -39,7 +39,7 @@ from retrievers.pipeline.state import (
 from retrievers.query.references import may_refer
 from retrievers.query.words import asks_for_documents
 from retrievers.ranking.model import addends_of
-from retrievers.ranking.selection import ResultSlot, grouped, multi_vector_gains, one_of_each, select_pages, shared_out
+from retrievers.ranking.selection import ResultSlot, grouped, one_of_each, rerank_gains, select_pages, shared_out
 from retrievers.ranking.walk import INSTRUCTION, beginnings, best_first, remaining_pages, walk
 from retrievers.reason.board import FoundAgain
 from retrievers.reason.reasoner import RankedPages, reason
@@ -83,15 +83,15 @@ def remaining_stage(query: Query, ranking: Ranking) -> Ranking:
 def rerank_stage(
     query: Query, ranking: Ranking, resources: SearchResources, texts: PageTexts, outcome: Outcome
 ) -> tuple[Ranking, Outcome]:
-    """Compare the best pages with the question token by token, if the setting ``rerank`` asks for it.
+    """Let a model compare the best pages with the question, if the setting ``rerank`` asks for it.
 
-    If the embedder fails, the order stays. Raise UsageError if the embedder makes no token vectors.
+    If the model fails, the order stays. Raise UsageError if the embedder makes no token vectors.
     """
     compare, scoring = resources.embedding.compare, query.request.scoring.rerank
     if compare is None:
         return ranking, outcome
     try:
-        gains = multi_vector_gains(ranking.visits, ranking.pages, compare, texts, scoring)
+        gains = rerank_gains(ranking.visits, ranking.pages, compare, texts, scoring)
     except UsageError:
         raise
     except PageIndexError as error:

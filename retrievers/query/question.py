@@ -279,8 +279,8 @@ class QuestionEmbedding:
 
     ``learned`` are term weights by token, if the embedder computes them. ``share`` is the share of searched pages with
     vectors; ``unembedded`` are the searched documents without vectors. ``note`` gives the reason if the library has
-    vectors that are not used. ``compare`` scores texts token by token, float32 (n,), higher is better. It is None
-    unless requested, and raises the errors of the embedder.
+    vectors that are not used. ``compare`` scores texts against the question, float32 (n,), higher is better. It
+    is None unless requested, and raises the errors of its model.
     """
 
     share: float = 0.0

@@ -188,17 +188,18 @@ def _vector(scores: Sequence[DocumentScores], visit: PageVisit) -> dict[int, flo
 Floats = npt.NDArray[np.float64]
 
 
-def multi_vector_gains(
+def rerank_gains(
     visits: Sequence[PageVisit],
     scores: Sequence[DocumentScores],
     compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
     texts: PageTexts,
     scoring: RerankScoring,
 ) -> dict[PageRef, float]:
-    """Return score gains of the first pages from a comparison with the question token by token.
+    """Return score gains of the first pages from a model's comparison with the question.
 
     ``scoring.multi_vector_pages`` pages are compared. The best of them gains ``scoring.multi_vector`` and the last 0,
-    so that none falls below a page that was not compared. Raise the errors of the embedder.
+    so that none falls below a page that was not compared. So scores of any scale can be used. Raise the errors of the
+    model.
     """
     places = [(visit.doc, visit.page) for visit in visits[: scoring.multi_vector_pages]]
     page_keys = [(scores[doc].content, page) for doc, page in places]

@@ -33,6 +33,7 @@ class ScriptedServer:
         self.requests: list[Request] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[Headers] = []
+        self.paths: list[str] = []
         self.at_once = 0  # the most requests that were under way together
         self.released = threading.Event()  # ends every wait
         self._under_way: set[int] = set()  # the threads that serve a request
@@ -83,6 +84,7 @@ def scripted_server(answer: Answer = lambda request: "ok", port: int = 0) -> Ite
             if len(sent) < length:
                 raise ConnectionAbortedError
             body = json.loads(sent)
+            server.paths.append(self.path)
             made = server.reply(body, self.headers)
             with suppress(OSError):  # the client has left
                 _send(self, server, body, made)
@@ -113,7 +115,7 @@ def scripted_server(answer: Answer = lambda request: "ok", port: int = 0) -> Ite
 
 
 def _send(handler: BaseHTTPRequestHandler, server: ScriptedServer, body: dict[str, Any], made: FakeReply) -> None:
-    anthropic = handler.path.endswith("/messages")
+    anthropic = handler.path.partition("?")[0].endswith("/messages")
     if body.get("stream") and made.status == 200 and made.body is None:
         _stream(handler, server, made, body, anthropic)
         return

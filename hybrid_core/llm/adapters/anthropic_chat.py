@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from hybrid_core.errors import ChatError, UsageError
-from hybrid_core.llm.adapters.sdk import network_errors, public_url, refusal, translated, unusable
+from hybrid_core.llm.adapters.sdk import address, network_errors, refusal, translated, unusable
 from hybrid_core.llm.chat import Completion, Message, Request, ToolCall, Tools, image_type
 from hybrid_core.llm.replies import instruction
 from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.anthropic.com"
+_ENDINGS = ("/messages", "/v1")
 _FORMAT = ("output_config", "output_format", "json_schema", "structured output", "schema", "grammar")
 
 
@@ -33,12 +34,12 @@ class AnthropicChat:
                 "Set llm_api_key (or vlm_api_key for a vision model).",
             )
         self._model = model
-        url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "model's server")
-        self._secrets = [secret for secret in (api_key, *secrets) if secret]
-        self._name = f"anthropic:{model}@{url}"
+        server = address(base_url or DEFAULT_URL, DEFAULT_URL, "model's server", _ENDINGS)
+        self._secrets = [secret for secret in (api_key, *server.secrets) if secret]
+        self._name = f"anthropic:{model}@{server.name}"
         self._forced = True
         self._sdk: Any = require("anthropic", "anthropic")
-        self._client: Any = self._sdk.Anthropic(api_key=api_key, base_url=base_url or DEFAULT_URL, max_retries=0)
+        self._client: Any = self._sdk.Anthropic(**server.options(api_key))
 
     def __repr__(self) -> str:
         return f"AnthropicChat({self._name!r})"

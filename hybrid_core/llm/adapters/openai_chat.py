@@ -10,12 +10,21 @@ from dataclasses import replace
 from typing import Any
 
 from hybrid_core.errors import ChatError, EndpointError, UsageError
-from hybrid_core.llm.adapters.sdk import network_errors, public_url, refusal, translated, unusable
+from hybrid_core.llm.adapters.sdk import (
+    address,
+    network_errors,
+    refusal,
+    reported,
+    translated,
+    unusable,
+    whole_message,
+)
 from hybrid_core.llm.chat import Completion, Message, Request, ToolCall, Tools, image_type
 from hybrid_core.llm.replies import instruction
 from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.openai.com/v1"
+_ENDINGS = ("/chat/completions", "/responses")
 _LONGEST_TOKEN = 40  # maximum characters per token; a stream with more than max_tokens of these is endless
 _OPTIONS = {  # options that may be left out, with words in the errors of servers that refuse them
     "response_format": ("response_format", "json_schema", "structured output", "guided", "grammar", "schema"),
@@ -41,13 +50,13 @@ class OpenAIChat:
                 "Set llm_api_key (or vlm_api_key for a vision model), or the base URL of another server.",
             )
         self._model = model
-        url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "model's server")
-        self._secrets = [secret for secret in (api_key, *secrets) if secret]
-        self._name = f"openai:{model}@{url}"
+        server = address(base_url or DEFAULT_URL, DEFAULT_URL, "model's server", _ENDINGS)
+        self._secrets = [secret for secret in (api_key, *server.secrets) if secret]
+        self._name = f"openai:{model}@{server.name}"
         # OpenAI's newer models accept only one name of the limit, other servers often only the other
-        self._refused = {"max_tokens" if url == DEFAULT_URL else "max_completion_tokens"}
+        self._refused = {"max_tokens" if server.name == DEFAULT_URL else "max_completion_tokens"}
         self._sdk: Any = require("openai", "openai")
-        self._client: Any = self._sdk.OpenAI(api_key=api_key or "none", base_url=base_url or DEFAULT_URL, max_retries=0)
+        self._client: Any = self._sdk.OpenAI(**server.options(api_key or "none"))
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._name!r})"
@@ -84,13 +93,15 @@ class OpenAIChat:
             options_of_call = {"timeout": timeout}
             answer = self._client.post("/chat/completions", cast_to=object, body=options, options=options_of_call)
             choices = _part(answer, "choices")
-            if not isinstance(choices, list) or not choices:
+            if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+                if problem := _part(answer, "error"):
+                    raise reported(self._name, problem, self._secrets)
                 raise unusable(self._name, "it contains no answer")
             message = _part(choices[0], "message")
             if refused := _part(message, "refusal"):
                 raise refusal(self._name, str(refused))
-            text = _part(message, "content") or ""
-            if not isinstance(text, str):
+            text = _text(_part(message, "content"))
+            if text is None:
                 raise unusable(self._name, "its answer is not text")
             calls = tuple(_call(call) for call in _part(message, "tool_calls") or [])
             return self._completion(text, _part(choices[0], "finish_reason"), answer, calls)
@@ -110,7 +121,7 @@ class OpenAIChat:
                 for choice in (getattr(chunk, "choices", None) or [])[:1]:
                     reason = choice.finish_reason or reason
                     refused += getattr(choice.delta, "refusal", None) or ""
-                    if piece := getattr(choice.delta, "content", None):
+                    if piece := _text(getattr(choice.delta, "content", None)):
                         text += piece
                         on_text(piece)
                     for call in getattr(choice.delta, "tool_calls", None) or []:
@@ -145,10 +156,11 @@ class OpenAIChat:
             yield from sent
 
     def _completion(self, text: str, reason: Any, answer: Any, calls: tuple[ToolCall, ...]) -> Completion:
-        if reason == "content_filter":
+        if str(reason).startswith("content_filter"):  # Gemini adds a category
             raise refusal(self._name, "the content filter stopped it")
         usage = _part(answer, "usage")
-        tokens = [_part(usage, name) or 0 for name in ("prompt_tokens", "completion_tokens")]
+        counts = [_part(usage, name) for name in ("prompt_tokens", "completion_tokens")]
+        tokens = [count if isinstance(count, int) else 0 for count in counts]
         if calls and not all(call.id and call.name for call in calls):
             raise unusable(self._name, "it calls a function without an id or a name")
         return Completion(text, reason != "length", tokens[0], tokens[1], calls)
@@ -161,7 +173,7 @@ class OpenAIChat:
             yield
         except (sdk.OpenAIError, *network_errors(), ValueError, TypeError, AttributeError, RuntimeError) as error:
             meaning = translated(self._name, error, self._secrets, timeout=timeout)
-            if meaning.failure == "request" and (option := _refused_option(str(error), options)):
+            if meaning.failure == "request" and (option := _refused_option(whole_message(error), options)):
                 raise _UnknownError(option, meaning) from None
             raise meaning from meaning.__cause__
 
@@ -178,6 +190,17 @@ class _UnknownError(Exception):
 def _part(answer: Any, name: str) -> Any:
     """Return a field of a response, None if it is missing. A response is JSON, or an object of the SDK in a stream."""
     return answer.get(name) if isinstance(answer, dict) else getattr(answer, name, None)
+
+
+def _text(content: Any) -> str | None:
+    """Return the text of a message, without the reasoning that some servers send as further parts.
+
+    Return None if it is neither text nor a list of parts.
+    """
+    if isinstance(content, list):
+        parts = [part for part in content if _part(part, "type") == "text"]
+        return "".join(str(_part(part, "text") or "") for part in parts)
+    return content or "" if isinstance(content, str | None) else None
 
 
 def _call(call: Any) -> ToolCall:

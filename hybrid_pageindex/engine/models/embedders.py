@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -25,6 +26,7 @@ from retrievers.query.question import QuestionEmbedding
 if TYPE_CHECKING:
     from hybrid_core.embed.embedder import Embedder
     from hybrid_core.embed.local_models import ModelPlaces
+    from hybrid_core.embed.rerank_server import RerankServer
 
 
 Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -97,19 +99,34 @@ def _source(settings: Settings) -> tuple[str, str]:
     return settings.embedding_base_url, settings.embedding_api_key
 
 
+def _reranking(settings: Settings) -> tuple[str, str, str, float]:
+    return settings.rerank_model, settings.rerank_base_url, settings.rerank_api_key, settings.rerank_seconds
+
+
+def _server_name(base_url: str) -> str:
+    """Return the address of the configured embeddings server, in the form in which names of embedders contain it."""
+    from hybrid_core.embed.openai_embeddings import DEFAULT_URL, ENDINGS
+    from hybrid_core.llm.adapters.sdk import address
+
+    return address(base_url or DEFAULT_URL, DEFAULT_URL, "embeddings server", ENDINGS).name
+
+
 class Embedders:
-    """The embedders of a process, each loaded on first use. Safe for several threads."""
+    """The embedders and the reranking server of a process, loaded on first use. Safe for several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
         self._loaded: dict[str, Embedder] = {}
+        self._rerank_server: RerankServer | None = None
 
     def use(self, settings: Settings) -> None:
         """Use these settings for embedders that are loaded after this call."""
         with self._lock:
             if _source(settings) != _source(self._settings):
                 self._loaded.clear()
+            if _reranking(settings) != _reranking(self._settings):
+                self._rerank_server = None
             self._settings = settings
 
     def load(self, spec: str) -> Embedder:
@@ -127,10 +144,13 @@ class Embedders:
             settings = self._settings
             if spec not in self._loaded:
                 form, _, url = spec.partition("@http")
+                base_url, api_key = _source(settings)
+                if url and f"http{url}" != _server_name(base_url):  # the key is for another server
+                    base_url, api_key = f"http{url}", ""
                 self._loaded[spec] = load_embedder(
                     form,
-                    api_key=settings.embedding_api_key or None,
-                    base_url=("http" + url if url else "") or settings.embedding_base_url or None,
+                    api_key=api_key or None,
+                    base_url=base_url or None,
                     device=settings.embedding_device or None,
                     limiter=Limiter(settings.max_concurrent_calls, settings.max_calls_per_minute),
                     places=model_places(settings),
@@ -189,13 +209,17 @@ class Embedders:
             return QuestionEmbedding(share, None, Note("search.embedder-failed", error=error.note))
 
     def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
-        """Return a function that scores texts against a question by comparing token vectors; higher is better.
+        """Return a function that scores texts against a question; higher is better.
 
-        Return None unless the setting ``rerank`` requires it. Raise UsageError if the library has no embedder. The
-        function raises UsageError if the embedder makes no token vectors.
+        The setting ``rerank`` chooses it: None, a comparison of token vectors, or the reranking server. Raise
+        UsageError if the library has no embedder or the server has no address. The function raises UsageError if the
+        embedder makes no token vectors.
         """
         if self._settings.rerank == "none":
             return None
+        if self._settings.rerank == "server":
+            server = self._open_rerank_server()
+            return lambda texts: server.scores(question, texts)
         if vectors_of is None:
             raise UsageError(
                 f"The setting rerank needs vectors, but the library '{library}' has no embedder.", _EMBED_FIRST
@@ -214,8 +238,20 @@ class Embedders:
 
         return compare
 
+    def _open_rerank_server(self) -> RerankServer:
+        from hybrid_core.embed.rerank_server import open_rerank_server
+        from hybrid_core.llm.client.limiter import Limiter
+
+        with self._lock:
+            if self._rerank_server is None:
+                limiter = Limiter(self._settings.max_concurrent_calls, self._settings.max_calls_per_minute)
+                self._rerank_server = open_rerank_server(*_reranking(self._settings), limiter)
+            return self._rerank_server
+
     def close(self) -> None:
         with self._lock:
+            if self._rerank_server is not None:
+                self._rerank_server.close()
             for embedder in self._loaded.values():
                 embedder.close()
             self._loaded.clear()
@@ -245,6 +281,28 @@ def embedders(settings: Settings, serving: Collection[str]) -> str:
     runs = f"{', '.join(names)} can be loaded" if names else "none is configured (searches rank by words)"
     listed = f"{counted(len(models(folder)), 'model')} in {folder}: {', '.join(models(folder))}" if folder else ""
     return "; ".join(filter(None, (runs, f"installed: {', '.join(forms) or 'none'}", listed or _MODELS_DIR_ADVICE)))
+
+
+def reranker(settings: Settings) -> str:
+    """Let the reranking server score two texts. Return a report, "" if none is configured.
+
+    Raise PageIndexError if it fails.
+    """
+    if settings.rerank != "server":
+        return ""
+    from hybrid_core.embed.rerank_server import open_rerank_server
+
+    with closing(open_rerank_server(*_reranking(settings))) as server:
+        began = time.perf_counter()
+        right, wrong = server.scores("Where do penguins live?", ["Penguins live in Antarctica.", "Add two eggs."])
+        seconds = time.perf_counter() - began
+        if not right > wrong:
+            raise ModelError(
+                f"{server.name} does not prefer the right one of two texts ({right:.3g}, {wrong:.3g}).",
+                "Set rerank_model to a reranking model.",
+            )
+        limit = settings.rerank_seconds
+        return f"{server.name} scores two texts in {seconds:.2f} s (a search scores 20 pages, within {limit:g} s)"
 
 
 _MODELS_DIR_ADVICE = "models_dir is not set: name a folder that has one subfolder per model, or give paths"

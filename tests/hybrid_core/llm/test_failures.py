@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import time
@@ -14,6 +15,8 @@ import pytest
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
+from hybrid_core.llm.adapters.sdk import address
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.client import Retries
 from hybrid_core.llm.client.limiter import Limiter
@@ -62,6 +65,136 @@ def test_what_cannot_help_is_not_tried_again(
     assert caught.value.usage.calls == 0 and caught.value.usage.seconds > 0
     shown = [*traceback.format_exception(caught.value), repr(caught.value), repr(caller), repr(caller.__dict__)]
     assert KEY not in "".join(shown) + caplog.text
+
+
+GEMINI_LIMIT = {
+    "code": 429, "message": "You exceeded your current quota, please check your plan and billing details.",
+    "status": "RESOURCE_EXHAUSTED",
+    "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30s"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", [False, True])
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "failure", "wait", "quoted"),
+    [
+        (400, {}, [{"error": {"message": "API key not valid. Please pass a valid API key."}}], "key", 0, "not valid"),
+        (400, {}, [{"error": {"message": "The input token count (12) exceeds the maximum number of tokens."}}],
+         "too long", 0, "token count"),
+        (429, {}, [{"error": GEMINI_LIMIT}], "rate limit", 30, "quota"),
+        (400, {}, {"object": "error", "message": "Invalid model: m"}, "model", 0, "Invalid model"),
+        (400, {}, {"error": {"message": "The provided model identifier is invalid."}}, "model", 0, "identifier"),
+        (400, {}, {"error": {"message": "Invalid prompt: may violate our usage policy."}}, "refusal", 0, "usage"),
+        (400, {}, {"error": {"message": "the request exceeds the available context size (4096 tokens)"}},
+         "too long", 0, "context size"),
+        (400, {}, {"error": {"message": "This model's maximum prompt length is 9 but the request contains 12 tokens."}},
+         "too long", 0, "prompt length"),
+        (429, {"retry-after-ms": "1500"}, {"error": {"message": "slow down"}}, "rate limit", 1.5, "slow down"),
+        (429, {}, {"error": {"message": "Rate limit reached. Please try again in 20s."}}, "rate limit", 20, "20s"),
+        (404, {}, "404 page not found", "model", 0, "page not found"),
+        (403, {}, {"detail": "no seat left"}, "key", 0, "no seat left"),
+        (502, {}, "<html><style>p {color: red}</style><h1>502 Bad Gateway</h1></html>", "overload", 0, "Bad Gateway"),
+        (200, {}, {"error": {"code": 502, "message": "Provider returned error"}}, "overload", 0, "Provider returned"),
+        (200, {}, {"error": {"code": 429, "message": "slow down"}}, "rate limit", 0, "slow down"),
+        (200, {}, {"error": "out of memory"}, "overload", 0, "out of memory"),
+        (200, {}, {"choices": [None]}, "reply", 0, "no answer"),
+        (200, {}, {"choices": [{"message": {}, "finish_reason": "content_filter: SAFETY"}]}, "refusal", 0, "filter"),
+    ],
+)  # fmt: skip
+def test_what_other_providers_of_this_interface_say(
+    server: ScriptedServer, schema: bool, status: int, headers: dict[str, str], body: Any, failure: str, wait: float,
+    quoted: str,
+) -> None:  # fmt: skip
+    server.answer = lambda request: FakeReply(status=status, headers=headers, body=body)
+    endpoint = OpenAIChat("m", api_key=KEY, base_url=server.url)
+    with pytest.raises(ChatError, match=quoted) as caught:
+        endpoint.complete(Request(tuple(QUESTION), 50, {"type": "object"} if schema else None, "Found"), 10)
+    assert (caught.value.failure, caught.value.wait, len(server.requests)) == (failure, wait, 1)
+    assert "<" not in caught.value.message and "red" not in caught.value.message.split()
+    endpoint.close()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_option_refused_in_a_body_of_another_form_is_left_out(server: ScriptedServer, streamed: bool) -> None:
+    problem = {"type": "extra_forbidden", "loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}
+    server.replies = [FakeReply(status=422, body={"object": "error", "message": {"detail": [problem]}})]
+    endpoint = OpenAIChat("m", base_url=server.url)
+    assert endpoint.complete(Request(tuple(QUESTION), 50), 10, (lambda _: None) if streamed else None).text == GOOD
+    assert ["temperature" in body for body in server.bodies] == [True, False]
+    endpoint.close()
+
+
+@pytest.mark.parametrize("words", ["Output blocked by content filtering policy", "input exceeds the context limit"])
+def test_what_anthropic_says(server: ScriptedServer, connect: Connect, words: str) -> None:
+    server.answer = lambda request: FakeReply(status=400, body={"type": "error", "error": {"message": words}})
+    with pytest.raises(ChatError) as caught:
+        connect("anthropic").say(QUESTION)
+    assert caught.value.failure == ("refusal" if "policy" in words else "too long")
+
+
+@pytest.mark.parametrize(
+    ("kind", "failure"),
+    [("overloaded_error", "overload"), ("rate_limit_error", "rate limit"), ("authentication_error", "key")],
+)
+def test_an_error_event_in_a_stream_of_anthropic(
+    server: ScriptedServer, connect: Connect, kind: str, failure: str
+) -> None:
+    event = {"type": "error", "error": {"type": kind, "message": "Sorry"}}
+    stream = f"event: error\ndata: {json.dumps(event)}\n\n"
+    server.answer = lambda request: FakeReply(headers={"Content-Type": "text/event-stream"}, body=stream)
+    with pytest.raises(ChatError, match="in the middle of an answer") as caught:
+        connect("anthropic").say(QUESTION, on_text=lambda text: None)
+    assert caught.value.failure == failure
+
+
+@both
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("form", [" {} ", "{}/", "{}{}", "{}{}?api-version=2024-10-21&code=hush-hush"])
+def test_addresses_as_people_write_them(
+    server: ScriptedServer, interface: Interface, form: str, streamed: bool
+) -> None:
+    whole = {"openai": "/chat/completions", "anthropic": "/messages"}[interface]
+    url = form.format(server.url, whole)
+    endpoint = (OpenAIChat if interface == "openai" else AnthropicChat)("m", api_key=KEY, base_url=url)
+    heard: list[str] = []
+    assert endpoint.complete(Request(tuple(QUESTION), 50), 10, heard.append if streamed else None).text == GOOD
+    assert server.paths == ["/v1" + whole + ("?api-version=2024-10-21&code=hush-hush" if "?" in form else "")]
+    assert "hush" not in endpoint.name + repr(endpoint)
+    endpoint.close()
+
+
+def test_azure_gets_the_key_in_its_own_header() -> None:
+    for host, own in (("r.openai.azure.com", True), ("r.services.ai.azure.com", True), ("azure.com.example", False)):
+        server = address(f"https://{host}/openai/deployments/d?api-version=1", "", "server")
+        assert server.options(KEY)["default_headers"] == ({"api-key": KEY} if own else {})
+        assert server.name == f"https://{host}/openai/deployments/d" and server.query == {"api-version": "1"}
+
+
+def test_a_placeholder_for_a_key_leaves_messages_readable(server: ScriptedServer) -> None:
+    server.answer = lambda request: FakeReply(status=400, body={"error": {"message": "six extra boxes"}})
+    endpoint = OpenAIChat("m", api_key="x", base_url=f"{server.url}?v=1")
+    with pytest.raises(ChatError, match=r"refused \(Error code: 400 - six extra boxes\)"):
+        endpoint.complete(Request(tuple(QUESTION), 50), 10)
+    endpoint.close()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_in_parts(server: ScriptedServer, streamed: bool) -> None:
+    """Mistral's models that reason send a list of parts."""
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, {"type": "text", "text": "Page 12"}]
+    choice = {"index": 0, "finish_reason": "stop", ("delta" if streamed else "message"): {"content": parts}}
+    body: Any = {"choices": [choice], "usage": {"prompt_tokens": "many", "completion_tokens": 3}}
+    if streamed:
+        body = f"data: {json.dumps(body)}\n\ndata: [DONE]\n\n"
+        server.answer = lambda request: FakeReply(headers={"Content-Type": "text/event-stream"}, body=body)
+    else:
+        server.answer = lambda request: FakeReply(body=body)
+    endpoint = OpenAIChat("m", base_url=server.url)
+    heard: list[str] = []
+    completion = endpoint.complete(Request(tuple(QUESTION), 50), 10, heard.append if streamed else None)
+    assert (completion.text, completion.input_tokens, completion.output_tokens) == ("Page 12", 0, 3)
+    assert heard == (["Page 12"] if streamed else [])
+    endpoint.close()
 
 
 @both

@@ -37,7 +37,7 @@ def test_priority_rises_from_defaults_over_the_file_and_variables_to_arguments(t
         ("PAGEINDEX_TOP_K", "0", "top_k is 0"),
         ("PAGEINDEX_EFFORT", "hard", "effort is 'hard'.*fast, auto or deep"),
         ("PAGEINDEX_FUSION", "borda", "fusion is 'borda'.*weighted or rrf"),
-        ("PAGEINDEX_RERANK", "llm", "rerank is 'llm'.*none or multi-vector"),
+        ("PAGEINDEX_RERANK", "llm", "rerank is 'llm'.*none, multi-vector or server"),
         ("PAGEINDEX_IMAGE_DPI", "10000", "image_dpi is 10000"),
         ("PAGEINDEX_LLM_BASE_URL", "file:///etc/passwd", "llm_base_url is 'file:.*http:// or https://"),
         ("PAGEINDEX_VLM_BASE_URL", "gopher://host/", "vlm_base_url is 'gopher:.*http:// or https://"),

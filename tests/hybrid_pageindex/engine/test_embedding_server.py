@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_pageindex import Engine, Settings, run
+from hybrid_pageindex.engine.models.embedders import Embedders
 from tests import pdfs
 from tests.homes import settings_of
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
@@ -72,3 +73,18 @@ def test_a_server_that_fails_costs_the_first_search_a_second_and_the_next_nothin
         note = next(note for note in found.notes if "pages are ranked by their words only" in note)
         assert said in note and ("The next call is made" in note) == refused
     engine.close()
+
+
+def test_a_key_goes_only_to_the_server_that_the_settings_name(tmp_path: Path, server: EmbeddingServer) -> None:
+    """The vectors of a library stay those of its server when the settings name another one."""
+    embedders = Embedders(Settings(embedding_base_url=f"{server.url}/embeddings?v=1", embedding_api_key="sk-of-this"))
+    for spec in ("openai:m", f"openai:m@{server.url}"):
+        embedders.load(spec).embed(["words"], "document")
+    assert {(one.path, one.headers["Authorization"]) for one in server.requests} == {
+        ("/v1/embeddings?v=1", "Bearer sk-of-this")
+    }
+    embedders.use(Settings(embedding_base_url="http://127.0.0.1:9/v1", embedding_api_key="sk-of-another"))
+    server.requests.clear()
+    embedders.load(f"openai:m@{server.url}").embed(["words"], "document")
+    assert [one.headers["Authorization"] for one in server.requests] == ["Bearer none"]
+    embedders.close()

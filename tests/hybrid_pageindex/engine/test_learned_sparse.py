@@ -204,7 +204,7 @@ def test_an_embedder_that_fails_to_compare_is_said(
     again = Engine(settings=settings_of(engine.home, rerank="multi-vector"))
     found = run(again.search(QUESTION))
     again.close()
-    assert "the embedder failed, so the results were not reranked: the model went away" in found.notes
+    assert "the model failed, so the results were not reranked: the model went away" in found.notes
     assert found.results == plain.results
 
 
