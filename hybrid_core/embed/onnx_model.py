@@ -159,6 +159,7 @@ class _Network:
             self._session = runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
             self._tokenizer = tokenizers.Tokenizer.from_file(str(self._folder / "tokenizer.json"))
             self._tokenizer.no_padding()
+            self.outputs = [tensor.name for tensor in self._session.get_outputs()]
             self._read_configs()
             self._tokenizer.enable_truncation(self.limit)
         except (UsageError, ModelError):
@@ -167,7 +168,6 @@ class _Network:
             message = f"{model.name} cannot be loaded ({one_line(error)})."
             raise ModelError(message, "Check that the folder holds all files of an exported model.") from error
         self._inputs = {tensor.name for tensor in self._session.get_inputs()}
-        self.outputs = [tensor.name for tensor in self._session.get_outputs()]
         self.digest = " ".join([file_digest(file), *(f"{n} {file_digest(f)}" for n, f in self._configs())])
 
     def prompted(self, texts: Sequence[str], kind: Kind) -> list[str]:
@@ -216,7 +216,9 @@ class _Network:
         self.limit = int(sentence.get("max_seq_length") or _token_limit(configs))
         named = configs.get("config_sentence_transformers.json", empty).get("prompts") or empty
         self._prompts = {kind: next((named[n] for n in of if named.get(n)), "") for kind, of in _PROMPTS.items()}
-        self._pooling = _pooling(configs.get("1_Pooling/config.json", empty), self.name)
+        self._pooling = ""
+        if not {"sentence_embedding", "dense_vecs"} & set(self.outputs):
+            self._pooling = pooling_of(self._folder, self.name)
         names = ("cls_token", "eos_token", "sep_token", "pad_token", "unk_token", "bos_token")
         tokens = (_token_text(configs.get("tokenizer_config.json", empty).get(name)) for name in names)
         self.special = {self._tokenizer.token_to_id(token) for token in tokens if token}
@@ -249,6 +251,23 @@ def _token_limit(configs: Mapping[str, Any]) -> int:
     return min(positions, int(tokenizer.get("model_max_length") or positions))
 
 
+def pooling_of(folder: Path, name: str) -> str:
+    """Return how a model combines the vectors of tokens: "mean" or "cls".
+
+    Raise ModelError for any other way, and if modules.json names further steps, since without them vectors were wrong.
+    """
+    file = folder / "modules.json"
+    modules = json.loads(file.read_text("utf-8")) if file.is_file() else []
+    paths = {str(module["type"]).rpartition(".")[2]: str(module["path"]) for module in modules}
+    if further := sorted(paths.keys() - {"Transformer", "Pooling", "Normalize"}):
+        raise ModelError(
+            f"{name} has steps that its ONNX file does not contain: {', '.join(further)}.",
+            Advice("Export it from PyTorch.", "Export it with embed --export."),
+        )
+    config = folder / paths.get("Pooling", "1_Pooling") / "config.json"
+    return _pooling(json.loads(config.read_text("utf-8")) if config.is_file() else {}, name)
+
+
 def _pooling(config: Mapping[str, Any], name: str) -> str:
     mode = config.get("pooling_mode")
     modes = (
@@ -256,8 +275,8 @@ def _pooling(config: Mapping[str, Any], name: str) -> str:
         if isinstance(mode, str)
         else [key[13:] for key, on in config.items() if on is True and key.startswith("pooling_mode_")]
     )
-    pooling_of = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
-    poolings = [pooling_of.get(name_of_mode) for name_of_mode in modes] or ["mean"]
+    supported = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
+    poolings = [supported.get(name_of_mode) for name_of_mode in modes] or ["mean"]
     if len(poolings) != 1 or poolings[0] is None:
         raise ModelError(
             f"{name} combines token vectors in a way that this version does not support: {', '.join(modes)}.",

@@ -201,8 +201,8 @@ def reported(name: str, problem: Any, secrets: Sequence[str]) -> ChatError:
     """Return the error that a response with the status 200 contains in place of an answer."""
     code = problem.get("code") if isinstance(problem, dict) else None
     text = problem if isinstance(problem, str) else json.dumps(problem, ensure_ascii=False)
-    is_status = isinstance(code, int) and 400 <= code < 600
-    failure = _failure_of_status(code, text) if is_status else _failure_of_words(text) or "overload"
+    status = code if isinstance(code, int) and 400 <= code < 600 else 0
+    failure = _failure_of_status(status, text) if status else _failure_of_words(text) or "overload"
     message = f"{name} failed ({clean_message(text, secrets)})."
     return ChatError(message, _ADVICE[failure], failure=failure, retryable=failure in _RETRYABLE)
 
