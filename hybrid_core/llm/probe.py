@@ -44,7 +44,9 @@ def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
         message = f"{model.name} cannot read images: it described a red image as '{word[:40]}'."
         raise ReplyError(message, "Choose a vision model.", text=reply.text)
     seconds = reply.usage.seconds
-    return f"{model.name} answers in {seconds:.1f} s" + (", sees images" if vision else ""), seconds
+    abilities = ", sees images" if vision else ""
+    abilities += "" if model.takes_schemas else ", refuses schemas, so that prompts describe them"
+    return f"{model.name} answers in {seconds:.1f} s{abilities}", seconds
 
 
 def _red_image() -> bytes:

@@ -134,6 +134,14 @@ def test_the_doctor_asks_each_model_for_a_word_and_how_fast_it_is(server: Script
     assert [body["model"] for body in server.bodies] == ["m", "m", "eyes", "eyes"] * 2, "a kept reply proves nothing"
 
 
+@pytest.mark.parametrize("refused", [True, False])
+def test_the_doctor_says_whether_a_server_takes_schemas(server: ScriptedServer, tmp_path: Path, refused: bool) -> None:
+    server.unknown = {"response_format"} if refused else set()
+    with closing(Engine(settings=settings(server, storage_path=tmp_path / "home"))) as engine:
+        detail = next(check.detail for check in run(engine.admin.doctor()).checks if check.name == "language model")
+    assert ("refuses schemas, so that prompts describe them" in detail) == refused
+
+
 def test_the_doctor_advises_on_a_slow_model(server: ScriptedServer, tmp_path: Path) -> None:
     def slowly(request: Request) -> FakeReply:
         asked = request.messages[-1].text

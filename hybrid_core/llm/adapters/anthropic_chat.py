@@ -48,6 +48,11 @@ class AnthropicChat:
     def name(self) -> str:
         return self._name
 
+    @property
+    def takes_schemas(self) -> bool:
+        """Return whether the server has not refused the schema of a reply so far."""
+        return self._forced
+
     def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
         forced = self._forced and request.schema is not None
         try:

@@ -65,6 +65,11 @@ class OpenAIChat:
     def name(self) -> str:
         return self._name
 
+    @property
+    def takes_schemas(self) -> bool:
+        """Return whether the server has not refused the schema of a reply so far."""
+        return "response_format" not in self._refused
+
     def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
         refused = set(self._refused)
         tried: set[str] = set()

@@ -122,9 +122,9 @@ def retry_after(headers: Any, message: str = "") -> float:
         except (TypeError, ValueError):
             seconds = 0.0
     if not header:
-        found = _WAIT.search(message)
+        asked_wait = _WAIT.search(message)
         milliseconds = str(headers.get("retry-after-ms", ""))
-        seconds = float(found[1] or found[2]) if found else 0.0
+        seconds = float(asked_wait[1] or asked_wait[2]) if asked_wait else 0.0
         seconds = int(milliseconds) / 1000 if milliseconds.isdecimal() else seconds
     return max(seconds, 0.0) if math.isfinite(seconds) else 0.0
 

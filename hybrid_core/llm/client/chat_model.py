@@ -68,6 +68,11 @@ class ChatModel:
         return self._name
 
     @property
+    def takes_schemas(self) -> bool:
+        """Return False if the endpoint has refused a schema, so that prompts describe it in words."""
+        return bool(getattr(self._endpoint, "takes_schemas", True))
+
+    @property
     def price(self) -> Price | None:
         """Return the price of the model's tokens, None if it is unknown."""
         return self._price
