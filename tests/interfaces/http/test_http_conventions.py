@@ -221,6 +221,7 @@ def test_what_does_not_fit_what_is_there_is_a_conflict(mills: Serving) -> None:
             client.patch("/libraries/mills", json={"alias": "other"}),
             client.post("/tokens", json={"name": "bot"}),
             client.post(f"/jobs/{job}/pause"),
+            client.post("/libraries/other/update"),
         ):
             assert (answered.status_code, answered.json()["code"]) == (409, "conflict"), answered.text
 
