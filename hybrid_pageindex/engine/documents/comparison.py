@@ -253,7 +253,7 @@ def _unspaced(word: str) -> bool:
     return len(word) == 1 and not word.isascii() and re.match(f"[{_UNSPACED}]", word) is not None
 
 
-def _join(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Return words as text, with a space between words of scripts with spaces."""
     text = " ".join(words)
     return re.sub(rf"(?<=[{_UNSPACED}]) | (?=[{_UNSPACED}])", "", text) if not text.isascii() else text
@@ -475,8 +475,8 @@ def _text_change(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -
 
 def _shorten_words(words: Sequence[str]) -> str:
     if len(words) <= _MAX_WORDS_SHOWN:
-        return _join(words)
-    return f"{_join(words[: _MAX_WORDS_SHOWN // 2])} … {_join(words[-_MAX_WORDS_SHOWN // 2 :])}"
+        return _join_words(words)
+    return f"{_join_words(words[: _MAX_WORDS_SHOWN // 2])} … {_join_words(words[-_MAX_WORDS_SHOWN // 2 :])}"
 
 
 def _page_at(section: _OwnText, at: int) -> int:
@@ -510,4 +510,4 @@ def _label(section: _OwnText, at: int) -> str:
         for word in section.words[max(0, at - 3 * _LABEL) : at]
         if not _NUMBER.fullmatch(word) and word not in "$€£"
     ]
-    return _join(words[-_LABEL:])
+    return _join_words(words[-_LABEL:])
