@@ -27,7 +27,7 @@ from hybrid_core.store.home import make_file, make_folder, unwritable
 from hybrid_core.system import replace_file
 from hybrid_core.text.exact_words import count_words
 
-_MAGIC = b"words 2\n"
+_MAGIC = b"words 3\n"
 _MAX_COUNT = 65_535  # maximum count of one word on a page
 _TYPES = {"offsets": "<u4", "starts": "<u4", "pages": "<u4", "counts": "<u2"}
 

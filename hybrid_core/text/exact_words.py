@@ -13,13 +13,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 from hybrid_core.errors import UsageError
 from hybrid_core.text.markup import Offsets, has_links, hidden, visible
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.exhaustive import MAX_PATTERN
 
-_UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED_SCRIPTS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+)
+_KANA, _VOICING = "\u3041-\u3096\u30a1-\u30fa\uff66-\uff9d", "\u3099\u309a\uff9e\uff9f"
 _LAST = 0x2FFFF
 _ASCII_LETTERS = bytes(c if chr(c).isalnum() else 32 for c in range(128)) + b" " * 128
 _ASCII_BREAK = re.compile(r"[a-z0-9]*[a-z](?:-\n\s*[a-z][a-z0-9]*)+")
@@ -210,7 +214,7 @@ def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> st
 
 
 def _unspaced(word: str) -> bool:
-    return len(word) == 1 and re.match(f"[{_UNSPACED_SCRIPTS}]", word) is not None
+    return re.match(f"[{_UNSPACED_SCRIPTS}]", word) is not None
 
 
 def _unit_pattern(folded: str) -> str:
@@ -276,9 +280,10 @@ def _fold_word(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _variants() -> tuple[dict[str, str], dict[str, str]]:
-    """Return two mappings from folded letters to the class of characters that fold to them.
+    """Return two mappings from folded letters to the regular expression of the characters that fold to them.
 
-    The first is for single letters, the second for several letters, such as ``ss``.
+    The first is for single letters, the second for several letters, such as ``ss``. A voiced kana may be written as two
+    characters.
     """
     single: dict[str, list[str]] = {}
     several: dict[str, list[str]] = {}
@@ -289,9 +294,25 @@ def _variants() -> tuple[dict[str, str], dict[str, str]]:
             (single if len(folded) == 1 else several).setdefault(folded, []).append(letter)
     for letter in ("\u212a", "\u212b"):  # the Kelvin and Angstrom signs are letters too
         single.setdefault(fold(letter), []).append(letter)
-    return {key: _class(characters) for key, characters in single.items()}, {
-        key: _class(characters) for key, characters in several.items()
-    }
+    for letter, characters in single.items():
+        if letter not in characters:  # it is outside the ranges, such as an ideograph with a compatibility form
+            characters.append(letter)
+    patterns = {letter: _class(characters) for letter, characters in single.items()}
+    for kana in set(map(fold, _characters(_KANA))):
+        patterns[kana] = f"{patterns.get(kana, kana)}(?![{_VOICING}])"
+    pairs: dict[str, list[str]] = {}
+    for kana, sign in product(_characters(_KANA), _characters(_VOICING)):
+        if (voiced := fold(kana + sign)) in patterns:
+            pairs.setdefault(voiced, [patterns[voiced]]).append(kana + sign)
+    patterns |= {voiced: f"(?:{'|'.join(spellings)})" for voiced, spellings in pairs.items()}
+    return patterns, {key: _class(characters) for key, characters in several.items()}
+
+
+def _characters(ranges: str) -> Iterator[str]:
+    """Yield the letters and signs of ranges such as ``a-z``."""
+    for match in re.finditer("(.)-(.)|.", ranges):
+        first, last = match[1] or match[0], match[2] or match[0]
+        yield from map(chr, range(ord(first), ord(last) + 1))
 
 
 def _class(letters: list[str]) -> str:
@@ -317,7 +338,7 @@ def _letter_class() -> str:
 
 @lru_cache(maxsize=1)
 def _word() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED_SCRIPTS}]|{_letter_class()}+")
+    return re.compile(f"[{_KANA}][{_VOICING}]|[{_UNSPACED_SCRIPTS}]|{_letter_class()}+")
 
 
 @lru_cache(maxsize=1)

@@ -262,7 +262,7 @@ class Engine:
         """Index the changes in the sources of a library, or of all libraries. Return one report per library.
 
         Sources are the paths of earlier ``index`` calls, with the options of those calls unless an argument replaces
-        them. Files that a user removed from the library are skipped. Raise NotFoundError if there is no source. The
+        them. Files that a user removed from the library are skipped. Raise ConflictError if there is no source. The
         other arguments are those of ``index``.
         """
         from hybrid_pageindex.engine.index.sources import update, wishes_of

@@ -82,6 +82,11 @@ class Fault:
         return f"{self.name}: {self.detail}" if self.name else self.detail
 
 
+def end_sentence(text: str) -> str:
+    """Return a text that ends with a full stop or a question mark."""
+    return text if text.endswith("?") else f"{text}."
+
+
 def unknown_name_fault(name: str, place: str, candidates: Iterable[str]) -> Fault:
     """Return a fault that reports an unknown parameter or field.
 
@@ -401,7 +406,7 @@ def register_error_handlers(app: FastAPI) -> None:
     async def invalid_request(request: Request, error: RequestValidationError) -> Response:
         faults = render_faults(error.errors()[:10], request.scope.get("route"))
         text = "; ".join(fault.text for fault in faults)
-        return ProblemResponse(422, "invalid_request", f"{text}.", "See /api/v1/openapi.json.", {}, faults)
+        return ProblemResponse(422, "invalid_request", end_sentence(text), "See /api/v1/openapi.json.", {}, faults)
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, error: HTTPException) -> Response:

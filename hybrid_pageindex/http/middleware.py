@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter
@@ -28,6 +28,7 @@ from hybrid_pageindex.engine.index.worker import Feed
 from hybrid_pageindex.http.errors import (
     Fault,
     Refusal,
+    end_sentence,
     fits_path,
     has_body,
     query_names,
@@ -35,6 +36,7 @@ from hybrid_pageindex.http.errors import (
     unknown_name_fault,
 )
 from hybrid_pageindex.http.metrics import Metrics
+from hybrid_pageindex.http.replies import changed_refusal, check_conditions
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import HeadRequest
 
@@ -48,6 +50,9 @@ _KEY_LENGTH = 200  # characters of a key
 _NEVER_KEPT = ("/api/v1/tokens", "/api/v1/session", "/api/v1/search", "/api/v1/ask")
 _KEPT_HEADERS = ("content-type", "location")
 _MCP_SESSIONS = 1000
+_WRITES, _CONDITIONS = ("PUT", "PATCH", "DELETE"), ("if-match", "if-none-match")
+_READ_HEADERS = ("host", "authorization", "cookie", "accept-language")  # headers of the GET that reads the version
+_FIRST_ERROR, _METHOD_NOT_ALLOWED = 400, 405
 _MCP_PATHS = ("/mcp", "/mcp/connector")
 
 
@@ -101,7 +106,8 @@ class Operation:
 class Conventions:
     """Middleware that refuses unknown query parameters and unexpected bodies, and answers HEAD requests.
 
-    It runs after the caller was identified.
+    It also refuses a write (412) whose conditions do not hold for the version that a GET of its address returns. It
+    runs after the caller was identified.
     """
 
     def __init__(self, app: ASGIApp, routes: Routes) -> None:
@@ -116,6 +122,8 @@ class Conventions:
         if operation is not None and scope["path"].startswith(_API_PREFIX):
             try:
                 _check_request(scope, operation)
+                if method in _WRITES and any(name in Headers(scope=scope) for name in _CONDITIONS):
+                    await self._check_version(scope)
             except Refusal as refusal:
                 await refusal.response()(scope, receive, send)
                 return
@@ -123,6 +131,25 @@ class Conventions:
             await HeadRequest(scope).serve(self._app, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    async def _check_version(self, scope: Scope) -> None:
+        """Raise Refusal if a condition of a write does not hold. A write of a missing object passes."""
+        headers = [(name, value) for name, value in scope["headers"] if name.decode("latin-1") in _READ_HEADERS]
+        reply: dict[str, Any] = {}
+
+        async def receive() -> Message:
+            return {"type": "http.request"}
+
+        async def record(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                reply.update(message)
+
+        await self._app({**scope, "method": "GET", "query_string": b"", "headers": headers}, receive, record)
+        if reply["status"] == _METHOD_NOT_ALLOWED or reply["status"] < _FIRST_ERROR:
+            conditions = Headers(scope=scope)
+            etag = Headers(raw=reply["headers"]).get("etag", "")
+            if check_conditions(conditions, etag) and "if-none-match" in conditions:
+                raise changed_refusal()
 
 
 def _check_request(scope: Scope, operation: Operation) -> None:
@@ -140,7 +167,7 @@ def _check_request(scope: Scope, operation: Operation) -> None:
         faults.append(Fault("", "body", "This address accepts no body"))
     if faults:
         text = "; ".join(item.text for item in faults[:10])
-        raise Refusal(422, "invalid_request", f"{text}.", "See /api/v1/openapi.json.", faults=faults[:10])
+        raise Refusal(422, "invalid_request", end_sentence(text), "See /api/v1/openapi.json.", faults=faults[:10])
 
 
 class Idempotency:

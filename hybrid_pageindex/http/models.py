@@ -61,8 +61,8 @@ Names = Annotated[list[Name], Field(max_length=_MANY)]
 
 
 EXPERT_PATTERN = rf"^(auto|none|({'|'.join(PACKS)})(,({'|'.join(PACKS)}))*)$"
-LIBRARY_PATTERN = r"^[^\W_][\w.\- ]{0,63}$"
-LibraryName = Annotated[Text, Field(max_length=200, json_schema_extra={"pattern": LIBRARY_PATTERN})]
+LIBRARY_PATTERN = r"^\S([^\x00-\x1f\x7f-\x9f]{0,98}\S)?$"
+LibraryName = Annotated[Text, Field(max_length=200, json_schema_extra={"pattern": LIBRARY_PATTERN, "maxLength": 100})]
 
 
 def checked_expert(expert: str | None) -> str | None:

@@ -127,7 +127,9 @@ def attachment_headers(name: str) -> Mapping[str, str]:
 
 
 def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool:
-    """Return whether to answer a GET with 304. Raise Refusal (412) if a condition on the version fails.
+    """Return whether the caller has this version, so that a GET is answered with 304, and a write with 412.
+
+    Raise Refusal (412) if another condition on the version fails.
 
     ``etag`` is the tag as sent. ``modified`` is in seconds since 1970, 0 if unknown. Conditions are checked in the
     order of RFC 9110, section 13.2.2.

@@ -39,7 +39,7 @@ _SCOPE = (
     rf"(?: (?:(?:here|overall|altogether|in total|in all)|(?:in|within|across|throughout|from|of|among) "
     rf"(?:(?:the|this|these|those|our|my|your|all|whole|entire|of) ){{1,3}}{_LOT}|in (?:here|total)))?"
 )
-_OF = r"(?:of )?(?:(?:the|these|those|our|my|your|all|them) ){0,2}"
+_OF = r"(?:of )?(?:(?:the|these|those|our|my|your|all|them) ){0,2}(?:\d+ )?"
 _NOT = (
     r"(?P<not>(?:do(?:es)?|did)(?:n['’]t| not) |(?:never|fail to) |without )?"
     r"(?:(?:do(?:es)?|did|ever|also|actually|explicitly|expressly) )?"
@@ -58,7 +58,9 @@ _DONE = (
 _COMES = r"(?:appears?|occurs?|comes? up|shows? up|stands?)"
 _X = r"(?P<x>.+?)"
 _END = r"(?: (?:at least once|anywhere|somewhere|at all|by name|in (?:the|its|their) texts?))?"
-_THESE, _REST, _SAY = rf"(?P<kind>{_KIND}){_SCOPE}", rf"{_X}{_SCOPE}{_END}", rf"{_NOT}{_SAYS}"
+_THESE, _REST = rf"(?P<kind>{_KIND}){_SCOPE}", rf"{_X}{_SCOPE}{_END}"
+_LACK = rf"(?P<lack>(?:do(?:es)? )?(?:lack(?:s|ing)?|omit(?:s|ting)?)|without)(?= (?:{_TERM}\b|[\"'“„«‘]))"
+_SAY = rf"(?:{_NOT}{_SAYS}|{_LACK})"
 _STANDS, _IS = rf"(?:{_DONE}|{_COMES})", r"(?:is|are|was|were|does|do|did|can)"
 _POLITE = (
     r"(?:(?:please|and|so|ok(?:ay)?)[,\s]+)*(?:(?:can|could|would) you (?:please )?(?:tell me |say )?"
@@ -67,21 +69,29 @@ _POLITE = (
 _GIVE = (
     r"(?:list|name|show|give|find|enumerate|identify|print|return|get|count|tell)(?: (?:me|us))?(?: a (?:full "
     r"|complete )?list of)?"
+    r"(?: the (?:names|titles) of)?"
     r"(?: (?:all|every(?: (?:single|one of))?|each|any|up))?(?: of)?(?: (?:the|these|those|our|my))?"
 )
+_ANY = r"any (?:(?:one )?of (?:the |these |those |our |my |your ){0,2}(?:\d+ )?)?"
 
 _ENGLISH = (
     rf"how many {_OF}{_THESE} (?:(?:that|which) )?{_SAY} {_REST}",
     rf"how many {_OF}{_THESE} {_IS} {_X} {_STANDS} (?:in|on)",
     rf"(?:in|on) how many {_OF}{_THESE} {_IS} {_X} (?:be )?{_STANDS}{_SCOPE}{_END}",
-    rf"(?:what is |what['’]s |give me |count )?the (?:total |exact )?number of {_THESE} (?:(?:that|which)"
+    rf"(?:what is |what['’]s |give me |count )?(?:the )?(?:total |exact )?number of {_OF}{_THESE} (?:(?:that|which)"
     rf" )?{_SAY} {_REST}",
     rf"(?P<list>which|what) {_OF}{_THESE} (?:(?:that|which) )?{_SAY} {_REST}",
     rf"(?:in|on) (?P<list>which|what) {_OF}{_THESE} {_IS} {_X} (?:be )?{_STANDS}{_SCOPE}{_END}",
     rf"(?P<list>which|what) {_OF}{_THESE} {_IS} {_X} {_STANDS} (?:in|on)",
     rf"(?P<list>{_GIVE}) {_THESE},? (?:(?:that|which|who) )?{_SAY} {_REST}",
     rf"(?P<list>{_GIVE}) {_THESE},? (?:where|in which|on which) {_X} (?:(?:is|are) {_DONE}|{_COMES}){_SCOPE}{_END}",
-    rf"(?P<times>how (?:often|many times)) {_IS} {_X} {_STANDS}{_SCOPE}",
+    rf"(?P<list>all|every|each)(?: of)?(?: the| these| those| our| my)? {_THESE},? (?:(?:that|which) )?{_SAY} {_REST}",
+    rf"(?:are|is) there {_ANY}{_THESE},? (?:(?:that|which) )?{_SAY} {_REST}",
+    rf"do(?:es)? {_ANY}{_THESE} {_SAY} {_REST}",
+    rf"{_IS} {_X} {_STANDS} (?:in|on) {_ANY}{_THESE}",
+    rf"(?P<times>how (?:often|many times)|(?:at|in) how many places) {_IS} {_X} {_STANDS}{_SCOPE}",
+    r"(?:what is |what['’]s )?(?:the )?(?:total )?(?P<times>number) of (?:times|places) (?:that |where )?"
+    rf"{_X} {_STANDS}{_SCOPE}",
     rf"(?P<times>how (?:often|many times)) do(?:es)? {_OF}{_THESE} {_SAYS} {_X}{_SCOPE}",
     rf"how many (?P<times>times|mentions|occurrences|instances)(?: of) {_X} (?:are|is) there{_SCOPE}",
     rf"(?:count|list|show(?: me)?|find) (?:all |every )?(?:the )?(?P<times>mentions?|occurrences?|instances?)"
@@ -133,6 +143,16 @@ _GERMAN = (
     rf"{_DE_LIST}{_DE_THESE}(?: auf)?,? (?:(?:in|auf) denen|worin) {_X}{_DE_END} {_DE_THAT}",
     rf"(?P<times>wie (?:oft|h(?:ä|ae)ufig)) {_DE_IS} {_X}{_DE_SCOPE} {_DE_DONE}",
 )  # fmt: skip
+_TAIL = re.compile(
+    r"[\s,;.:?!]+(?:and[\s,]+|und[\s,]+)?(?:if so[\s,]+|wenn ja[\s,]+)?"
+    r"(?:which(?: ones?)?(?: (?:are they|do|does|is it))?|in which(?: ones?)?(?: (?:are they|is it))?|where"
+    r"|how many(?: (?:are there|of them|do|are they))?|what are they"
+    r"|(?:please )?(?:list|name|show) (?:them|these)(?: all)?"
+    r"|(?:in )?welchen?(?: (?:sind das|sind es))?|wie\s*viele(?: (?:sind es|sind das))?"
+    r"|(?:nenne|liste|zeige) sie(?: auf| mir)?(?: alle)?)$",
+    re.IGNORECASE,
+)
+"""A second request for the number or the names, such as ", and which ones"."""
 _GERMAN_POLITE = r"(?:bitte[,\s]+|(?:kannst du|k(?:ö|oe)nnen sie)(?: mir)?(?: bitte)?(?: sagen)?[,\s]+)?"
 
 _DECORATION = re.compile(
@@ -187,6 +207,7 @@ def count_question(question: str) -> CountQuestion | None:
     plain = " ".join(question.split()).strip(" ?!.…？")
     if not plain or len(question) > _LONGEST:
         return None
+    plain = _TAIL.sub("", plain)
     for language, match in _matches(plain):
         if (counting := _read_question(match, language)) is not None:
             return counting
@@ -220,7 +241,7 @@ def _read_question(match: re.Match[str], language: Literal["en", "de"]) -> Count
     unit: Unit = "places" if parts.get("times") else "pages" if page else "documents"
     listed = bool(parts.get("list"))
     written, _, but = _split_once(parts["x"], _BUT_NOT)
-    absent = any(parts.get(name) for name in ("not", "no", "end"))
+    absent = any(parts.get(name) for name in ("not", "no", "end", "lack"))
     words, together, quoted = _search_words(written)
     without, _, _ = _search_words(but) if but else ((), True, False)
     if listed and not quoted and _single(kind, parts["list"]):

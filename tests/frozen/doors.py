@@ -66,6 +66,8 @@ CALLS = (
     ("list_libraries", {}), ("list_documents", {}), ("search", {"question": _QUESTION}), ("search", {"question": ""}),
     ("outline", {"document": "sample.pdf"}), ("outline", {"document": "sample.pdf", "query": _QUESTION}),
     ("read", {"document": "sample.pdf", "pages": "18"}), ("read", {"document": "nobody.pdf", "pages": "1"}),
+    ("grep", {"pattern": "capital expenditure"}), ("grep", {"pattern": "pump", "count": True}),
+    ("compare", {"left": "guide.md", "right": "sample.pdf"}),
 )  # fmt: skip
 
 

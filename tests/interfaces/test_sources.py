@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fastmcp import Client
 
-from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.errors import ConflictError, UsageError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.server import build_server
@@ -96,7 +96,7 @@ def test_the_engines_own_files_are_no_source(engine: Engine, tmp_path: Path) -> 
 
 
 def test_a_home_without_sources_says_what_to_do(engine: Engine) -> None:
-    with pytest.raises(NotFoundError, match="is not updated from any file or folder yet"):
+    with pytest.raises(ConflictError, match="is not updated from any file or folder yet"):
         run(engine.update())
 
 

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -30,8 +31,12 @@ _MAX_WORDS_SHOWN = 60  # maximum words shown on each side of a difference
 _LABEL = 8  # words before a figure that label it
 _NUMBER = re.compile(r"[(\[]?[-\u2212+]?[$\u20ac\u00a3\u00a5]?\(?\d[\d,.]*\)?%?[)\],;:.]*")
 _NUMBERING = re.compile(
-    r"^(?:(?:item|section|article|part|chapter|note|§|art\.?)\s*)?[\divxlc]+(?:[.)]\d+)*[a-z]?[.):]?\s+", re.I
-)
+    r"^(?:(?:(?:item|section|article|clause|part|chapter|note|§|art\.?)\s*)?[\divxlc]+(?:[.)]\d+)*[a-z]?[.):]?(?:\s+|$)"
+    r"|第[\d\u96f6\u3007一二三四五六七八九十百千]+[编編章节節条條款](?:之[一二三四五六七八九十]+)?\s*)", re.I
+)  # fmt: skip
+_UNSPACED = "\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uff9f"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+"""A word. In Chinese and Japanese, which have no spaces, each character is a word."""
 _SENTENCE_END = (".", ";", "!", "?", "\u3002", "\uff1b", ":")
 
 
@@ -136,6 +141,11 @@ class _OwnText:
     def title(self) -> str:
         return _plain_title(self.section.title)
 
+    @property
+    def named(self) -> bool:
+        """Return whether the title is more than a number."""
+        return bool(_name(self.section.title))
+
 
 def compare(catalog: Catalog, request: CompareRequest) -> Comparison:
     """Compare the left with the right side of a request, which must name the library of both sides.
@@ -213,7 +223,7 @@ def _own(section: Section, path: tuple[str, ...], texts: dict[int, str], end: tu
         text = texts.get(number, "")
         first = section.anchor if number == section.start_page else 0
         for line in text[first : end[1] if number == end[0] else None].split("\n"):
-            line_words = line.split()
+            line_words = _WORD.findall(line)
             figures = sum(_NUMBER.fullmatch(word) is not None for word in line_words)
             if line_words and (ended or figures > 1):
                 units.append(len(words))
@@ -225,28 +235,50 @@ def _own(section: Section, path: tuple[str, ...], texts: dict[int, str], end: tu
             ended = figures > 1 or not line_words
     marks = 1 if words and not words[0].strip("#=") else 0  # Markdown heading marks
     if _same_words(words[marks:], section.title):
-        count = marks + len(section.title.split())  # skip the heading, because titles are compared separately
+        count = marks + len(_WORD.findall(section.title))  # skip the heading, because titles are compared separately
         words, pages = words[count:], pages[count:]
         units = [unit - count for unit in units if unit > count]
     units = sorted({0, *units}) if words else []
-    return _OwnText(section, path, tuple(words), tuple(pages), tuple(units), Counter(map(str.casefold, words)))
+    return _OwnText(section, path, tuple(words), tuple(pages), tuple(units), _bag(words))
+
+
+def _bag(words: Sequence[str]) -> Counter[str]:
+    """Return the words, without case, with their numbers. Characters of scripts without spaces are counted in pairs."""
+    bag = Counter(word.casefold() for word in words if not _unspaced(word))
+    bag.update(a + b for a, b in pairwise(words) if _unspaced(a) and _unspaced(b))
+    return bag
+
+
+def _unspaced(word: str) -> bool:
+    return len(word) == 1 and not word.isascii() and re.match(f"[{_UNSPACED}]", word) is not None
+
+
+def _join_words(words: Sequence[str]) -> str:
+    """Return words as text, with a space between words of scripts with spaces."""
+    text = " ".join(words)
+    return re.sub(rf"(?<=[{_UNSPACED}]) | (?=[{_UNSPACED}])", "", text) if not text.isascii() else text
 
 
 def _same_words(words: Sequence[str], title: str) -> bool:
-    title_words = fold(title).split()
+    title_words = _WORD.findall(fold(title))
     return [fold(word) for word in words[: len(title_words)]] == title_words
 
 
 def _plain_title(title: str) -> str:
     """Return a title without its number, case and punctuation. Section numbers may differ between versions."""
-    plain = " ".join(re.findall(r"\w+", fold(_NUMBERING.sub("", title))))
-    return plain or fold(title)
+    return _name(title) or fold(title)
+
+
+def _name(title: str) -> str:
+    """Return a title without its number, case and punctuation, "" for a title that is only a number."""
+    return " ".join(re.findall(r"\w+", fold(_NUMBERING.sub("", title))))
 
 
 def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[int, int]]:
     """Return pairs (left index, right index) of sections that correspond to each other.
 
-    Sections are matched by path, then by title and words, then by words alone. Each section is in one pair at most.
+    Sections are matched by path, then by title and words, then by words alone. Each section is in one pair at most. A
+    title that is only a number counts for little, because one more section renumbers all sections after it.
     """
     left, right = dict.fromkeys(range(len(before))), dict.fromkeys(range(len(after)))
     pairs: list[tuple[int, int]] = []
@@ -263,10 +295,14 @@ def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[
         lambda section: tuple(map(_plain_title, section.path[-2:])),
     ):
         for a, b in _unambiguous(before, after, left, right, key):
-            take(a, b)
+            if before[a].named or _similarity(before[a], after[b]) >= _ALIKE:
+                take(a, b)
     for a, b, score in _scored(before, after, list(left), list(right)):
-        same = before[a].title == after[b].title
+        same = before[a].named and before[a].title == after[b].title
         if a in left and b in right and score >= (_SAME_TITLE if same else _ALIKE):
+            take(a, b)
+    for a, b, score in _scored(before, after, [a for a in left if not before[a].named], list(right)):
+        if a in left and b in right and score >= _SAME_TITLE and before[a].path == after[b].path:
             take(a, b)
     titles: dict[str, list[int]] = defaultdict(list)
     for b in right:
@@ -311,7 +347,7 @@ def _scored(
     return sorted(
         scored,
         key=lambda change: (
-            -change[2] - (before[change[0]].title == after[change[1]].title),
+            -change[2] - (before[change[0]].named and before[change[0]].title == after[change[1]].title),
             abs(change[0] / size_a - change[1] / size_b),
         ),
     )
@@ -323,7 +359,7 @@ def _comparable(a: _OwnText, b: _OwnText) -> bool:
 
 
 def _similarity(a: _OwnText, b: _OwnText) -> float:
-    total = len(a.words) + len(b.words)
+    total = a.bag.total() + b.bag.total()
     return 2 * (a.bag & b.bag).total() / total if total else float(a.title == b.title)
 
 
@@ -439,8 +475,8 @@ def _text_change(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -
 
 def _shorten_words(words: Sequence[str]) -> str:
     if len(words) <= _MAX_WORDS_SHOWN:
-        return " ".join(words)
-    return " ".join((*words[: _MAX_WORDS_SHOWN // 2], "…", *words[-_MAX_WORDS_SHOWN // 2 :]))
+        return _join_words(words)
+    return f"{_join_words(words[: _MAX_WORDS_SHOWN // 2])} … {_join_words(words[-_MAX_WORDS_SHOWN // 2 :])}"
 
 
 def _page_at(section: _OwnText, at: int) -> int:
@@ -474,4 +510,4 @@ def _label(section: _OwnText, at: int) -> str:
         for word in section.words[max(0, at - 3 * _LABEL) : at]
         if not _NUMBER.fullmatch(word) and word not in "$€£"
     ]
-    return " ".join(words[-_LABEL:])
+    return _join_words(words[-_LABEL:])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from hybrid_core.errors import NotFoundError, PageIndexError, UsageError
+from hybrid_core.errors import Advice, ConflictError, NotFoundError, PageIndexError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import (
     all_sources,
@@ -137,7 +137,7 @@ def update(
 ) -> list[LibraryUpdate]:
     """Index the changes in all sources (stored paths) of a library, or of all libraries, on this machine.
 
-    Return one report per library. ``wishes`` replace the stored options of the sources. Raise NotFoundError if there is
+    Return one report per library. ``wishes`` replace the stored options of the sources. Raise ConflictError if there is
     no source.
     """
     overrides = {key: wish for key, wish in wishes.items() if wish is not None}
@@ -155,9 +155,9 @@ def update(
     ]
     if not done:
         where = f"Library '{library}'" if library else "This home"
-        raise NotFoundError(
+        raise ConflictError(
             f"{where} is not updated from any file or folder yet.",
-            "Index a file or folder first: index PATH.",
+            Advice("Index a file or folder first.", "Index a file or folder first: index PATH."),
         )
     return done
 

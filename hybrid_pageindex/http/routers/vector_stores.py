@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParam
-from pydantic import Field, StrictBool
+from pydantic import AfterValidator, Field, StrictBool
 from starlette.responses import Response
 
 from hybrid_core.errors import NotFoundError
@@ -32,11 +33,19 @@ _FILTER_FIELDS = ("year", "type", "organisation", "quarter", "tags")
 _Limit = Annotated[int, Query(ge=1, le=100)]
 
 
+def _refuse_files(file_ids: list[str]) -> list[str]:
+    if file_ids:
+        raise ValueError("A new vector store has no files. Create it, then add each file to it")
+    return file_ids
+
+
 class NewStore(Strict):
     """A new library. Upload files to it with ``POST /api/v1/libraries/{library}/documents``."""
 
     name: LibraryName
-    file_ids: Annotated[list[str], Field(max_length=0)] | None = None
+    file_ids: Annotated[list[str], Field(json_schema_extra={"maxItems": 0}), AfterValidator(_refuse_files)] | None = (
+        None
+    )
     expires_after: None = None
 
 
@@ -157,18 +166,14 @@ async def list_store_files(
 @router.get("/{vector_store}/files/{file}", response_model=dict[str, Any])
 async def show_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
     library = await find_store_library(request, vector_store)
-    try:
-        document = await find_document(server, library, file)
-    except NotFoundError:
-        document = await _attached_document(request, server, library, file)
-    return json_response(file_payload(document, library, file))
+    return json_response(file_payload(await _find_store_file(request, server, library, file), library, file))
 
 
 @router.get("/{vector_store}/files/{file}/content", response_model=dict[str, Any])
 async def read_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
     """Return the text of a document, one part per page, for the first thousand pages."""
     library = await find_store_library(request, vector_store)
-    document = await server.engine.documents.get(file, library=library.name)
+    document = _indexed(await _find_store_file(request, server, library, file), "read")
     numbers = list(range(1, min(document.pages, 1000) + 1))
     pages = await server.engine.pages(document.doc_id, numbers, library=library.name) if numbers else []
     parts = [{"type": "text", "text": item.text} for item in pages]
@@ -180,8 +185,9 @@ async def read_store_file(request: Request, server: ServerState, vector_store: S
 async def delete_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
     library = await find_store_library(request, vector_store)
     require_role(request, "write", library.id)
-    [removed] = await server.engine.documents.remove([file], library=library.name)
-    return json_response({"id": removed.doc_id, "object": "vector_store.file.deleted", "deleted": True})
+    document = _indexed(await _find_store_file(request, server, library, file), "delete")
+    await server.engine.documents.remove([document.doc_id], library=library.name)
+    return json_response({"id": file, "object": "vector_store.file.deleted", "deleted": True})
 
 
 async def find_store_library(request: Request, name: str) -> Library:
@@ -203,11 +209,22 @@ async def find_document(server: Server, library: Library, address: str) -> Docum
     return await server.engine.documents.get(address, library=library.name)  # its job ended between the two requests
 
 
-async def _attached_document(request: Request, server: Server, library: Library, file: str) -> Document | str:
-    """Return the document of a file that was added to a library. While it is being indexed, return its path.
+def _indexed(document: Document | str, action: str) -> Document:
+    """Return the document. Raise Refusal (409) if it is still being indexed, so that ``action`` is impossible."""
+    if isinstance(document, str):
+        advice = f"Wait until the file is indexed, then {action} it."
+        raise Refusal(409, "conflict", "The file is still being indexed.", advice)
+    return document
 
-    Raise Refusal if the library does not contain the file.
+
+async def _find_store_file(request: Request, server: Server, library: Library, file: str) -> Document | str:
+    """Return the document of a file that is in a library. While it is indexed for the first time, return its path.
+
+    ``file`` may also be the id that the file has in the library from which it was added. Raise Refusal if the library
+    does not contain the file.
     """
+    with suppress(NotFoundError):
+        return await find_document(server, library, file)
     for source in await readable_libraries(request):
         try:
             path = (await server.engine.documents.get(file, library=source.name)).path

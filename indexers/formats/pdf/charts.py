@@ -218,7 +218,7 @@ def _beside(axis: _Axis, other: _Axis) -> bool:
 def _overlaps(axis: _Axis, box: Box) -> bool:
     """Return whether a box is at the height of a value axis, and is not the background of the chart."""
     level = box[1] <= axis.last + _TOUCH and box[3] >= axis.first - _TOUCH
-    return level and not (box[1] <= axis.first + 1 and box[3] >= axis.last + 20)
+    return level and not (box[1] < axis.first - 1 and box[3] >= axis.last + 20)
 
 
 def _within(axis: _Axis, box: Box) -> bool:

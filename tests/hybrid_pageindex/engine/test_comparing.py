@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,54 @@ def test_sections_are_aligned_whatever_their_number_and_title(policies: Engine) 
     assert not by_title["Pay"].changes, "it has another number, and the same words"
     side = by_title["Scope"].right
     assert side is not None and side.link.endswith(f"/page/{side.start_page}") and side.link.startswith("pageindex://")
+
+
+LAW = (
+    "为了保护劳动者的合法权益，制定本法。", "用人单位应当依法建立劳动规章制度，并向劳动者公示。",
+    "工会应当帮助劳动者与用人单位订立劳动合同。", "劳动者提前三十日以书面形式通知，可以解除劳动合同。",
+    "用人单位应当按照国家规定，及时足额支付劳动报酬。", "试用期不得超过6个月，并包含在劳动合同期限内。",
+)  # fmt: skip
+CLAUSES = (
+    "The supplier delivers the pumps within thirty days of each order to the yard of the buyer.",
+    "Either side keeps the papers of the other secret while this agreement lasts and three years longer.",
+    "The buyer pays each invoice within 30 days, and late payments bear interest.",
+    "The laws of Norway govern this agreement, and the courts of Bergen have jurisdiction over it.",
+)
+ARTICLES = (
+    "Members elect the board every second year by a secret ballot at the spring meeting.",
+    "The treasurer keeps the books, and two auditors examine them before the annual meeting.",
+    "A member who has not paid the fee for 2 years is struck from the list by the board.",
+    "The association is dissolved only by three quarters of all votes at two meetings in a row.",
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "texts", "old", "new", "figure"),
+    [
+        ("第{}条 ", LAW, "6个月", "3个月", ("6", "3")),
+        ("## Section {}\n\n", CLAUSES, "30 days", "45 days", ("30", "45")),
+        ("## Article {}\n\n", ARTICLES, "2 years", "3 years", ("2", "3")),
+    ],
+)
+def test_sections_that_are_only_numbered_are_aligned_by_their_words(
+    engine: Engine, tmp_path: Path, number: str, texts: tuple[str, ...], old: str, new: str, figure: tuple[str, str]
+) -> None:
+    def written(name: str, parts: Sequence[str]) -> Path:
+        numerals = "一二三四五六七八九十" if "第" in number else "123456789"
+        lines = [number.format(numeral) + part for numeral, part in zip(numerals, parts, strict=False)]
+        (tmp_path / name).write_text("# 法 Rules\n\n" + "\n\n".join(lines) + "\n", encoding="utf-8")
+        return tmp_path / name
+
+    shorter = [text.replace(old, new) for at, text in enumerate(texts) if at != 1]
+    run(engine.index([written("old.md", texts), written("new.md", shorter)]))
+    compared = run(engine.compare("old.md", "new.md"))
+    assert (compared.added, compared.removed, compared.moved) == (0, 1, 0)
+    [gone] = [section.left for section in compared.sections if section.right is None]
+    assert gone is not None and ("二" in gone.title or gone.title.endswith("2"))
+    [changed] = [section for section in compared.sections if section.changes]
+    assert [(each.before, each.after) for each in changed.figure_changes] == [figure]
+    for change in changed.changes:
+        assert len(change.before) < 9 > len(change.after), "only the words that differ are listed"
 
 
 def test_a_document_is_the_same_as_itself(policies: Engine) -> None:

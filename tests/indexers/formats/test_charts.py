@@ -76,6 +76,23 @@ def test_bars_and_lines_give_their_values(top: float, values: list[float]) -> No
         assert name == "value" and read == pytest.approx(values, abs=top / 100)
 
 
+@pytest.mark.parametrize("longest", [44, 49, 55])
+def test_a_bar_far_beyond_the_last_tick_is_not_left_out(longest: float) -> None:
+    """A lying bar begins at the first tick, and may be longer than the axis between its ticks."""
+    page = pymupdf.open().new_page(width=500, height=400)
+    for tick in (0, 10, 20, 30, 40):
+        width = pymupdf.get_text_length(str(tick), fontsize=9)
+        page.insert_text((100 + 6 * tick - width / 2, 320), str(tick), fontsize=9)
+        page.draw_line((100 + 6 * tick, 304), (100 + 6 * tick, 308))
+    for y, (name, value) in zip(
+        range(80, 280, 50), zip(("oats", "rye", "hops", "peas"), (20, longest, 35, 8), strict=True), strict=True
+    ):
+        page.insert_text((94 - pymupdf.get_text_length(name, fontsize=9), y + 13), name, fontsize=9)
+        page.draw_rect((100, y, 100 + 6 * value, y + 20), color=None, fill=BLUE)
+    rows = {row[0]: float(row[1]) for chart in read_charts(page) for row in chart.rows[1:]}
+    assert rows == ({"oats": 20, "rye": longest, "hops": 35, "peas": 8} if longest < 50 else {})
+
+
 def test_series_are_named_by_the_legend() -> None:
     one, two = [20.0, 30, 40, 50], [15.0, 25, 10, 5]
     grouped = Drawing().names(YEARS).bars(one).bars(two, RED, 20)

@@ -221,6 +221,7 @@ def test_what_does_not_fit_what_is_there_is_a_conflict(mills: Serving) -> None:
             client.patch("/libraries/mills", json={"alias": "other"}),
             client.post("/tokens", json={"name": "bot"}),
             client.post(f"/jobs/{job}/pause"),
+            client.post("/libraries/other/update"),
         ):
             assert (answered.status_code, answered.json()["code"]) == (409, "conflict"), answered.text
 
@@ -297,6 +298,48 @@ def test_originals_are_sent_in_parts_and_on_conditions(mills: Serving, names: di
         assert head.status_code == 200 and head.headers["content-length"] == str(len(data))
         exported = client.get("/libraries/mills/export", headers={"Range": "bytes=0-1"})
         assert exported.status_code == 200 and exported.headers["accept-ranges"] == "none"
+
+
+@pytest.mark.parametrize("conditions", [{"If-Match": '"old"'}, {"If-Match": '"old", W/"x"'}, {"If-None-Match": "*"}])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [("DELETE", "/libraries/mills/documents/{document}", None), ("DELETE", "/libraries/mills", None),
+     ("PATCH", "/libraries/mills", {"alias": "Old mills"}), ("PATCH", "/conversations/{conversation}", {"title": "x"}),
+     ("DELETE", "/conversations/{conversation}", None), ("PATCH", "/settings", {"set": {"top_k": "7"}}),
+     ("PATCH", "/libraries/mills/documents/{document}", {"set": {"year": "1999"}})],
+)  # fmt: skip
+def test_no_write_is_carried_out_whose_condition_does_not_hold(
+    mills: Serving, names: dict[str, str], method: str, path: str, body: object, conditions: dict[str, str]
+) -> None:
+    path = path.format(**names)
+    with mills.client() as client:
+        before = client.get(path).json()
+        refused = client.request(method, path, headers=conditions, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (412, "changed"), refused.text
+        assert client.get(path).json() == before
+
+
+def test_a_write_whose_condition_holds_is_carried_out(mills: Serving) -> None:
+    with mills.client() as client:
+        upload(client, "mills", brief="# Brief\n\nA mill of which nobody knows.\n")
+        path = "/libraries/mills/documents/brief.md"
+        etag = client.get(path).headers["etag"]
+        assert client.delete(path, headers={"If-Match": f'"x", {etag}', "If-None-Match": '"y"'}).status_code == 200
+        assert client.delete(path, headers={"If-Match": etag}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted"),
+    [("ry*", True), ("Q1/Q2 (old)", True), ("磨坊：旧", True), ("x" * 100, True),
+     (" x", False), ("x ", False), ("x" * 101, False), ("", False), ("a\nb", False), ("a\x07b", False)],
+)  # fmt: skip
+def test_a_name_of_a_library_is_accepted_as_it_is_described(mills: Serving, name: str, accepted: bool) -> None:
+    schema = DESCRIBED["components"]["schemas"]["NewLibrary"]["properties"]["name"]
+    assert bool(re.fullmatch(schema["pattern"], name) and len(name) <= schema["maxLength"]) == accepted
+    with mills.client() as client:
+        answered = client.post("/libraries", json={"name": name})
+        assert answered.status_code == 201 if accepted else answered.status_code in (400, 422), answered.text
+        client.delete(f"/libraries/{quote(name, safe='')}") if accepted else None
 
 
 def test_a_search_does_not_change_the_tag_of_its_library(mills: Serving) -> None:

@@ -310,6 +310,14 @@ def test_files_are_documents_that_can_be_attached(sdk: Any) -> None:
     assert attached.status == "completed" and attached.vector_store_id == "mills"
     found = sdk.vector_stores.search("mills", query="How long is the weir?")
     assert found.data[0].filename == "weir.md" and "31 metres" in found.data[0].content[0].text
+    store = {"vector_store_id": "mills"}
+    assert "31 metres" in sdk.vector_stores.files.content(file.id, **store).data[0].text
+    assert sdk.vector_stores.files.delete(file.id, **store).id == file.id
+    for call in (sdk.vector_stores.files.retrieve, sdk.vector_stores.files.content, sdk.vector_stores.files.delete):
+        with pytest.raises(openai.NotFoundError) as refused:
+            call(file.id, **store)
+        assert refused.value.param == "file_id"
+    assert sdk.files.content(file.id).text == text, "the library that it was uploaded to keeps it"
     assert sdk.files.delete(file.id).deleted
     with pytest.raises(openai.NotFoundError):
         sdk.files.retrieve(file.id)
