@@ -279,7 +279,7 @@ def excerpt(
     if not page:
         return cut(text, tokens)
     windows = Windows(page, terms, numeric)
-    lines, best = _Excerpt(page, tokens), windows.found
+    lines, best = _Excerpt(text, page, tokens), windows.found
     shown = [at for at, statement in enumerate(page) if statement.offset in kept]
     lines.keep(shown)
     order = windows.ranked()
@@ -292,16 +292,19 @@ def excerpt(
     for first in order[1:]:
         lines.stretch(first, best[first])
     lines.grow(around, 0)
-    return lines.text(text)
+    return lines.text()
 
 
 class _Excerpt:
     """The lines of a page that are selected for an excerpt, and the number of tokens left."""
 
-    def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
+    def __init__(self, text: str, lines: Sequence[Statement], tokens: int) -> None:
         self.lines, self.room = lines, tokens - 2 * estimate(_GAP)
         self._at: set[int] = set()
         self._tables = _tables(lines)
+        bounds = pairwise([*(line.offset for line in lines), len(text)])
+        self._texts = [text[begin:end] for begin, end in bounds]  # with what Statement.text hides, such as links
+        self._sizes = [estimate(f"{part}\n") for part in self._texts]
 
     def keep(self, numbers: Sequence[int]) -> None:
         """Select lines as far as they fit: those lines, then their tables and the rest of their sentences."""
@@ -357,22 +360,18 @@ class _Excerpt:
     def _whole(self, table: range) -> bool:
         """Select a whole table if it fits. Return whether it is selected."""
         new = [at for at in table if at not in self._at]
-        if sum(estimate(self.lines[at].text + "\n") for at in new) + estimate(_GAP) > self.room:
+        if sum(self._sizes[at] for at in new) + estimate(_GAP) > self.room:
             return False
         for at in new:
             self._add(at)
         return True
 
-    def text(self, whole: str) -> str:
+    def text(self) -> str:
         parts, last = [], -1
         for at in sorted(self._at):
-            line = self.lines[at]
             if at != last + 1:
                 parts.append(_GAP)
-            end = self.lines[at + 1].offset if at + 1 < len(self.lines) else len(whole)
-            parts.append(whole[line.offset : end])
-            if at + 1 not in self._at and not parts[-1].endswith("\n"):
-                parts.append("\n")
+            parts.append(self._texts[at] if at + 1 in self._at else f"{self._texts[at].rstrip()}\n")
             last = at
         return "".join(parts) + (_GAP if last + 1 < len(self.lines) else "")
 
@@ -380,7 +379,7 @@ class _Excerpt:
         if at in self._at:
             return True
         adjacent = at - 1 in self._at or at + 1 in self._at
-        size = estimate(self.lines[at].text + "\n") + (0 if adjacent else estimate(_GAP))
+        size = self._sizes[at] + (0 if adjacent else estimate(_GAP))
         if size > self.room:
             return False
         self._at.add(at)

@@ -12,6 +12,7 @@ from hybrid_core.llm.budget import cut, estimate, shares
 from hybrid_core.llm.client.chat_model import ChatModel, Session
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import guarded
+from hybrid_core.text.markup import visible
 from hybrid_core.text.prose import common_language, language_of
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.text.tokens import cached_hash, tokenise
@@ -153,17 +154,17 @@ class Asker(QuestionSession):
     def fitting(self, places: Sequence[PageRef], tokens: int) -> list[PageRef]:
         """Return the first of these pages that fit into ``tokens`` with a useful length of each."""
         fitting: list[PageRef] = []
-        for place, page in zip(places, self._page_texts(places), strict=True):
-            tokens -= self._least(place, page) + _NAME
+        for place, text in zip(places, self._visible(places), strict=True):
+            tokens -= self._least(place, text) + _NAME
             if tokens < 0:
                 break
             fitting.append(place)
         return fitting
 
-    def _least(self, place: PageRef, page: PageText) -> int:
+    def _least(self, place: PageRef, text: str) -> int:
         """Return the fewest tokens of a page that are worth reading: all, or the passages by which it was shown."""
         kept = sum(estimate(passage.text) + _SURROUNDINGS for passage in self._kept.get(place, ()))
-        return min(estimate(page.whole), max(_LEAST, min(kept, _MOST_KEPT)))
+        return min(estimate(text), max(_LEAST, min(kept, _MOST_KEPT)))
 
     def page_texts(self, places: Sequence[PageRef], tokens: int) -> list[str]:
         """Return the texts of pages, each under the name of its page.
@@ -171,10 +172,9 @@ class Asker(QuestionSession):
         Long pages are shortened so that all fit ``tokens``. The passages by which a page was shown are kept, and parts
         that match the question and the searches.
         """
-        pages = self._page_texts(places)
-        texts = [page.whole for page in pages]
+        texts = self._visible(places)
         room = max(0, min(tokens, len(texts) * (_PAGE + _NAME)) - _NAME * len(texts))
-        least = shares([self._least(place, page) for place, page in zip(places, pages, strict=True)], room)
+        least = shares([self._least(place, text) for place, text in zip(places, texts, strict=True)], room)
         longer = [estimate(text) - size for text, size in zip(texts, least, strict=True)]
         sizes = map(sum, zip(least, shares(longer, room - sum(least)), strict=True))
         shown = []
@@ -245,14 +245,21 @@ class Asker(QuestionSession):
         passages = self._passages_of(places, len(places))
         return [_passage_line([place], passages[place]) for place in places]
 
+    def following(self, places: Sequence[PageRef]) -> list[PageRef]:
+        """Return the pages on which a list, table or sentence of these pages continues. Keep their beginnings."""
+        after = [(doc, page + 1) for doc, page in places if self.goes_on((doc, page), prose=True)]
+        for place, text in zip(after, self._visible(after), strict=True):
+            self._kept.setdefault(place, {})[best_passage(text, PassageTerms({}))] = None
+        return after
+
     def _passages_of(self, places: Sequence[PageRef], whole: int) -> dict[PageRef, str]:
         """Return the best matching passage of each page.
 
         Pages after the first ``whole`` get only the best statement.
         """
         shown = {}
-        for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
-            passage = best_passage(page_text.whole, self._terms)
+        for at, (place, page_text) in enumerate(zip(places, self._visible(places), strict=True)):
+            passage = best_passage(page_text, self._terms)
             self._kept.setdefault(place, {})[passage] = None
             text = passage.text if at < whole else short(passage.mark or passage.text, _MARK)
             shown[place] = text or _NO_TEXT
@@ -297,6 +304,10 @@ class Asker(QuestionSession):
 
     def _page_texts(self, places: Sequence[PageRef]) -> list[PageText]:
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
+
+    def _visible(self, places: Sequence[PageRef]) -> list[str]:
+        """Return the texts of pages with the visible texts of links in place of the links."""
+        return [visible(page.whole) for page in self._page_texts(places)]
 
     def verdict(self, verdict: Verdict) -> None:
         """Report, as a reasoning step, the pages that the model chose."""
