@@ -265,11 +265,11 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
 
 
 def excerpt(
-    text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False, kept: Collection[int] = ()
+    text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False, kept_lines: Collection[int] = ()
 ) -> str:
     """Return an excerpt of a page with at most ``tokens``.
 
-    It contains the statements at the offsets in ``kept``, the best passage, passages with further terms, and the
+    It contains the statements at the offsets in ``kept_lines``, the best passage, passages with further terms, and the
     surroundings of the first, in page order. "…" marks omitted lines. Sentences and tables are included completely if
     they fit. Of other tables, the column headings and the kept or matching rows are included.
     """
@@ -280,7 +280,7 @@ def excerpt(
         return cut(text, tokens)
     windows = Windows(page, terms, numeric)
     lines, best = _Excerpt(text, page, tokens), windows.found
-    shown = [at for at, statement in enumerate(page) if statement.offset in kept]
+    shown = [at for at, statement in enumerate(page) if statement.offset in kept_lines]
     lines.keep(shown)
     order = windows.ranked()
     if not order:

@@ -155,16 +155,16 @@ class Asker(QuestionSession):
         """Return the first of these pages that fit into ``tokens`` with a useful length of each."""
         fitting: list[PageRef] = []
         for place, text in zip(places, self._visible(places), strict=True):
-            tokens -= self._least(place, text) + _NAME
+            tokens -= self._minimum_size(place, text) + _NAME
             if tokens < 0:
                 break
             fitting.append(place)
         return fitting
 
-    def _least(self, place: PageRef, text: str) -> int:
+    def _minimum_size(self, place: PageRef, text: str) -> int:
         """Return the fewest tokens of a page that are worth reading: all, or the passages by which it was shown."""
-        kept = sum(estimate(passage.text) + _SURROUNDINGS for passage in self._kept.get(place, ()))
-        return min(estimate(text), max(_LEAST, min(kept, _MOST_KEPT)))
+        size = sum(estimate(passage.text) + _SURROUNDINGS for passage in self._kept.get(place, ()))
+        return min(estimate(text), max(_LEAST, min(size, _MOST_KEPT)))
 
     def page_texts(self, places: Sequence[PageRef], tokens: int) -> list[str]:
         """Return the texts of pages, each under the name of its page.
@@ -174,13 +174,13 @@ class Asker(QuestionSession):
         """
         texts = self._visible(places)
         room = max(0, min(tokens, len(texts) * (_PAGE + _NAME)) - _NAME * len(texts))
-        least = shares([self._least(place, text) for place, text in zip(places, texts, strict=True)], room)
-        longer = [estimate(text) - size for text, size in zip(texts, least, strict=True)]
-        sizes = map(sum, zip(least, shares(longer, room - sum(least)), strict=True))
+        minimums = shares([self._minimum_size(place, text) for place, text in zip(places, texts, strict=True)], room)
+        longer = [estimate(text) - size for text, size in zip(texts, minimums, strict=True)]
+        sizes = map(sum, zip(minimums, shares(longer, room - sum(minimums)), strict=True))
         shown = []
         for place, text, size in zip(places, texts, sizes, strict=True):
-            kept = {line for passage in self._kept.get(place, ()) for line in passage.lines}
-            read = guarded(excerpt(text, self._terms, size, kept=kept))
+            kept_lines = {line for passage in self._kept.get(place, ()) for line in passage.lines}
+            read = guarded(excerpt(text, self._terms, size, kept_lines=kept_lines))
             if (letters := sum(map(str.isalnum, text))) < _BARE:
                 read = f"{read.strip()}\n{_LITTLE}" if letters else _NO_TEXT
             elif unlabelled(text):

@@ -286,9 +286,9 @@ class Rounds:
 
     def _documents(self, number: int) -> list[int]:
         """Return the documents that a later prompt lists: those that the model looked into or named, then the best."""
-        most = _MAX_LISTED if number < self._rounds else _LAST_LISTED
+        limit = _MAX_LISTED if number < self._rounds else _LAST_LISTED
         first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.reached) if doc in self._listed]
-        return list(dict.fromkeys([*self._docs, *first]))[: max(most, len(self._docs))]
+        return list(dict.fromkeys([*self._docs, *first]))[: max(limit, len(self._docs))]
 
     def _named(self, turn: Turn) -> Verdict:
         pages = [

@@ -24,7 +24,9 @@ TOWNS = ("north", "south", "east", "west")
 
 
 def prose(count: int, words: str = "lanterns and benches") -> str:
-    return "\n".join(f"Paragraph {number} tells at some length of {words} along the old quay." for number in range(count))
+    return "\n".join(
+        f"Paragraph {number} tells at some length of {words} along the old quay." for number in range(count)
+    )
 
 
 def broken_off(town: str) -> str:
@@ -84,13 +86,15 @@ def test_an_excerpt_holds_the_passage_by_which_its_page_was_shown(tmp_path: Path
         run(engine.index(sorted(tmp_path.glob("*.md"))))
     _, prompts = ask(engine, rule, question)
     parts = re.split(r"^(D\d+) page (\d+):\n", data(prompts[-1], SEEN), flags=re.MULTILINE)
-    excerpts = {(name, number): bare(text) for name, number, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)}
+    excerpts = {
+        (name, number): bare(text) for name, number, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+    }
     assert len(excerpts) >= 3
-    for place, excerpt in excerpts.items():
-        assert "…" in excerpt, "the page does not fit"
-        assert bare(answer) in excerpt
+    for place, shown in excerpts.items():
+        assert "…" in shown, "the page does not fit"
+        assert bare(answer) in shown
         for part in re.sub(r" \[also .*", "", lines[place]).split("…"):
-            assert bare(part) in excerpt
+            assert bare(part) in shown
 
 
 def bare(text: str) -> str:
@@ -107,5 +111,5 @@ def test_the_addresses_of_links_count_among_the_tokens(tokens: int) -> None:
 
 def test_kept_lines_are_shown_whatever_else_matches() -> None:
     text = f"{(FEE + chr(10)) * 20}{prose(20)}\nLighters owe nine crowns.\n{prose(20)}"
-    kept = excerpt(text, PassageTerms({"fee": 1.0, "barg": 1.0}), 120, kept={text.index("Lighters")})
+    kept = excerpt(text, PassageTerms({"fee": 1.0, "barg": 1.0}), 120, kept_lines={text.index("Lighters")})
     assert "Lighters owe nine crowns.\n" in kept and estimate(kept) <= 120
