@@ -353,7 +353,7 @@ class SearchSettings:
         least=0, most=1, advice='Choose 0 (never call a model) to 1.',
     )  # fmt: skip
     reason_tokens: int = setting(
-        6000, "Maximum input tokens of all model calls that search for the pages of one question", least=2000
+        7000, "Maximum input tokens of all model calls that search for the pages of one question", least=2000
     )
     reason_rounds: int = setting(3, "Maximum model calls for one question with the strategy outline", least=1)
     reason_calls: int = setting(8, "Maximum model calls for one question with the strategy mcts", least=1)

@@ -122,6 +122,21 @@ class Windows:
         gained = self._sum(near) + _FAR * self._sum(far & ~near)
         return gained + self._worth[best] - _LATER * (best - body[0])
 
+    def ranked(self) -> list[int]:
+        """Return the numbers of the windows, best first. The best is followed by windows with terms that it lacks.
+
+        Of these, a window with a rare term comes first.
+        """
+        gains = {at: self.gain(window) for at, window in self.found.items()}
+        by_gain = sorted(gains, key=lambda at: (-gains[at], at))
+        terms = {at: self._together(self.found[at].numbers) for at in by_gain}
+        first, covered = by_gain[:1], terms[by_gain[0]] if by_gain else 0
+        for term in sorted(filter(self._query.__getitem__, self._query), key=lambda term: -self._query[term]):
+            if not term & covered and (at := next((at for at in by_gain if terms[at] & term), None)) is not None:
+                first.append(at)
+                covered |= terms[at]
+        return list(dict.fromkeys([*first, *by_gain]))
+
     def answer(self, window: Window) -> Window:
         """Return the part of a window that answers best: the statement with the highest weight.
 
@@ -218,11 +233,15 @@ _GAP = "…\n"
 
 
 class Passage(NamedTuple):
-    """A passage of a page. ``mark`` is the part that answers best; it begins at character ``offset`` of the page."""
+    """A passage of a page. ``mark`` is the part that answers best; it begins at character ``offset`` of the page.
+
+    ``lines`` are the offsets of the passage's statements, including one of which only the beginning is in ``text``.
+    """
 
     offset: int
     text: str
     mark: str
+    lines: tuple[int, ...] = ()
 
 
 def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headings: Collection[int] = ()) -> Passage:
@@ -235,45 +254,67 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
     page = statements(text, frozenset((*terms.own, *terms.expert)), headings)
     windows = Windows(page, terms, numeric)
     if not windows.found:  # nothing matches, so the beginning is returned
-        return Passage(0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS], "")
+        lines = tuple(line.offset for line in page if line.offset < WINDOW_CHARS)
+        return Passage(0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS], "", lines)
     best = max(windows.found.values(), key=windows.gain)
     answer = windows.answer(best)
-    return Passage(page[answer.numbers[0]].offset, best.text(page), answer.text(page))
+    numbers = (*best.numbers, max(best.numbers) + 1) if best.tail else best.numbers
+    return Passage(
+        page[answer.numbers[0]].offset, best.text(page), answer.text(page), tuple(page[at].offset for at in numbers)
+    )
 
 
-def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False) -> str:
+def excerpt(
+    text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False, kept_lines: Collection[int] = ()
+) -> str:
     """Return an excerpt of a page with at most ``tokens``.
 
-    It contains the best passage with its surroundings, and other matching passages, in page order. "…" marks omitted
-    lines. Tables are included completely if they fit. Otherwise their column headings and matching rows are.
+    It contains the statements at the offsets in ``kept_lines``, the best passage, passages with further terms, and the
+    surroundings of the first, in page order. "…" marks omitted lines. Sentences and tables are included completely if
+    they fit. Of other tables, the column headings and the kept or matching rows are included.
     """
     if estimate(text) <= tokens:
         return text
     page = statements(text, frozenset((*terms.own, *terms.expert)), ())
-    windows = Windows(page, terms, numeric)
-    lines, best = _Excerpt(page, tokens), windows.found
-    gains = [(windows.gain(window), -at) for at, window in best.items()]
-    order = [-at for _, at in sorted(gains, reverse=True)]
     if not page:
         return cut(text, tokens)
+    windows = Windows(page, terms, numeric)
+    lines, best = _Excerpt(text, page, tokens), windows.found
+    shown = [at for at, statement in enumerate(page) if statement.offset in kept_lines]
+    lines.keep(shown)
+    order = windows.ranked()
     if not order:
-        order, best = [0], {0: Window((0,))}
-    if not lines.stretch(order[0], best[order[0]]):
+        order, best = shown[:1] or [0], {at: Window((at,)) for at in shown[:1] or [0]}
+    if not lines.stretch(order[0], best[order[0]]) and not shown:
         return cut(text[lines.lines[order[0]].offset :], tokens)
-    lines.grow(order[0], round(_AROUND * lines.room))
+    around = shown[0] if shown else order[0]
+    lines.grow(around, round(_AROUND * lines.room))
     for first in order[1:]:
         lines.stretch(first, best[first])
-    lines.grow(order[0], 0)
-    return lines.text(text)
+    lines.grow(around, 0)
+    return lines.text()
 
 
 class _Excerpt:
     """The lines of a page that are selected for an excerpt, and the number of tokens left."""
 
-    def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
+    def __init__(self, text: str, lines: Sequence[Statement], tokens: int) -> None:
         self.lines, self.room = lines, tokens - 2 * estimate(_GAP)
         self._at: set[int] = set()
         self._tables = _tables(lines)
+        bounds = pairwise([*(line.offset for line in lines), len(text)])
+        self._texts = [text[begin:end] for begin, end in bounds]  # with what Statement.text hides, such as links
+        self._sizes = [estimate(f"{part}\n") for part in self._texts]
+
+    def keep(self, numbers: Sequence[int]) -> None:
+        """Select lines as far as they fit: those lines, then their tables and the rest of their sentences."""
+        for at in numbers:
+            row = self.lines[at].row
+            for line in (at, *(row.heads if row else ())):
+                self._add(line)
+        for at in numbers:
+            self._whole(self._tables.get(at, range(at, at + 1)))
+            self._sentence(at)
 
     def stretch(self, first: int, around: Window) -> bool:
         """Select the lines of a window as far as they fit. Return whether its first line is selected."""
@@ -285,7 +326,17 @@ class _Excerpt:
                 row = self.lines[at].row
                 for line in (at, *(row.heads if row else ())):
                     self._add(line)
+        for at in (first, max(around.numbers)):
+            self._sentence(at)
         return first in self._at
+
+    def _sentence(self, at: int) -> None:
+        """Select the rest of the sentence of a selected line as far as it fits."""
+        before, after = at, at
+        while self.lines[after].open and self._add(after + 1):
+            after += 1
+        while before and self.lines[before - 1].open and self._add(before - 1):
+            before -= 1
 
     def grow(self, around: int, target: int) -> None:
         """Select further lines around a line until only ``target`` tokens are left or no line fits."""
@@ -309,22 +360,18 @@ class _Excerpt:
     def _whole(self, table: range) -> bool:
         """Select a whole table if it fits. Return whether it is selected."""
         new = [at for at in table if at not in self._at]
-        if sum(estimate(self.lines[at].text + "\n") for at in new) + estimate(_GAP) > self.room:
+        if sum(self._sizes[at] for at in new) + estimate(_GAP) > self.room:
             return False
         for at in new:
             self._add(at)
         return True
 
-    def text(self, whole: str) -> str:
+    def text(self) -> str:
         parts, last = [], -1
         for at in sorted(self._at):
-            line = self.lines[at]
             if at != last + 1:
                 parts.append(_GAP)
-            end = self.lines[at + 1].offset if at + 1 < len(self.lines) else len(whole)
-            parts.append(whole[line.offset : end])
-            if at + 1 not in self._at and not parts[-1].endswith("\n"):
-                parts.append("\n")
+            parts.append(self._texts[at] if at + 1 in self._at else f"{self._texts[at].rstrip()}\n")
             last = at
         return "".join(parts) + (_GAP if last + 1 < len(self.lines) else "")
 
@@ -332,7 +379,7 @@ class _Excerpt:
         if at in self._at:
             return True
         adjacent = at - 1 in self._at or at + 1 in self._at
-        size = estimate(self.lines[at].text + "\n") + (0 if adjacent else estimate(_GAP))
+        size = self._sizes[at] + (0 if adjacent else estimate(_GAP))
         if size > self.room:
             return False
         self._at.add(at)

@@ -33,7 +33,8 @@ _NAME = 60  # maximum characters of a row's name that continues below the row
 class Statement(NamedTuple):
     """A statement on a page, with the terms of the question that it contains.
 
-    ``row`` gives the statement numbers of the headings, captions and label of a table row.
+    ``row`` gives the statement numbers of the headings, captions and label of a table row. ``open`` is True if the
+    sentence was split and continues in the next statement.
     """
 
     offset: int  # in the page's text
@@ -41,6 +42,7 @@ class Statement(NamedTuple):
     terms: frozenset[str]  # terms of the question
     heading: bool = False
     row: TableRow | None = None
+    open: bool = False
 
 
 class _Piece(NamedTuple):
@@ -57,6 +59,7 @@ class _Piece(NamedTuple):
     folded: str
     plain: str
     terms: list[tuple[str, ...]]
+    open: bool
 
 
 def statements(text: str, terms: frozenset[str], headings: Collection[int]) -> list[Statement]:
@@ -67,7 +70,7 @@ def statements(text: str, terms: frozenset[str], headings: Collection[int]) -> l
     parts = _beginnings(terms)
     pieces = _pieces_of(text, tuple(headings))
     return [
-        Statement(piece.offset, piece.text, _find_terms(piece, terms, parts), piece.heading, piece.row)
+        Statement(piece.offset, piece.text, _find_terms(piece, terms, parts), piece.heading, piece.row, piece.open)
         for piece in pieces
     ]
 
@@ -86,12 +89,13 @@ def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
     for first, last in _block_ranges(lines, rows, titled, code):
         block = text[starts[first] : starts[last] + len(lines[last])]
         row = _statement_row(rows.get(last, rows.get(first)), numbers) if rows else None
-        for begin, end in [(0, len(block))] if row else _sentence_ranges(block):
+        for begin, end, is_open in [(0, len(block), False)] if row else _sentence_ranges(block):
             piece = block[begin:end].lstrip()
             title = first in titled or not (row or first in code or not _looks_like_title(piece))
             folded = words.fold(piece)
             plain = folded.replace(",", "").replace("'", "")
-            page.append(_Piece(source(starts[first] + end - len(piece)), piece, title, row, folded, plain, []))
+            offset = source(starts[first] + end - len(piece))
+            page.append(_Piece(offset, piece, title, row, folded, plain, [], is_open))
         if rows:
             numbers |= dict.fromkeys(range(first, last + 1), len(page) - 1)
     return tuple(page)
@@ -165,15 +169,19 @@ def _block_ranges(
     return blocks
 
 
-def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
-    """Yield (start, end) of each sentence in a paragraph. Sentences too long for a snippet are split."""
+def _sentence_ranges(block: str) -> Iterable[tuple[int, int, bool]]:
+    """Yield (start, end, open) of each sentence in a paragraph. Sentences too long for a snippet are split.
+
+    A part is open if its sentence continues in the next part.
+    """
     for start, end in sentences(block):
         if end - start <= WINDOW_CHARS:
-            yield start, end
+            yield start, end, False
         else:
             long = block[start:end]
-            cut = _PIECE if long.rstrip().endswith(_STOPS) else _LINE  # lines that do not end a sentence stay separate
-            yield from ((start + piece.start(), start + piece.end()) for piece in cut.finditer(long))
+            ends = long.rstrip().endswith(_STOPS)  # otherwise its lines stay separate
+            for piece in (_PIECE if ends else _LINE).finditer(long):
+                yield start + piece.start(), start + piece.end(), ends and piece.end() < len(long)
 
 
 def _beginnings(terms: Collection[str]) -> set[str]:

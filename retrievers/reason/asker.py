@@ -12,13 +12,14 @@ from hybrid_core.llm.budget import cut, estimate, shares
 from hybrid_core.llm.client.chat_model import ChatModel, Session
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import guarded
+from hybrid_core.text.markup import visible
 from hybrid_core.text.prose import common_language, language_of
 from hybrid_core.text.terms import TermCounts
 from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.documents import PageText
 from hybrid_core.types.results import ReasoningStep, StepKind
 from hybrid_core.types.usage import Usage
-from retrievers.explain.passages import PassageTerms, best_passage, excerpt
+from retrievers.explain.passages import Passage, PassageTerms, best_passage, excerpt
 from retrievers.explain.statements import breaks_off, goes_on
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
@@ -107,6 +108,7 @@ _OTHER_DOCUMENTS = 24  # other documents of which the best page is named,
 _LABEL = 36  # each with so many characters of its heading, or of what matches
 _READ_LABELS = 12  # such pages without a heading whose text is read for that
 _PAGE, _LEAST = 1000, 180  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
+_SURROUNDINGS, _MOST_KEPT = 60, 380  # tokens around a passage by which a page was shown; tokens of all of these
 _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
@@ -142,38 +144,48 @@ class Asker(QuestionSession):
         super().__init__(model, scope, on_step, values)
         self._board, self.texts, self._question = board, texts, question
         self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
+        self._kept: dict[PageRef, dict[Passage, None]] = {}  # the passages by which a page was shown
 
     def widen(self, words: str) -> None:
         """Add ``words``, for which a model has searched, to the terms by which passages are chosen."""
         terms = dict.fromkeys(read_question(words).terms, 1.0)
-        self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
+        self._terms = PassageTerms({**self._terms.own, **terms}, self._terms.expert)
 
     def fitting(self, places: Sequence[PageRef], tokens: int) -> list[PageRef]:
         """Return the first of these pages that fit into ``tokens`` with a useful length of each."""
         fitting: list[PageRef] = []
-        for place, page in zip(places, self._page_texts(places), strict=True):
-            tokens -= min(estimate(page.whole), _LEAST) + _NAME
+        for place, text in zip(places, self._visible(places), strict=True):
+            tokens -= self._minimum_size(place, text) + _NAME
             if tokens < 0:
                 break
             fitting.append(place)
         return fitting
 
+    def _minimum_size(self, place: PageRef, text: str) -> int:
+        """Return the fewest tokens of a page that are worth reading: all, or the passages by which it was shown."""
+        size = sum(estimate(passage.text) + _SURROUNDINGS for passage in self._kept.get(place, ()))
+        return min(estimate(text), max(_LEAST, min(size, _MOST_KEPT)))
+
     def page_texts(self, places: Sequence[PageRef], tokens: int) -> list[str]:
         """Return the texts of pages, each under the name of its page.
 
-        Long pages are shortened to matching parts, so that all fit ``tokens``.
+        Long pages are shortened so that all fit ``tokens``. The passages by which a page was shown are kept, and parts
+        that match the question and the searches.
         """
-        texts = [page.whole for page in self._page_texts(places)]
-        room = min(tokens, len(texts) * (_PAGE + _NAME))
-        sizes = shares([estimate(text) for text in texts], max(0, room - _NAME * len(texts)))
+        texts = self._visible(places)
+        room = max(0, min(tokens, len(texts) * (_PAGE + _NAME)) - _NAME * len(texts))
+        minimums = shares([self._minimum_size(place, text) for place, text in zip(places, texts, strict=True)], room)
+        longer = [estimate(text) - size for text, size in zip(texts, minimums, strict=True)]
+        sizes = map(sum, zip(minimums, shares(longer, room - sum(minimums)), strict=True))
         shown = []
-        for (doc, page), text, size in zip(places, texts, sizes, strict=True):
-            read = guarded(excerpt(text, self._terms, size))
+        for place, text, size in zip(places, texts, sizes, strict=True):
+            kept_lines = {line for passage in self._kept.get(place, ()) for line in passage.lines}
+            read = guarded(excerpt(text, self._terms, size, kept_lines=kept_lines))
             if (letters := sum(map(str.isalnum, text))) < _BARE:
                 read = f"{read.strip()}\n{_LITTLE}" if letters else _NO_TEXT
             elif unlabelled(text):
                 read = f"{read.rstrip()}\n{_UNLABELLED_CHART}"
-            shown.append(f"D{doc + 1} page {page}:\n{read}")
+            shown.append(f"D{place[0] + 1} page {place[1]}:\n{read}")
         return shown
 
     def passages(self, tokens: int, documents: Collection[int]) -> dict[PageRef, str]:
@@ -233,14 +245,22 @@ class Asker(QuestionSession):
         passages = self._passages_of(places, len(places))
         return [_passage_line([place], passages[place]) for place in places]
 
+    def following(self, places: Sequence[PageRef]) -> list[PageRef]:
+        """Return the pages on which a list, table or sentence of these pages continues. Keep their beginnings."""
+        after = [(doc, page + 1) for doc, page in places if self.goes_on((doc, page), prose=True)]
+        for place, text in zip(after, self._visible(after), strict=True):
+            self._kept.setdefault(place, {})[best_passage(text, PassageTerms({}))] = None
+        return after
+
     def _passages_of(self, places: Sequence[PageRef], whole: int) -> dict[PageRef, str]:
         """Return the best matching passage of each page.
 
         Pages after the first ``whole`` get only the best statement.
         """
         shown = {}
-        for at, (place, page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
-            passage = best_passage(page_text.whole, self._terms)
+        for at, (place, page_text) in enumerate(zip(places, self._visible(places), strict=True)):
+            passage = best_passage(page_text, self._terms)
+            self._kept.setdefault(place, {})[passage] = None
             text = passage.text if at < whole else short(passage.mark or passage.text, _MARK)
             shown[place] = text or _NO_TEXT
         return shown
@@ -284,6 +304,10 @@ class Asker(QuestionSession):
 
     def _page_texts(self, places: Sequence[PageRef]) -> list[PageText]:
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
+
+    def _visible(self, places: Sequence[PageRef]) -> list[str]:
+        """Return the texts of pages with the visible texts of links in place of the links."""
+        return [visible(page.whole) for page in self._page_texts(places)]
 
     def verdict(self, verdict: Verdict) -> None:
         """Report, as a reasoning step, the pages that the model chose."""

@@ -43,7 +43,7 @@ class ReasonLimits:
     """
 
     below: float = 0.1
-    tokens: int = 6000
+    tokens: int = 7000
     rounds: int = 3
     calls: int = 8
     seconds: float = 480.0

@@ -147,14 +147,13 @@ def _fold_words(text: str) -> str:
 
 
 _PROMPT, _MORE = "tree-outline", "tree-outline-more"  # names of the prompts of the first round and of later rounds
-_OUTLINE, _PASSAGES = 0.13, 0.18  # maximum shares of all tokens for the outline and for passages of the best pages
+_OUTLINE, _PASSAGES = 0.11, 0.155  # maximum shares of all tokens for the outline and for passages of the best pages
 _OUTLINE_TOKENS = 1500  # maximum tokens of an outline
-_NOW = 0.6  # share of the remaining tokens for sections and pages if another round may follow,
-_WORTH = 1100  # but at least this number of tokens, so that a page can be read completely
+_WORTH = 1100  # tokens of new texts in a round, before tokens are kept for the next one
 _SECTIONS_PER_ROUND, _PAGES_PER_ROUND = 4, 4  # maximum sections opened and pages read in a round
 _A_PAGE = 400  # tokens of what is shown of a page
-_FRAME = 900  # tokens of a later prompt without the texts that it shows
-_MAX_LISTED = 8  # documents that later rounds list
+_SAID = 180  # tokens of a later prompt for the model's earlier replies
+_MAX_LISTED, _LAST_LISTED = 8, 4  # documents that later rounds list, and that the last one does
 _OPENING = 500  # tokens reserved for sections and searches, at most a third
 _HIT_TOKENS = 700  # tokens for the results of a search
 _SHORT = " One of the pages shown is likely to answer: name it now, and ask for more only where none can."
@@ -226,19 +225,30 @@ class Rounds:
             verdict = self._named(turn) or verdict
             if last or (self._short and verdict) or not (seen := self._look(turn, number + 1)):
                 break
-            values = self._values(verdict, turn, seen)
+            values = self._values(verdict, turn, seen, number + 1)
             self._read |= dict.fromkeys(self._new)
         return self._with_rest(verdict)
 
     def _turns(self, number: int, size: int = 0) -> str:
         """Return a sentence on the rounds left, and on the pages that fit after a prompt of ``size`` tokens."""
-        share = _NOW if number + 1 < self._rounds else 1
-        left = int(share * (self._asker.scope.budget.left - size - _FRAME)) // _A_PAGE
-        room = f" There is room to read {left} more page{'s'[: left != 1]}." if left > 0 else ""
-        turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}.{room}"
+        room = self._asker.scope.budget.left - size - self._frame(number + 1)
+        left = self._spendable(room, number + 1) // _A_PAGE
+        more = f" There is room to read {left} more page{'s'[: left != 1]}." if left > 0 else ""
+        turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}.{more}"
         if self._short and number < self._rounds:
             turns += _SHORT
         return f"{turns} Name {self._page_count} pages at most."
+
+    def _frame(self, number: int) -> int:
+        """Return the tokens of the prompt of a later round without the texts that it shows."""
+        outline = "\n".join(self._board.document_line(doc) for doc in self._documents(number))
+        return self._asker.size(_MORE, Turn, {"outline": outline, "seen": "", "turns": ""}) + _SAID
+
+    def _spendable(self, room: int, number: int) -> int:
+        """Return the tokens of ``room`` for new texts in a round. Enough to read a page later is kept if possible."""
+        if number >= self._rounds:
+            return room
+        return max(room - self._frame(number + 1) - _A_PAGE, min(room, _WORTH))
 
     def _first(self) -> dict[str, str]:
         tokens = self._asker.scope.budget.tokens
@@ -261,7 +271,7 @@ class Rounds:
         lines += further.values()
         return empty | {"outline": shown.text, "seen": "\n".join(lines) or "nothing yet"}
 
-    def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:
+    def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str], number: int) -> dict[str, str]:
         """Return the values for the prompt of a later round.
 
         They contain the relevant documents, the model's earlier replies, the pages it has read, and the new texts.
@@ -271,13 +281,14 @@ class Rounds:
         before = [f"You said: {' '.join(turn.reasoning.split())}"]
         before += [f"You named: {named}"] if named else []
         before += [f"Read before this round: {read}"] if read else []
-        documents = "\n".join(self._board.document_line(doc) for doc in self._documents())
+        documents = "\n".join(self._board.document_line(doc) for doc in self._documents(number))
         return {"outline": documents, "seen": "\n\n".join(["\n".join(before), *seen])}
 
-    def _documents(self) -> list[int]:
+    def _documents(self, number: int) -> list[int]:
         """Return the documents that a later prompt lists: those that the model looked into or named, then the best."""
+        limit = _MAX_LISTED if number < self._rounds else _LAST_LISTED
         first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.reached) if doc in self._listed]
-        return list(dict.fromkeys([*self._docs, *first]))[: max(_MAX_LISTED, len(self._docs))]
+        return list(dict.fromkeys([*self._docs, *first]))[: max(limit, len(self._docs))]
 
     def _named(self, turn: Turn) -> Verdict:
         pages = [
@@ -315,11 +326,9 @@ class Rounds:
         new_nodes = [item for item in nodes if (*item, False) not in self._looked]
         new_pages = [item for item in pages if (*item, True) not in self._looked]
         docs = dict.fromkeys(doc for doc, _ in (*new_nodes, *new_pages))
-        empty = self._values(Verdict(pages=unique(self._read)), turn, ()) | {"turns": self._turns(number)}
+        empty = self._values(Verdict(pages=unique(self._read)), turn, (), number) | {"turns": self._turns(number)}
         headers = estimate("\n".join(self._board.document_line(doc) for doc in docs))
-        room = self._asker.room(_MORE, Turn, empty) - headers
-        if number < self._rounds:
-            room = max(int(_NOW * room), min(room, _WORTH))
+        room = self._spendable(self._asker.room(_MORE, Turn, empty) - headers, number)
         seen: list[str] = []
         reading = room - min(room // 3, _OPENING) if new_nodes or wishes else room
         self._new = fit = self._asker.fitting(new_pages, reading)
@@ -339,7 +348,7 @@ class Rounds:
             names = [self._board.name(item) if item[1] >= 0 else f"D{item[0] + 1}" for item in shown_nodes]
             self._asker.step("opened", ", ".join(names))
         self._docs |= docs
-        listed = set(self._documents())
+        listed = set(self._documents(number))
         for wish in wishes:
             lines = self._again.lines(wish, listed, min(room, _HIT_TOKENS))
             seen.append("\n".join(lines))
@@ -369,8 +378,8 @@ class Rounds:
         leaves = [node for node in sections_asked if node[1] >= 0 and not self._board.children(node)]
         pages_asked = [place for _, place in pages if place is not None]
         pages_asked += [(node[0], self._board.best_pages(node, 1)[0]) for node in leaves]
-        rest = [(doc, page + 1) for doc, page in pages_asked if self._asker.goes_on((doc, page), prose=True)]
-        return tuple(node for node in sections_asked if node not in leaves), unique([*pages_asked, *rest])
+        pages_asked += self._asker.following(pages_asked)
+        return tuple(node for node in sections_asked if node not in leaves), unique(pages_asked)
 
     def _node(self, name: str) -> PageRef | None:
         doc = self._board.document(name)
