@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, bindparam, select, update
 
 from hybrid_core.errors import BusyError
-from hybrid_core.store.database import parts
+from hybrid_core.store.database import TransactionalStore, parts
 from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import Due, JobLimits
 from hybrid_core.store.jobs.outcomes import (
@@ -25,7 +25,7 @@ from hybrid_core.store.jobs.outcomes import (
     waiting_values,
 )
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, job_waiters, jobs
-from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.leases import db_now
 from hybrid_core.store.tables import clean, insert_into, take, to_json
 from hybrid_core.types.jobs import ASKED, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, JobUpdate, Lease
 from hybrid_core.types.notes import Note, stored_form
@@ -166,7 +166,7 @@ class JobQueue:
 
     def __init__(
         self,
-        store: Transactions,
+        store: TransactionalStore,
         retries: JobRetries = JobRetries(),
         lease_ms: int = JOB_LEASE_MS,
         limits: JobLimits = JobLimits(),
@@ -373,7 +373,7 @@ def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> lis
     return happened
 
 
-def refine_first(store: Transactions, subjects: Collection[tuple[str, str]]) -> None:
+def refine_first(store: TransactionalStore, subjects: Collection[tuple[str, str]]) -> None:
     """Raise the priority of waiting refinement jobs of documents. ``subjects`` are pairs of library id and path."""
     with store.writing() as connection:
         for library, path in subjects:

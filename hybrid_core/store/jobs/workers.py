@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, insert, or_, select, update
 
-from hybrid_core.store.database import parts
+from hybrid_core.store.database import TransactionalStore, parts
 from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.control import cancel
 from hybrid_core.store.jobs.outcomes import JobRetries, end, log
 from hybrid_core.store.jobs.queue import JOB_LEASE_MS, JobQueue, lock_queue, release, retry_abandoned
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
-from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.leases import db_now
 from hybrid_core.types.jobs import Worker
 from hybrid_core.types.notes import Note
 
@@ -29,7 +29,9 @@ _TOGETHER = 20  # jobs with the same needs in a row: a worker that cannot run th
 
 
 class Workers:
-    def __init__(self, store: Transactions, lease_ms: int = JOB_LEASE_MS, retries: JobRetries = JobRetries()) -> None:
+    def __init__(
+        self, store: TransactionalStore, lease_ms: int = JOB_LEASE_MS, retries: JobRetries = JobRetries()
+    ) -> None:
         self._store, self._lease_ms, self._retries = store, lease_ms, retries
 
     def register(self, worker: Worker) -> Worker:
@@ -145,7 +147,7 @@ class JobOffers:
     """Lists of waiting jobs that workers may claim now. An offer reserves nothing: a worker must claim the job."""
 
     def __init__(
-        self, store: Transactions, retries: JobRetries = JobRetries(), limits: JobLimits = JobLimits()
+        self, store: TransactionalStore, retries: JobRetries = JobRetries(), limits: JobLimits = JobLimits()
     ) -> None:
         self._store, self._longest, self._limits = store, 2 * retries.most_ms, limits
         self._queue, self._workers = JobQueue(store, retries, limits=limits), Workers(store, retries=retries)
