@@ -187,7 +187,7 @@ def workplace(
         except BaseException:
             if leaving is None or not leaving.is_set():
                 with suppress(StoreError):
-                    workers.abandon(worker.id)
+                    workers.cancel_awaited(worker.id)
             raise
         finally:
             leases.close()

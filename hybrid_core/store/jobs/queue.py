@@ -342,13 +342,13 @@ class JobQueue:
 
     def _expire(self, connection: Connection) -> list[NewEvent]:
         late = connection.execute(_LATE_ROWS, {"lease": self._lease_ms}).all()
-        return retry_abandoned(connection, late, self._retries)
+        return retry_expired(connection, late, self._retries)
 
 
-def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[NewEvent]:
-    """Count a failed attempt for running jobs of a dead worker, since one of them may have caused its death.
+def retry_expired(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[NewEvent]:
+    """Count a failed attempt for expired jobs: running jobs whose worker is dead. They wait again, or fail.
 
-    Return the events to log.
+    The attempt counts because one of the jobs may have caused the death of the worker. Return the events to log.
     """
     happened = []
     for row in sorted(rows, key=lambda row: row.id):

@@ -14,7 +14,7 @@ from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.control import cancel
 from hybrid_core.store.jobs.outcomes import JobRetries, end, log
-from hybrid_core.store.jobs.queue import JOB_LEASE_MS, JobQueue, lock_queue, release, retry_abandoned
+from hybrid_core.store.jobs.queue import JOB_LEASE_MS, JobQueue, lock_queue, release, retry_expired
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
 from hybrid_core.store.leases import db_now
 from hybrid_core.types.jobs import Worker
@@ -67,8 +67,8 @@ class Workers:
         with self._store.writing() as connection:
             log(connection, release(connection, self._forget(connection, [worker]), cause))
 
-    def abandon(self, worker: str) -> list[int]:
-        """Record that a process no longer waits for jobs. Cancel jobs that no one else wants, and return their ids."""
+    def cancel_awaited(self, worker: str) -> list[int]:
+        """Cancel the jobs that only this process waits for, and return their ids. It then waits for no job."""
         with self._store.writing() as connection:
             lock_queue(connection)
             others = select(job_waiters.c.job_id).where(job_waiters.c.worker_id != worker)
@@ -83,7 +83,7 @@ class Workers:
         return [row.id for row in alone]
 
     def detach(self, worker: str) -> None:
-        """Record that a process no longer waits for jobs. The jobs continue without it."""
+        """Let the jobs that a process waits for continue without it. It then waits for no job."""
         with self._store.writing() as connection:
             mine = awaited_by(worker)
             connection.execute(update(jobs).where(jobs.c.id.in_(mine), IS_ACTIVE).values(detached=True))
@@ -104,7 +104,7 @@ class Workers:
         with self._store.writing() as connection:
             gone = select(workers.c.id).where(self._dead(), workers.c.id != worker)
             left = self._forget(connection, connection.execute(gone).scalars().all())
-            log(connection, retry_abandoned(connection, left, self._retries))
+            log(connection, retry_expired(connection, left, self._retries))
             self._end_forgotten(connection)
 
     def _forget(self, connection: Connection, gone: Sequence[str]) -> Sequence[Row[Any]]:

@@ -205,7 +205,7 @@ class Jobs(RuleBasedStateMachine):
             found = self.reader.job(job)
             assert found.status == "waiting" and found.attempts == 0 and not found.cancel_requested
 
-    @rule(worker=workers, way=st.sampled_from(["abandon", "detach", "leave"]))
+    @rule(worker=workers, way=st.sampled_from(["cancel_awaited", "detach", "leave"]))
     def stop_waiting(self, worker: str, way: str) -> None:
         getattr(self.workers, way)(worker)
         if way == "leave":
