@@ -13,6 +13,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.frameworks import retrieve
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.models import NOT_BLANK, QUESTION, LibraryName, Strict
 from hybrid_pageindex.http.replies import json_response, unix_seconds
@@ -24,7 +25,6 @@ from hybrid_pageindex.http.server import (
     readable_libraries,
     require_role,
 )
-from hybrid_pageindex.retrieval import retrieve
 
 router = APIRouter(prefix="/vector_stores", tags=["openai"])
 StoreId = Annotated[str, PathParam(max_length=200)]
