@@ -126,7 +126,7 @@ async def search_vector_store(
     options = body.ranking_options or RankingOptions()
     where = _search_conditions(body.filters)
     work = retrieve(server.engine, question, library=library.name, top_k=body.max_num_results, where=where)
-    pages = await server.turn(server.searches, work)
+    pages = await server.run_within(server.searches, work)
     hits = [
         {
             "file_id": item.metadata["doc_id"], "filename": item.metadata["document"], "score": item.score,
