@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, or_, select, update
 
 from hybrid_core.store.database import TransactionalStore, parts
-from hybrid_core.store.jobs.claims import forget_turns
+from hybrid_core.store.jobs.claims import forget_served
 from hybrid_core.store.jobs.outcomes import NewEvent, end, log, waiting_values
 from hybrid_core.store.jobs.queue import lock_queue
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
@@ -212,7 +212,7 @@ def fold(store: TransactionalStore, keep: Keep = Keep()) -> int:
     """
     gone = 0
     with store.writing() as connection:
-        forget_turns(connection)
+        forget_served(connection)
     while True:
         with store.reading() as connection:
             ids = connection.execute(_expired_ids(connection, keep.rows, keep.days)).scalars().all()

@@ -30,7 +30,7 @@ from hybrid_core.store.tables import clean, insert_into, take, to_json
 from hybrid_core.types.jobs import ASKED, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, JobUpdate, Lease
 from hybrid_core.types.notes import Note, stored_form
 
-_TURN = "enqueue"
+_COUNTER = "enqueue"
 _ROUNDS = 5  # others may end jobs of the same keys between two statements
 
 JOB_LEASE_MS = 60_000
@@ -88,7 +88,7 @@ def enqueue(
 
 def lock_queue(connection: Connection) -> None:
     """Lock the queue for this transaction, after all others that activate or lock many jobs. It prevents deadlocks."""
-    take(connection, _TURN)
+    take(connection, _COUNTER)
 
 
 def wait_for(connection: Connection, waiter: str, jobs_awaited: Sequence[int]) -> None:

@@ -168,7 +168,7 @@ class JobOffers:
             values = self._values(connection, paused) | {"most": limit, "share": self._limits.library_jobs or limit}
             rows = connection.execute(_offers(), values).all()
         rows = sorted(
-            rows, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.of_turn, row.id)
+            rows, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.of_round, row.id)
         )
         return [Offer(row.id, row.kind) for row in rows]
 
@@ -201,7 +201,7 @@ def _offers() -> Select[Any]:
     alike = ["kind", "needs"]
     same = [*alike, "priority", "turn", "library"]
     chosen = _number_jobs(chosen, "of_owner", [*same, "owner"], "most", [chosen.c.id])
-    chosen = _number_jobs(chosen, "of_turn", same, "most", [chosen.c.of_owner, chosen.c.id])
+    chosen = _number_jobs(chosen, "of_round", same, "most", [chosen.c.of_owner, chosen.c.id])
     for name, within, limit in (("of_library", [*alike, "library"], "share"), ("of_needs", alike, "most")):
         chosen = _number_jobs(chosen, name, within, limit, _order(chosen.c))
     chosen = _number_jobs(chosen, "of_kind", alike[:1], "most", [chosen.c.of_needs, *_order(chosen.c)])
@@ -219,4 +219,4 @@ def _number_jobs(chosen: Any, name: str, within: Sequence[str], limit: str, orde
 
 
 def _order(of: Any) -> list[Any]:
-    return [of.priority.desc(), of.turn, of.of_turn, of.id]
+    return [of.priority.desc(), of.turn, of.of_round, of.id]
