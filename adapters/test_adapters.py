@@ -22,7 +22,7 @@ from llama_index.core.schema import MetadataMode
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.retrieval import retrieve
+from hybrid_pageindex.frameworks import retrieve
 from tests import pdfs
 
 QUESTION = "capital expenditure in fiscal 2022"

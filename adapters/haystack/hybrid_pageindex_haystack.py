@@ -18,7 +18,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from hybrid_core.errors import UsageError
 from hybrid_core.types.requests import several
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.retrieval import RetrievedPage, checked, retrieve
+from hybrid_pageindex.frameworks import RetrievedPage, checked, retrieve
 
 __all__ = ["PageIndexRetriever"]
 

@@ -18,7 +18,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, PrivateAttr, field_validator
 
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.retrieval import RetrievedPage, checked, retrieve
+from hybrid_pageindex.frameworks import RetrievedPage, checked, retrieve
 
 __all__ = ["PageIndexRetriever"]
 

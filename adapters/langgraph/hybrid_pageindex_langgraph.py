@@ -29,7 +29,7 @@ from hybrid_core.errors import UsageError
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.retrieval import checked
+from hybrid_pageindex.frameworks import checked
 
 __all__ = ["AnswerState", "answer_graph", "enough"]
 

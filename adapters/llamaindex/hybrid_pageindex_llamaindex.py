@@ -17,7 +17,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import run
-from hybrid_pageindex.retrieval import RetrievedPage, Source, checked, retrieve
+from hybrid_pageindex.frameworks import RetrievedPage, Source, checked, retrieve
 
 __all__ = ["PageIndexRetriever"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from agents import FunctionTool, function_tool
 
-from hybrid_pageindex.retrieval import ToolSource, page_tools
+from hybrid_pageindex.frameworks import ToolSource, page_tools
 
 __all__ = ["page_index_tools"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_ai import FunctionToolset
 
-from hybrid_pageindex.retrieval import ToolSource, page_tools
+from hybrid_pageindex.frameworks import ToolSource, page_tools
 
 __all__ = ["page_index_toolset"]
 

@@ -15,7 +15,7 @@ from hybrid_core.types.usage import Usage
 
 BYTES = 3  # bytes per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
 
-TURN = 6
+MESSAGE_TOKENS = 6
 """The tokens that mark the beginning, the role and the end of a message."""
 _FIRST_SHARE = 2 / 3  # share of the tokens for the first request, since the endpoint may count half as many again
 
@@ -45,7 +45,7 @@ def cut(text: str, tokens: int) -> str:
     return text.encode("utf-8", "replace")[: max(0, tokens - 1) * BYTES].decode("utf-8", "ignore") + "…"
 
 
-class _Turn(Protocol):
+class _Message(Protocol):
     @property
     def text(self) -> str: ...
 
@@ -61,16 +61,16 @@ class InputBudget:
     def __init__(self, tokens: int) -> None:
         self.tokens = self.left = tokens
         self._rate = 1.0
-        self._turns = 0  # messages of the last request
+        self._messages = 0  # messages of the last request
 
-    def size(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
-        """Return the estimated tokens of a request: its texts, turns and schema, without pictures."""
-        written = sum(estimate(message.text) + TURN for message in messages)
+    def size(self, messages: Sequence[_Message], schema: Mapping[str, Any] | None) -> int:
+        """Return the estimated tokens of a request: its texts, messages and schema, without pictures."""
+        written = sum(estimate(message.text) + MESSAGE_TOKENS for message in messages)
         if schema is not None:
             written += estimate(json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
         return math.ceil(written * self._rate)
 
-    def room(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
+    def room(self, messages: Sequence[_Message], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
         """Return the tokens of text that may be added to a request if ``keep`` tokens stay free for later requests."""
         left = self.left - keep
         if self.left == self.tokens:
@@ -86,11 +86,11 @@ class InputBudget:
             )
             raise ChatError(message, "Raise the setting reason_tokens.", failure="too long")
 
-    def take(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
+    def take(self, messages: Sequence[_Message], schema: Mapping[str, Any] | None) -> int:
         """Take the ``size`` of a request from the budget and return it. Raise the same errors as ``require``."""
         size = self.size(messages, schema)
         self.require(size)
-        self._turns = len(messages)
+        self._messages = len(messages)
         self.left -= size
         return size
 
@@ -100,8 +100,8 @@ class InputBudget:
         ``tokens`` is the number that the endpoint counted, 0 if it counted none.
         """
         if tokens > size:
-            marks = math.ceil(self._turns * TURN * self._rate)
-            # assumes that it counts no marks of turns: a longer request has relatively fewer
+            marks = math.ceil(self._messages * MESSAGE_TOKENS * self._rate)
+            # assumes that it counts no marks between messages: a longer request has relatively fewer
             self._rate *= tokens / max(1, size - marks)
             self.left -= tokens - size
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import ChatError, UsageError
-from hybrid_core.llm.budget import TURN, estimate
+from hybrid_core.llm.budget import MESSAGE_TOKENS, estimate
 from hybrid_core.llm.chat import Completion, Endpoint, Request, ToolCall
 from hybrid_core.llm.replies import ReplyCache
 
@@ -138,7 +138,9 @@ class CountingEndpoint:
 
     def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
         text = "\n".join(message.text for message in request.messages)
-        tokens = sum(estimate(message.text) + TURN + PICTURE * len(message.images) for message in request.messages)
+        tokens = sum(
+            estimate(message.text) + MESSAGE_TOKENS + PICTURE * len(message.images) for message in request.messages
+        )
         if request.schema is not None:
             tokens += estimate(json.dumps(request.schema, ensure_ascii=False, separators=(",", ":")))
         sections = [int(number) for number in _SECTION.findall(text)] if request.title == "SectionSummaries" else []

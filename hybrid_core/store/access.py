@@ -31,7 +31,7 @@ from sqlalchemy import (
 )
 
 from hybrid_core.errors import Advice, ConflictError, DiskFullError, NotFoundError, ReadOnlyError
-from hybrid_core.store.leases import Transactions
+from hybrid_core.store.database import TransactionalStore
 from hybrid_core.store.tables import CleanString as String
 from hybrid_core.store.tables import CleanText as Text
 from hybrid_core.store.tables import metadata, now_ms
@@ -99,7 +99,7 @@ def secret_hash(secret: str) -> str:
 
 
 class TokenStore:
-    def __init__(self, store: Transactions) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def create(
@@ -222,7 +222,7 @@ def _drop_old_sessions(connection: Connection, now: int) -> None:
 
 
 class AuditLog:
-    def __init__(self, store: Transactions) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def add(self, caller: str, action: str, library: str, subject: str, outcome: int) -> None:
@@ -257,7 +257,7 @@ class Reply:
 
 
 class ReplyStore:
-    def __init__(self, store: Transactions) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def begin(self, caller: str, key: str, request: str) -> Reply | None:

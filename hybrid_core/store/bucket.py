@@ -21,8 +21,8 @@ from sqlalchemy import insert, select
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
 from hybrid_core.store.catalog.schema import meta
+from hybrid_core.store.database import TransactionalStore
 from hybrid_core.store.home import COPIES, ORIGINALS, advice_of, make_folder
-from hybrid_core.store.leases import Transactions
 from hybrid_core.store.objects import Copies, DerivedKind, Distant, FolderStore, ObjectStore, Used
 from hybrid_core.system import require
 
@@ -334,7 +334,7 @@ def _derived_key(kind: DerivedKind, key: str) -> str:
     return f"{kind}/{file}/{hashlib.sha256(key.encode()).hexdigest()}"
 
 
-def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> ObjectStore:
+def open_objects(catalog: TransactionalStore, home: Path, address: BucketAddress | None) -> ObjectStore:
     """Open the storage of a catalog's original files.
 
     The catalog records which bucket it is, if any, so that all machines use the same one.

@@ -49,6 +49,14 @@ def nothing(connection: Connection) -> None:
     """Do nothing. This function is the default of the argument ``before`` of ``Database.writing``."""
 
 
+class TransactionalStore(Protocol):
+    """A store with consistent reads and write transactions, such as the catalog."""
+
+    def reading(self) -> AbstractContextManager[Connection]: ...
+
+    def writing(self) -> AbstractContextManager[Connection]: ...
+
+
 class Database(Protocol):
     """A SQLite or PostgreSQL database. Safe for several threads and processes.
 

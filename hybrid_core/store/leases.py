@@ -5,20 +5,11 @@ After that time another worker may take over the row. Until one does, the first 
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Table, bindparam, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
-
-
-class Transactions(Protocol):
-    """A database with consistent reads and write transactions."""
-
-    def reading(self) -> AbstractContextManager[Connection]: ...
-
-    def writing(self) -> AbstractContextManager[Connection]: ...
 
 
 class db_now(FunctionElement[int]):  # noqa: N801 - written like SQL's own functions

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, delete, insert, select, update
 
 from hybrid_core.errors import NotFoundError
-from hybrid_core.store.database import parts
-from hybrid_core.store.leases import Transactions as Store
+from hybrid_core.store.database import TransactionalStore, parts
 from hybrid_core.store.tables import CleanString as String
 from hybrid_core.store.tables import CleanText as Text
 from hybrid_core.store.tables import metadata, now_ms
@@ -61,7 +60,7 @@ class Highlight:
 
 
 class NoteStore:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def add(
@@ -109,7 +108,7 @@ class NoteStore:
 
 
 class FeedbackStore:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def add(

@@ -12,7 +12,7 @@ from hybrid_core.store.tables import CleanString as String
 from hybrid_core.types.usage import ModelUse, Usage
 
 if TYPE_CHECKING:
-    from hybrid_core.store.leases import Transactions
+    from hybrid_core.store.database import TransactionalStore
 
 
 model_usage = Table(
@@ -37,7 +37,7 @@ _SUMS = ("calls", "input_tokens", "output_tokens", "unpriced", "cost", "seconds"
 class UsageStore:
     """The usage of models in the catalog. Methods block on the database."""
 
-    def __init__(self, catalog: Transactions) -> None:
+    def __init__(self, catalog: TransactionalStore) -> None:
         self._catalog = catalog
 
     def add(self, day: str, model: str, charge: Charge, usage: Usage, *, priced: bool) -> None:

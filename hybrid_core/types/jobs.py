@@ -87,9 +87,9 @@ class Job:
     """A job as it was at ``read_at``.
 
     ``done`` is the number of processed pages of the current stage, ``total`` that of all its pages; both are 0 if
-    unknown. ``attempts`` counts failed attempts at this stage. ``cause`` is the reason why the job failed, waits or was
-    cancelled. ``result`` is the result of all stages so far as JSON. ``paused`` is True if the job, its library or the
-    whole queue is paused.
+    unknown. ``returns`` counts how often the job returned to the queue with work left. ``attempts`` counts failed
+    attempts at this stage. ``cause`` is the reason why the job failed, waits or was cancelled. ``result`` is the result
+    of all stages so far as JSON. ``paused`` is True if the job, its library or the whole queue is paused.
     """
 
     id: int
@@ -100,7 +100,7 @@ class Job:
     options: Mapping[str, Any]
     needs: frozenset[str]
     priority: int
-    turn: int
+    returns: int
     status: JobStatus
     stage: JobStage
     done: int

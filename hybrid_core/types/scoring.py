@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # the command line imports this module at each start, and mus
 
 
 @dataclass(frozen=True, slots=True)
-class FirstStageScoring:
-    """Parameters of the first search over all pages of the library.
+class CoarseScoring:
+    """Parameters of the coarse pass, over all pages of the library. Settings call them ``first_stage``.
 
     Sources: Chen et al. 2024 (BGE-M3) for the ratio of term weights to vectors; Cormack, Clarke and Büttcher 2009 for k
     of Reciprocal Rank Fusion.
@@ -197,7 +197,7 @@ class TitleMatching:
 class ScoringConfig:
     """All parameters of the ranking. Raises UsageError if one is negative, not finite, or a count of 0."""
 
-    first_stage: FirstStageScoring = FirstStageScoring()
+    first_stage: CoarseScoring = CoarseScoring()
     documents: DocumentScoring = DocumentScoring()
     pages: PageScoring = PageScoring()
     expansion: ExpansionScoring = ExpansionScoring()

@@ -118,7 +118,7 @@ class _Lines:
             say(f"note: {note}")
         if self._searchable.begins(progress):
             say(_ALL_SEARCHABLE)
-        if progress.finished is not None and not progress.finished.unread:  # else it has further turns
+        if progress.finished is not None and not progress.finished.unread:  # else OCR continues
             say(f"[{progress.files_done}/{progress.files}] {outcome(progress, self._notes)}")
 
     def tell(self, overview: Overview) -> None:

@@ -31,10 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _report_failure("stopped.")
     except BrokenPipeError:  # the reading program ended (| head)
-        output.abandon()
+        output.discard()
         return DONE
     except OSError as error:  # errors of the engine's own files are PageIndexErrors
-        output.abandon()
+        output.discard()
         return _report_failure(f"{error.filename or 'standard output'}: {error.strerror}.")
     except Exception as error:
         if not _memory_ran_out(error):

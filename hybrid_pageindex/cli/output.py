@@ -27,7 +27,7 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def abandon() -> None:
+def discard() -> None:
     """Discard buffered output, because writing it when Python ends would cause another error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

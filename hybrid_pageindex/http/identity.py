@@ -279,12 +279,12 @@ class Slots:
     """A limit on concurrent work. ``at_once`` tasks run, ``waiting`` more may wait, and further ones are refused."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
-        self._turn, self._room = asyncio.Semaphore(at_once), at_once + waiting
+        self._semaphore, self._room = asyncio.Semaphore(at_once), at_once + waiting
         self.held = 0
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[None]:
-        """Wait for a free place and hold it. Raise Refusal if too many tasks already wait."""
+        """Wait for a free slot and hold it. Raise Refusal if too many tasks already wait."""
         if self.held >= self._room:
             raise Refusal(
                 503,
@@ -295,7 +295,7 @@ class Slots:
             )
         self.held += 1
         try:
-            async with self._turn:
+            async with self._semaphore:
                 yield
         finally:
             self.held -= 1

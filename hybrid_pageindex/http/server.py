@@ -54,17 +54,17 @@ class Server:
     _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
     _missing: tuple[float, dict[str, str]] | None = None
 
-    async def turn(self, turns: Slots, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for a free place in ``turns``, run ``work``, and return its result.
+    async def run_within(self, slots: Slots, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work`` as soon as one of ``slots`` is free, and return its result.
 
         The work continues if the client disconnects, because threads cannot be stopped.
         """
 
-        async def take_turn() -> T:
-            async with turns.take():
+        async def run_in_slot() -> T:
+            async with slots.take():
                 return await work
 
-        task = asyncio.ensure_future(take_turn())
+        task = asyncio.ensure_future(run_in_slot())
         self._working.add(task)
         task.add_done_callback(self._done)
         try:
@@ -129,7 +129,7 @@ async def find_size(request: Request, library: Library) -> LibrarySize:
     """Return the size of a library. Raise NotFoundError if it was deleted meanwhile."""
     server = server_of(request)
     for part in (library.name, ""):  # it may have been renamed
-        for size in await server.turn(server.reads, server.engine.libraries.list(part)):
+        for size in await server.run_within(server.reads, server.engine.libraries.list(part)):
             if size.id == library.id:
                 return size
     raise no_library(library.name, await readable_libraries(request))

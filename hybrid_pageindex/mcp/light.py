@@ -50,7 +50,7 @@ def register_light_tools(server: FastMCP, state: ToolState) -> None:
         call = {"file_path": file_path, "query": query, "top_k": top_k}
         progress = await Progress.of(ctx)
         progress.note("looking for its best pages" if query.strip() else "reading its pages")
-        async with state.turn:
+        async with state.call_slots:
             if query.strip():
                 query_field = {"query": check_length("query", query)}
                 return (

@@ -51,7 +51,7 @@ If evidence is weak and no snippet fits, outline(document, question) scores the 
 node, then read best_pages. To count or to list all pages with exact words, grep; what changed between two documents, \
 compare. Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
-_AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
+_AT_ONCE = 16  # tool calls that work at the same time; more wait
 _WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library", "upload_document"})
 _READING_ACTIONS = (None, "list", "show")  # actions of the tool ``jobs`` that change nothing
 _WAITING_TOOLS = (
@@ -72,10 +72,10 @@ def build_server(
     already polls for changes and processes jobs passes its ``feed`` and ``wake``.
     """
     builds = Builds(engine)
-    turn = asyncio.Semaphore(_AT_ONCE)
+    call_slots = asyncio.Semaphore(_AT_ONCE)
     bounded = LimitedEngine(engine) if limited else None
     seen = cast(Engine, bounded) if bounded else engine
-    state = ToolState(seen, access, builds, budget, turn, wake or builds.wake)
+    state = ToolState(seen, access, builds, budget, call_slots, wake or builds.wake)
     news = feed or Feed(engine.admin.state)
     subscriptions = Subscriptions(engine, news)
 
@@ -99,7 +99,11 @@ def build_server(
         CONNECTOR_INSTRUCTIONS if connector else INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
-        middleware=[Heartbeat(), _Calls(turn, engine, bounded), _Lists(read_only=access.read_only, limited=limited)],
+        middleware=[
+            Heartbeat(),
+            _Calls(call_slots, engine, bounded),
+            _Lists(read_only=access.read_only, limited=limited),
+        ],
         mask_error_details=True,  # hides the details of unexpected errors
         dereference_schemas=False,
     )
@@ -136,8 +140,8 @@ class _Calls(Middleware):
     It records changes by callers with tokens in the audit log before the caller receives the result.
     """
 
-    def __init__(self, turn: asyncio.Semaphore, engine: Engine, limited: LimitedEngine | None) -> None:
-        self._turn, self._engine, self._limited = turn, engine, limited
+    def __init__(self, call_slots: asyncio.Semaphore, engine: Engine, limited: LimitedEngine | None) -> None:
+        self._call_slots, self._engine, self._limited = call_slots, engine, limited
 
     async def on_call_tool(
         self,
@@ -147,7 +151,7 @@ class _Calls(Middleware):
         if context.message.arguments:  # some clients send null for what is not given
             arguments = {name: value for name, value in context.message.arguments.items() if value is not None}
             context = context.copy(message=context.message.model_copy(update={"arguments": arguments}))
-        async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
+        async with nullcontext() if context.message.name in _WAITING_TOOLS else self._call_slots:
             outcome = 400
             try:
                 tool = context.message.name[:200]

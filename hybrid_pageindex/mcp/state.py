@@ -44,7 +44,7 @@ _NAME_LENGTH = 2_000
 class ToolState:
     """The state that all MCP tools share.
 
-    ``budget`` is the maximum tokens of one result. ``turn`` is a semaphore that limits concurrent calls. ``wake``
+    ``budget`` is the maximum tokens of one result. ``call_slots`` is a semaphore that limits concurrent calls. ``wake``
     starts the processing of queued jobs.
     """
 
@@ -52,7 +52,7 @@ class ToolState:
     access: Access
     builds: Builds
     budget: int
-    turn: asyncio.Semaphore
+    call_slots: asyncio.Semaphore
     wake: Callable[[], None]
 
     async def document(self, name: str, library: str = "") -> Document:

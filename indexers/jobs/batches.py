@@ -29,7 +29,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of, of_suffix
 from indexers.jobs.publisher import Publisher, published_note
 from indexers.jobs.report import FileResult, Tally
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.outline.quality import is_low
 from indexers.workers.pool import Stop, WorkerPool
 from indexers.workers.protocol import BatchTask, SmallContent, SmallFile
@@ -38,25 +38,25 @@ _SMALL_BYTES = 1 << 16
 _LOOK = 0.1  # seconds between two checks for files to stop
 
 
-def batch_key(turn: Turn) -> str | None:
+def batch_key(run: StageRun) -> str | None:
     """Return a key made from the options of a file's job. Files with equal keys can share a batch.
 
     Return None for a file to process alone. A file that was attempted before is processed alone: if it crashes the
     process, no other file is affected.
     """
-    job = turn.job
-    format = of_suffix(turn.source.suffix)
-    first = job.stage == "parse" and not job.turn and not job.attempts and not turn.anew
+    job = run.job
+    format = of_suffix(run.source.suffix)
+    first = job.stage == "parse" and not job.returns and not job.attempts and not run.anew
     if not first or format is None or not format.bytes_are_text or is_address(job.subject):
         return None
-    return json.dumps(job.options, sort_keys=True) if 0 < turn.unshown <= _SMALL_BYTES else None
+    return json.dumps(job.options, sort_keys=True) if 0 < run.unshown <= _SMALL_BYTES else None
 
 
 @dataclass(eq=False)
 class _File:
     """A file of a batch: its private copy and, once it is parsed, the document."""
 
-    turn: Turn
+    run: StageRun
     copy: Path
     stamp: FileStamp
     sha256: str
@@ -80,46 +80,48 @@ class SmallFiles:
         limits: ParseLimits,
         chunks: ChunkSize,
         tally: Tally,
-        ending: Callable[[Turn, FileResult], JobUpdate],
+        ending: Callable[[StageRun, FileResult], JobUpdate],
         reaches: Callable[[str], Callable[[Path], Reach | None]],
     ) -> None:
         self._catalog, self._pool, self._publisher = catalog, pool, publisher
         self._limits, self._chunks, self._tally = limits, chunks, tally
         self._ending, self._reaches = ending, reaches
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
+    def run(
+        self, runs: Sequence[StageRun], end: Callable[[StageRun, JobUpdate], None], alone: Callable[[StageRun], None]
+    ) -> None:
         """Index small files in one batch.
 
         Call ``end`` for each published file, and ``alone`` for each file that must be processed alone. Raise StoreError
         if the catalog cannot be written.
         """
         with self._publisher.parser.work() as work, ExitStack() as locks:
-            files = self._new_contents(self._copies(turns, work, alone), locks, alone)
+            files = self._new_contents(self._copies(runs, work, alone), locks, alone)
             files = self._build(files, alone)
             if files:
                 self._publish(files, end, alone)
 
-    def _copies(self, turns: Sequence[Turn], work: Path, alone: Callable[[Turn], None]) -> list[_File]:
+    def _copies(self, runs: Sequence[StageRun], work: Path, alone: Callable[[StageRun], None]) -> list[_File]:
         """Copy the files of a batch. Call ``alone`` for those that cannot be copied, or are not small plain files."""
-        reaches = {library: self._reaches(library) for library in {turn.library for turn in turns}}
+        reaches = {library: self._reaches(library) for library in {run.library for run in runs}}
         files: list[_File] = []
-        for number, turn in enumerate(turns):
-            copy = work / str(number) / turn.file.name
+        for number, run in enumerate(runs):
+            copy = work / str(number) / run.file.name
             copied = None
-            if not turn.stop.asked.is_set():
+            if not run.stop.asked.is_set():
                 try:
                     copy.parent.mkdir()
-                    copied = copy_small(turn.file, copy, _SMALL_BYTES, reaches[turn.library](turn.file))
+                    copied = copy_small(run.file, copy, _SMALL_BYTES, reaches[run.library](run.file))
                 except (DocumentError, OSError):
                     copied = None
             format = None if copied is None else format_of(copy)
             if copied is None or format is None or not format.bytes_are_text:
-                alone(turn)
+                alone(run)
             else:
-                files.append(_File(turn, copy, *copied, format))
+                files.append(_File(run, copy, *copied, format))
         return files
 
-    def _new_contents(self, files: Sequence[_File], locks: ExitStack, alone: Callable[[Turn], None]) -> list[_File]:
+    def _new_contents(self, files: Sequence[_File], locks: ExitStack, alone: Callable[[StageRun], None]) -> list[_File]:
         """Return the files whose bytes are not in the catalog yet, with their document ids. Lock their bytes.
 
         Call ``alone`` for the other files.
@@ -127,26 +129,26 @@ class SmallFiles:
         hashes = {file.sha256 for file in files}
         paths: dict[str, list[str]] = defaultdict(list)
         for file in files:
-            paths[file.turn.library].append(str(file.turn.file))
+            paths[file.run.library].append(str(file.run.file))
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.stored_hashes(hashes)
             present = {library: snapshot.doc_ids_at(library, some) for library, some in paths.items()}
             for file in files:
-                library, path = file.turn.library, str(file.turn.file)
+                library, path = file.run.library, str(file.run.file)
                 file.doc_id = present[library].get(path) or usual_id(library, path)
-            absent = [file.doc_id for file in files if str(file.turn.file) not in present[file.turn.library]]
+            absent = [file.doc_id for file in files if str(file.run.file) not in present[file.run.library]]
             taken = snapshot.taken_ids(absent)  # ids of documents that were moved
         new: list[_File] = []
         for file in files:
             lock = self._publisher.content_lock(file.sha256)
             if file.sha256 in stored or file.doc_id in taken or not lock.acquire(blocking=False):
-                alone(file.turn)
+                alone(file.run)
                 continue
             locks.callback(lock.release)
             new.append(file)
         return new
 
-    def _build(self, files: Sequence[_File], alone: Callable[[Turn], None]) -> list[_File]:
+    def _build(self, files: Sequence[_File], alone: Callable[[StageRun], None]) -> list[_File]:
         """Build the documents of all files in one worker process. Return the files that succeeded.
 
         Files whose job was asked to stop are passed to ``alone``.
@@ -158,7 +160,7 @@ class SmallFiles:
             files[number].result = result if isinstance(result, SmallContent) and not result.unread else None
 
         stop, left = Stop(), list(files)
-        small = tuple(SmallFile(file.copy, file.turn.file.name, file.sha256, file.format.name) for file in files)
+        small = tuple(SmallFile(file.copy, file.run.file.name, file.sha256, file.format.name) for file in files)
         future = self._pool.submit(
             BatchTask(small, self._limits, self._chunks), self._pool.allowance(stop), on_part=on_part
         )
@@ -171,30 +173,30 @@ class SmallFiles:
         left = _going_on(left, alone)
         for file in left:
             if file.result is None:
-                alone(file.turn)
+                alone(file.run)
         return [file for file in left if file.result is not None]
 
     def _publish(
-        self, files: Sequence[_File], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]
+        self, files: Sequence[_File], end: Callable[[StageRun, JobUpdate], None], alone: Callable[[StageRun], None]
     ) -> None:
         results: dict[int, FileResult] = {}
         publications: list[JobPublication] = []
         for file in files:
-            turn, built = file.turn, file.result
+            run, built = file.run, file.result
             if built is None:
                 continue
             content = built.content
             pages, sections = len(content.pages), len(content.sections)
-            note = published_note(turn, content, file.stamp, system_stat(turn.source))
-            result = turn.timed(FileResult(str(turn.file), "indexed", None, file.doc_id, pages, sections, note=note))
-            turn.rough = is_low(content.models, pages)
+            note = published_note(run, content, file.stamp, system_stat(run.source))
+            result = run.timed(FileResult(str(run.file), "indexed", None, file.doc_id, pages, sections, note=note))
+            run.rough = is_low(content.models, pages)
             version = self._publisher.stored.of_format(file.sha256, file.format)
             new = Publication(
-                library=turn.library, doc_id=file.doc_id, path=str(turn.file), version=version, content=content,
+                library=run.library, doc_id=file.doc_id, path=str(run.file), version=version, content=content,
                 card=built.card, stamp=file.stamp, orders=built.orders,
             )  # fmt: skip
-            results[turn.job.id] = result
-            publications.append(JobPublication(new, version.new_id(), turn.job.fence, self._ending(turn, result)))
+            results[run.job.id] = result
+            publications.append(JobPublication(new, version.new_id(), run.job.fence, self._ending(run, result)))
         try:
             lost, stored = self._catalog.publish_together(publications)
         except DamageError:
@@ -203,28 +205,28 @@ class SmallFiles:
             raise
         except Exception:  # noqa: BLE001 - one file has made the database refuse all: it fails by itself
             lost, stored = frozenset(), frozenset(results)
-        turns = {file.turn.job.id: file.turn for file in files}
-        gone = [turns[job] for job in lost]
-        for turn in gone:
-            turn.stop.ask("lost")
-        for turn in (*gone, *(turns[job] for job in stored)):
-            alone(turn)
+        runs = {file.run.job.id: file.run for file in files}
+        gone = [runs[job] for job in lost]
+        for run in gone:
+            run.stop.ask("lost")
+        for run in (*gone, *(runs[job] for job in stored)):
+            alone(run)
         for publication in publications:
             job = publication.fence.job
             if job in lost or job in stored:
                 continue
-            turn = turns[job]
-            turn.written = True
-            self._tally.add(pages=results[job].pages, size=turn.unshown, finished=results[job])
-            end(turn, publication.advance)
+            run = runs[job]
+            run.written = True
+            self._tally.add(pages=results[job].pages, size=run.unshown, finished=results[job])
+            end(run, publication.advance)
 
 
-def _going_on(files: Iterable[_File], alone: Callable[[Turn], None]) -> list[_File]:
+def _going_on(files: Iterable[_File], alone: Callable[[StageRun], None]) -> list[_File]:
     """Return the files whose jobs continue. Call ``alone`` for those whose job was asked to stop."""
     left = []
     for file in files:
-        if file.turn.stop.asked.is_set():
-            alone(file.turn)
+        if file.run.stop.asked.is_set():
+            alone(file.run)
         else:
             left.append(file)
     return left

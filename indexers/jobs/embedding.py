@@ -22,7 +22,7 @@ from hybrid_core.types.documents import StoredEmbedder
 from hybrid_core.types.jobs import WATCHED, JobRequest, JobUpdate
 from indexers.jobs.report import Tally
 from indexers.jobs.runner import Lane, Runner, workplace
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 
 _TEXTS_AT_ONCE = 128  # texts per transaction: the maximum loss if the process is killed
 
@@ -151,14 +151,14 @@ def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callabl
     all cores.
     """
 
-    def work(turn: Turn) -> JobUpdate:
+    def work(run: StageRun) -> JobUpdate:
         def at(progress: EmbedProgress) -> None:
-            turn.done, turn.pages = progress.texts_done, progress.texts
+            run.done, run.pages = progress.texts_done, progress.texts
             on_progress(progress)
 
-        embedder = load(turn.job.options["embedder"])
-        chunks = bool(turn.job.options.get("chunks"))
-        report = embed_library(catalog, turn.library, embedder, at, turn.stop.asked, chunks=chunks)
+        embedder = load(run.job.options["embedder"])
+        chunks = bool(run.job.options.get("chunks"))
+        report = embed_library(catalog, run.library, embedder, at, run.stop.asked, chunks=chunks)
         return JobUpdate("done", result=asdict(report))
 
     return Lane(frozenset({"embed"}), 1, work)
@@ -204,7 +204,7 @@ def embed(
         lanes = [lane(catalog, lambda _: embedder, on_progress)]
         tally = Tally(lambda _: None, 0, 0)
         runner = Runner(
-            place, lanes, lambda job: Turn(job, Path(), tally), lambda _, end: ended.append(end), only_awaited=True,
+            place, lanes, lambda job: StageRun(job, Path(), tally), lambda _, end: ended.append(end), only_awaited=True,
             for_caller=True,
         )  # fmt: skip
         stack.callback(runner.close)

@@ -32,7 +32,7 @@ from indexers.jobs.reader import Maker, Parser, ScanOptions, ScanReader
 from indexers.jobs.refiner import Refiner, refinable, unrefined
 from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.runner import Batching, Lane, Workplace
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 
 _PAUSES = (0.2, 1.0)  # seconds before a file that changed during a read is tried again
 
@@ -76,25 +76,27 @@ class FileStages:
         improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
         return [*reading_lanes(self._at_once, self.work, self), *improving]
 
-    def key(self, turn: Turn) -> str | None:
+    def key(self, run: StageRun) -> str | None:
         """Return the key that files of one batch share, None for a file to process alone."""
-        return batch_key(turn)
+        return batch_key(run)
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
+    def run(
+        self, runs: Sequence[StageRun], end: Callable[[StageRun, JobUpdate], None], alone: Callable[[StageRun], None]
+    ) -> None:
         """Index small files in one batch; see ``Batching``."""
-        self._small.run(turns, end, alone)
+        self._small.run(runs, end, alone)
 
-    def work(self, turn: Turn) -> JobUpdate:
-        self._catalog.locate(turn.library, turn.job.subject)  # downloads the original file if another machine stored it
+    def work(self, run: StageRun) -> JobUpdate:
+        self._catalog.locate(run.library, run.job.subject)  # downloads the original file if another machine stored it
         stages = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}
         try:
-            advance = stages[turn.job.stage](turn)
+            advance = stages[run.job.stage](run)
         except DamageError as error:  # stored data of this file is damaged, not the whole catalog: other files continue
-            result = turn.timed(FileResult(str(turn.file), "failed", str(error)))
-            self._tally.add(size=turn.unshown, finished=result, again=turn.job.stage != "parse")
-            advance = self._ending(turn, result)
+            result = run.timed(FileResult(str(run.file), "failed", str(error)))
+            self._tally.add(size=run.unshown, finished=result, again=run.job.stage != "parse")
+            advance = self._ending(run, result)
         if advance.stage != "ocr":
-            self._scans.forget(turn.job.id)
+            self._scans.forget(run.job.id)
         return advance
 
     def close(self) -> None:
@@ -102,114 +104,112 @@ class FileStages:
         if self._improver is not None:
             self._improver.close()
 
-    def parse(self, turn: Turn) -> JobUpdate:
+    def parse(self, run: StageRun) -> JobUpdate:
         """Parse a file and publish it. Long OCR is left to the stage ``ocr``."""
-        if is_address(turn.job.subject) and not turn.source.exists():  # its container was removed
-            return self._ending(
-                turn, FileResult(turn.job.subject, "failed", "the uploaded file is not stored any more.")
-            )
+        if is_address(run.job.subject) and not run.source.exists():  # its container was removed
+            return self._ending(run, FileResult(run.job.subject, "failed", "the uploaded file is not stored any more."))
         with self._catalog.snapshot() as snapshot:
-            doc_id = snapshot.doc_id_at(turn.library, str(turn.file))
-        result = self._reported(turn, doc_id, lambda: self._parsed(turn))
-        self._tally.add(size=turn.unshown, finished=result)
-        return self._ending(turn, result)
+            doc_id = snapshot.doc_id_at(run.library, str(run.file))
+        result = self._reported(run, doc_id, lambda: self._parsed(run))
+        self._tally.add(size=run.unshown, finished=result)
+        return self._ending(run, result)
 
-    def ocr(self, turn: Turn) -> JobUpdate:
-        """Continue OCR of a file's scanned pages, for twice as long as in the previous turn of its job."""
-        before = turn.before or FileResult(str(turn.file), "indexed")
+    def ocr(self, run: StageRun) -> JobUpdate:
+        """Continue OCR of a file's scanned pages, for twice as long as in the job's previous run of OCR."""
+        before = run.before or FileResult(str(run.file), "indexed")
         doc_id = before.doc_id or ""
 
         def again() -> FileResult:
             with self._catalog.snapshot() as snapshot:
-                if doc_id not in snapshot.published(turn.library, [doc_id]):
+                if doc_id not in snapshot.published(run.library, [doc_id]):
                     return replace(before, unread=0, note=Note("file.removed-while-read"))
-            stamp, sha256 = fingerprint(turn.file, turn.source, self._reach(turn))
-            seconds = self._options.ocr_seconds * 2**turn.job.turn
-            return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, lambda _: None)
+            stamp, sha256 = fingerprint(run.file, run.source, self._reach(run))
+            seconds = self._options.ocr_seconds * 2**run.job.returns
+            return self._publisher.publish(run, stamp, sha256, doc_id, seconds, lambda _: None)
 
-        result = self._reported(turn, doc_id, again)
-        self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "ocr"))
-        return self._ending(turn, result)
+        result = self._reported(run, doc_id, again)
+        self._tally.add(finished=result, again=True, at=FileStage(str(run.file), "ocr"))
+        return self._ending(run, result)
 
-    def refine(self, turn: Turn) -> JobUpdate:
+    def refine(self, run: StageRun) -> JobUpdate:
         """Run the layout model on a published document, and rebuild its section tree from the result."""
-        return self._ending(turn, self._refiner.refined(turn, turn.before or self._as_published(turn)))
+        return self._ending(run, self._refiner.refined(run, run.before or self._as_published(run)))
 
-    def enrich(self, turn: Turn) -> JobUpdate:
+    def enrich(self, run: StageRun) -> JobUpdate:
         """Improve a published document with models."""
-        before = turn.before or self._as_published(turn)
-        return self._ending(turn, before if self._improver is None else self._improver.improved(turn, before))
+        before = run.before or self._as_published(run)
+        return self._ending(run, before if self._improver is None else self._improver.improved(run, before))
 
-    def _ending(self, turn: Turn, result: FileResult) -> JobUpdate:
+    def _ending(self, run: StageRun, result: FileResult) -> JobUpdate:
         """Return the job's next state for this result: the next stage, or the end."""
         kept_result = result.to_json()
         if result.status == "failed":
             return JobUpdate("failed", result=kept_result, cause=result.error or "")
         if result.unread:
             return JobUpdate("waiting", "ocr", result=kept_result)
-        bound = {need for need in turn.job.needs if need.startswith((SESSION, MACHINE))}
-        refines = self._options.outline == "refined" or (self._options.outline == "auto" and turn.rough)
-        if turn.job.stage in ("parse", "ocr") and refines and refinable(turn.source):
+        bound = {need for need in run.job.needs if need.startswith((SESSION, MACHINE))}
+        refines = self._options.outline == "refined" or (self._options.outline == "auto" and run.rough)
+        if run.job.stage in ("parse", "ocr") and refines and refinable(run.source):
             return JobUpdate("waiting", "refine", needs=frozenset(bound), result=kept_result)
-        if turn.job.stage != "enrich" and self._options.enrich_needs:
+        if run.job.stage != "enrich" and self._options.enrich_needs:
             return JobUpdate("waiting", "enrich", needs=self._options.enrich_needs | bound, result=kept_result)
         return JobUpdate("done", result=kept_result)
 
-    def _as_published(self, turn: Turn) -> FileResult:
+    def _as_published(self, run: StageRun) -> FileResult:
         """Return the result "unchanged" for a file, with the data of its published document."""
-        document = document_at(self._catalog, turn.library, turn.file)
-        return FileResult(str(turn.file), "unchanged") if document is None else unchanged(turn.file, document)
+        document = document_at(self._catalog, run.library, run.file)
+        return FileResult(str(run.file), "unchanged") if document is None else unchanged(run.file, document)
 
-    def _reported(self, turn: Turn, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
+    def _reported(self, run: StageRun, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
         """Run ``work`` on a file and return its result. If it fails, record the failure and return a failed result.
 
         ``doc_id`` is "" for a new document.
         """
         try:
-            result = _held_still(work, turn)
-            return result if turn.written else turn.timed(result)
+            result = _held_still(work, run)
+            return result if run.written else run.timed(result)
         except (Cancelled, LeaseLostError):
             raise
         except (DamageError, DocumentError, NotFoundError) as error:
             if full := disk_full(error, self._place.folder):
                 raise full from error
             message = error.without_file
-            doc_id = doc_id or new_id(self._catalog, turn.library, turn.file)
+            doc_id = doc_id or new_id(self._catalog, run.library, run.file)
             self._catalog.record_failure(
-                library=turn.library, doc_id=doc_id, path=str(turn.file), size=size(turn.source), error=message,
-                fence=turn.job.fence,
+                library=run.library, doc_id=doc_id, path=str(run.file), size=size(run.source), error=message,
+                fence=run.job.fence,
             )  # fmt: skip
             with self._catalog.snapshot() as snapshot:
-                published = doc_id in snapshot.published(turn.library, [doc_id])
+                published = doc_id in snapshot.published(run.library, [doc_id])
             reason = getattr(error, "reason", "")
-            failed = FileResult(str(turn.file), "failed", message, doc_id if published else None, reason=reason)
-            return turn.timed(failed)
+            failed = FileResult(str(run.file), "failed", message, doc_id if published else None, reason=reason)
+            return run.timed(failed)
 
-    def _parsed(self, turn: Turn) -> FileResult:
-        file, library = turn.file, turn.library
-        stamp, sha256 = fingerprint(file, turn.source, self._reach(turn))
-        format = format_of(turn.source)
+    def _parsed(self, run: StageRun) -> FileResult:
+        file, library = run.file, run.library
+        stamp, sha256 = fingerprint(file, run.source, self._reach(run))
+        format = format_of(run.source)
         target = self._stored.of_format(sha256, format)
         document = document_at(self._catalog, library, file)
-        same = document is not None and self._serves(turn, document, target)
-        if turn.anew:
+        same = document is not None and self._serves(run, document, target)
+        if run.anew:
             for kind in ("ocr", "regions"):
                 self._cache.clear(f"{kind}/{sha256}/")
-        if holds_members(self._catalog, library, turn.job.subject, format) and (
-            format.may_hold(turn.source) or self._catalog.members(library, turn.job.subject)
+        if holds_members(self._catalog, library, run.job.subject, format) and (
+            format.may_hold(run.source) or self._catalog.members(library, run.job.subject)
         ):
-            self._members.follow(turn, sha256, keep=not same)
+            self._members.follow(run, sha256, keep=not same)
         if document is not None and same:
             self._stamps.add(document, stamp)
-            turn.rough = self._is_rough(document)
-            return replace(unchanged(file, document), note=Note.joined(turn.notes))
+            run.rough = self._is_rough(document)
+            return replace(unchanged(file, document), note=Note.joined(run.notes))
         machine = self._options.machine
         for moved in () if document else moved_from(self._catalog, library, sha256, target.format, machine):
             card = self._stored.card(file, moved.content_id)
             if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
                 continue  # another file has already taken its place
-            if self._serves(turn, moved, target):
-                note = Note.joined((Note("file.moved", path=moved.path), *turn.notes))
+            if self._serves(run, moved, target):
+                note = Note.joined((Note("file.moved", path=moved.path), *run.notes))
                 return replace(unchanged(file, moved), note=note)
             document = moved
             break
@@ -218,14 +218,14 @@ class FileStages:
         # files that wait for parsing should not wait for OCR too
         others_wait = self._place.queue.waits(worker.id, worker.abilities, {"parse"})
         seconds = 0.0 if others_wait else self._options.ocr_seconds
-        return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
+        return self._publisher.publish(run, stamp, sha256, doc_id, seconds, run.page)
 
-    def _reach(self, turn: Turn) -> Reach | None:
+    def _reach(self, run: StageRun) -> Reach | None:
         """Return the folders that the server may read for a file, None without restrictions.
 
         They are limited to the folders of the file's sources, since the file may have become a link meanwhile.
         """
-        return self._reach_in(turn.library)(turn.file)
+        return self._reach_in(run.library)(run.file)
 
     def _reach_in(self, library: str) -> Callable[[Path], Reach | None]:
         """Return a function from a file of the library to the folders that may be read for it.
@@ -254,15 +254,15 @@ class FileStages:
             stored = snapshot.version(document.content_id)
         return stored is not None and unrefined(document, stored.version, self._options)
 
-    def _serves(self, turn: Turn, document: Document, target: ContentVersion) -> bool:
-        if turn.anew:
+    def _serves(self, run: StageRun, document: Document, target: ContentVersion) -> bool:
+        if run.anew:
             return False
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
         return stored is not None and self._stored.serves(stored, target)
 
 
-def reading_lanes(at_once: int, work: Callable[[Turn], JobUpdate], batching: Batching | None = None) -> list[Lane]:
+def reading_lanes(at_once: int, work: Callable[[StageRun], JobUpdate], batching: Batching | None = None) -> list[Lane]:
     """Return the lanes that parse files, run OCR, and refine section trees.
 
     OCR starts jobs only if no file waits for parsing, refinement only if no file waits for parsing or OCR.
@@ -278,11 +278,11 @@ def unchanged(file: Path, document: Document) -> FileResult:
     return FileResult(str(file), "unchanged", None, document.doc_id, document.pages, document.sections)
 
 
-def _held_still(work: Callable[[], FileResult], turn: Turn) -> FileResult:
+def _held_still(work: Callable[[], FileResult], run: StageRun) -> FileResult:
     for seconds in _PAUSES:
         try:
             return work()
         except ChangedError:
-            if turn.stop.asked.wait(seconds):
+            if run.stop.asked.wait(seconds):
                 raise Cancelled("Indexing was stopped.") from None
     return work()

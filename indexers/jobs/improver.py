@@ -30,7 +30,7 @@ from indexers.jobs.options import IndexOptions, ModelPlan
 from indexers.jobs.publisher import Publisher
 from indexers.jobs.refiner import Refiner, layout_model, missing
 from indexers.jobs.report import FileResult, FileStage, Tally
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.ocr.engines import NoOcr
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import DrawTask, LookTask, PictureTask
@@ -132,14 +132,14 @@ class Improver:
                 self._made = Enricher(models, self._plan.options, self._replies, self._page_threads)
             return self._made
 
-    def improved(self, turn: Turn, before: FileResult) -> FileResult:
+    def improved(self, run: StageRun, before: FileResult) -> FileResult:
         """Improve a document with models and return the new result.
 
         Return ``before`` itself if there is nothing to do or no model can be used.
         """
-        enricher = self._enricher(turn.stop.asked)
+        enricher = self._enricher(run.stop.asked)
         try:
-            result = self._improved(enricher, turn, before)
+            result = self._improved(enricher, run, before)
         except (Cancelled, LeaseLostError):
             raise
         except (DamageError, DocumentError, NotFoundError) as error:
@@ -148,12 +148,12 @@ class Improver:
         for note in enricher.given_up():
             self._tally.add_note(note)
         if result is not before:
-            result = result if turn.written else turn.timed(result)
-            self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "describe"))
+            result = result if run.written else run.timed(result)
+            self._tally.add(finished=result, again=True, at=FileStage(str(run.file), "describe"))
         return result
 
-    def _improved(self, enricher: Enricher, turn: Turn, before: FileResult) -> FileResult:
-        file = turn.file
+    def _improved(self, enricher: Enricher, run: StageRun, before: FileResult) -> FileResult:
+        file = run.file
         if (published_document := self._document(before.doc_id)) is None:
             return before
         document, published = published_document
@@ -162,7 +162,7 @@ class Improver:
             return before
         if not enricher.asks:
             return before
-        stamp, sha256 = fingerprint(file, turn.source)
+        stamp, sha256 = fingerprint(file, run.source)
         if sha256 != document.sha256:
             raise DocumentError("the file has changed since it was read.", "Index the file again.", file=file)
         with self._publisher.content_lock(f"models/{sha256}"):  # the same bytes twice are paid for once
@@ -170,17 +170,17 @@ class Improver:
             if best is not None and best.version.improved_by(tags):
                 card = self._publisher.stored.card(file, best.content_id)
                 result = replace(_noted(before, Note("file.improved-before")), status="indexed")
-                return self._publisher.switch(turn, stamp, best.version, None, card, result)
-            version, base = self._base(turn, document, published)
+                return self._publisher.switch(run, stamp, best.version, None, card, result)
+            version, base = self._base(run, document, published)
             advice = self._publisher.stored.ocr() if any(page.needs_ocr for page in base.pages) else None
             moot = advice.reason if isinstance(advice, NoOcr) else ""
             with ExitStack() as stack:
                 sight = None
                 if "vlm" in tags and _seen(base.format):
-                    copy = stack.enter_context(self._publisher.parser.copy(file, sha256, turn.source))
-                    sight = self._sight(turn, copy, base)
-                with charged(library=turn.library):
-                    enriched = enricher.enrich(base, sight, tags, _FileStages(turn), turn.stop.asked, moot)
+                    copy = stack.enter_context(self._publisher.parser.copy(file, sha256, run.source))
+                    sight = self._sight(run, copy, base)
+                with charged(library=run.library):
+                    enriched = enricher.enrich(base, sight, tags, _FileStages(run), run.stop.asked, moot)
             usage = sum((step.usage for step in enriched.steps), Usage())
             result = replace(before, steps=enriched.steps, usage=usage)
             if self._plan.estimate:
@@ -190,7 +190,7 @@ class Improver:
                 return result if usage != Usage() else before
             if enriched.content is None:
                 return _noted(result, *enriched.notes)
-            if turn.stop.asked.is_set():
+            if run.stop.asked.is_set():
                 raise _stopped()
             if (now := self._document(document.doc_id)) is None or now[1] != published:
                 return _noted(result, Note("file.changed-while-improved"))
@@ -202,9 +202,11 @@ class Improver:
             apart = [part for part in before.note.parts if part not in base.warnings]  # moved from where, say
             note = Note.joined((*apart, *enriched.content.warnings))
             result = replace(result, status="indexed", sections=len(enriched.content.sections), note=note)
-            return self._publisher.switch(turn, stamp, new, enriched.content, card_of(file, enriched.content), result)
+            return self._publisher.switch(run, stamp, new, enriched.content, card_of(file, enriched.content), result)
 
-    def _base(self, turn: Turn, document: Document, published: ContentVersion) -> tuple[ContentVersion, IndexedContent]:
+    def _base(
+        self, run: StageRun, document: Document, published: ContentVersion
+    ) -> tuple[ContentVersion, IndexedContent]:
         """Return a file's parsed document without the work of models, and its version.
 
         It is taken from the catalog if possible. If not, it is built again.
@@ -215,14 +217,14 @@ class Improver:
             if content is not None:
                 return published, content
         if published.outline.partition("/")[0] == layout_model() and not missing():
-            return self._refiner.refine_content(turn, document, published.outline)
-        version = self._publisher.make(turn, document.sha256, self._options.seconds_per_file, lambda _: None)
+            return self._refiner.refine_content(run, document, published.outline)
+        version = self._publisher.make(run, document.sha256, self._options.seconds_per_file, lambda _: None)
         return version.version, version.content
 
-    def _sight(self, turn: Turn, copy: PrivateCopy, base: IndexedContent) -> Sight:
+    def _sight(self, run: StageRun, copy: PrivateCopy, base: IndexedContent) -> Sight:
         options, drawing = self._options, self._plan.options.drawing
         return WorkerSight(
-            self._pool, copy, options.password, len(base.pages), options.parse, drawing, self._pool.allowance(turn.stop)
+            self._pool, copy, options.password, len(base.pages), options.parse, drawing, self._pool.allowance(run.stop)
         )
 
     def _document(self, doc_id: str | None) -> tuple[Document, ContentVersion] | None:
@@ -261,8 +263,8 @@ def _seen(format: str) -> bool:
 class _FileStages:
     """A callback that reports the progress of one file."""
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, run: StageRun) -> None:
+        self._turn = run
 
     def __call__(self, stage: Stage, done: int, pages: int) -> None:
         self._turn.tally.add(at=self._turn.at(stage, done, pages))

@@ -26,7 +26,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of, named
 from indexers.formats.unpack import Unpacked
 from indexers.jobs.reader import Parser
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import UnpackTask
 
@@ -69,10 +69,10 @@ class MemberKeeper:
         before then stay.
         """
         with self._parser.copy(file, sha256, source) as copy, self._parser.work() as work:
-            run = _Opening(self._pool, self._limits)
-            run.open(str(file), copy.path, work, depth=1)
-            self._catalog.keep(library, str(file), run.originals)
-        return run.members
+            opening = _Opening(self._pool, self._limits)
+            opening.open(str(file), copy.path, work, depth=1)
+            self._catalog.keep(library, str(file), opening.originals)
+        return opening.members
 
 
 class _Opening:
@@ -130,30 +130,30 @@ class MemberJobs:
     def __init__(self, catalog: Catalog, queue: JobQueue, keeper: MemberKeeper) -> None:
         self._catalog, self._queue, self._keeper = catalog, queue, keeper
 
-    def follow(self, turn: Turn, sha256: str, *, keep: bool) -> None:
+    def follow(self, run: StageRun, sha256: str, *, keep: bool) -> None:
         """Enqueue jobs for the files inside an archive or mail. With ``keep``, extract them again first.
 
-        Notes on unreadable files are added to ``turn``. Call this before the archive is published, so that the files
+        Notes on unreadable files are added to ``run``. Call this before the archive is published, so that the files
         are extracted again after an interruption.
         """
-        job = turn.job
+        job = run.job
         if keep:
             try:
-                members = self._keeper.keep(turn.library, turn.file, sha256, turn.source)
+                members = self._keeper.keep(run.library, run.file, sha256, run.source)
             except ChangedError:
                 raise
             except DocumentError as error:
-                turn.notes = (Note("file.members-not-read", reason=error.without_file.removesuffix(".")),)
-                members = Members(self._catalog.members(turn.library, job.subject))
-            turn.notes += tuple(_member_notes(members, job.subject))
+                run.notes = (Note("file.members-not-read", reason=error.without_file.removesuffix(".")),)
+                members = Members(self._catalog.members(run.library, job.subject))
+            run.notes += tuple(_member_notes(members, job.subject))
         else:
-            members = Members(self._catalog.members(turn.library, job.subject))
-        away = exclusions(self._catalog, turn.library)
+            members = Members(self._catalog.members(run.library, job.subject))
+        away = exclusions(self._catalog, run.library)
         self._queue.enqueue_beside(
             job,
             [
                 JobRequest(
-                    turn.library, "index", path, "parse", options=job.options, needs=job.needs,
+                    run.library, "index", path, "parse", options=job.options, needs=job.needs,
                     priority=min(job.priority, WANTED) - BEHIND, owner=job.owner, version=sha256,
                 )
                 for path in members.paths

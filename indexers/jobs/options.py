@@ -40,7 +40,7 @@ class IndexOptions:
     ``workers`` 0 means one per core. ``range_pages`` is the number of pages that one task parses. ``parse`` limits how
     much of a file is read; the seconds and memory limits are those of indexers.workers.pool.WorkerLimits. ``ocr`` is
     called when a page needs OCR. After ``ocr_seconds`` a file is published with the pages read so far. The rest follows
-    after other files have had their turn. Each turn has more time than the one before.
+    after other files have had their run. Each run has more time than the one before.
 
     ``outline`` decides whether a layout model refines the section trees after publication. ``auto`` refines those with
     a low quality estimate, reading at most ``outline_pages`` pages for ``outline_seconds``. ``machine`` is the machine

@@ -39,7 +39,7 @@ from indexers.jobs.options import IndexOptions
 from indexers.jobs.refiner import unrefined
 from indexers.jobs.report import FileResult, FileStage, IndexProgress, IndexReport, Tally
 from indexers.jobs.runner import Lane, Runner, workplace
-from indexers.jobs.turn import ANEW, Turn
+from indexers.jobs.stage_run import ANEW, StageRun
 
 _LOOK = 0.5  # seconds between two looks at what others do
 _CERTAIN = 10.0  # seconds between two counts of unfinished jobs, to notice jobs that were deleted
@@ -67,7 +67,9 @@ class Batch:
         self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, at_work, tally, after
         self._left, self._known = dict(jobs), set(jobs)
         self._pages: dict[int, int] = {}  # shown pages by job, for jobs that other processes run
-        self._unsettled: dict[int, tuple[Turn, JobUpdate]] = {}  # jobs that ended in this process since the last check
+        self._unsettled: dict[
+            int, tuple[StageRun, JobUpdate]
+        ] = {}  # jobs that ended in this process since the last check
         self._shown: set[int] = set()  # jobs of other processes whose end was reported
         self._holders: dict[int, str] = {}  # who took a job last
         self._looked = time.monotonic()
@@ -93,21 +95,23 @@ class Batch:
     def left(self) -> list[int]:
         return list(self._left)
 
-    def ended(self, turn: Turn, advance: JobUpdate) -> None:
+    def ended(self, stage_run: StageRun, advance: JobUpdate) -> None:
         """Record that a stage of a file's job has ended in this process. Its progress has already been reported."""
-        if turn.job.id not in self._known:
-            self._add(turn.job)
-        if turn.job.id in self._left and advance.status in _ENDS:
-            self._unsettled[turn.job.id] = turn, advance
+        if stage_run.job.id not in self._known:
+            self._add(stage_run.job)
+        if stage_run.job.id in self._left and advance.status in _ENDS:
+            self._unsettled[stage_run.job.id] = stage_run, advance
 
     def settle(self) -> None:
         """Close the jobs that have ended in this process. A job that was requested again while it ran stays open."""
         ended, self._unsettled = self._unsettled, {}
         again = {job.id for job in self._reader.jobs(ended) if not job.ended} if ended else set()
-        for number, (turn, advance) in ended.items():
+        for number, (stage_run, advance) in ended.items():
             file = self._left.get(number)
             if file is not None and number not in again:
-                self._close(number, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
+                self._close(
+                    number, _result(file, advance.status, advance.result or stage_run.job.result, advance.cause)
+                )
 
     def _find_more(self) -> None:
         """Add the jobs that were started by jobs of this batch, such as those for files inside archives and mails."""
@@ -239,7 +243,7 @@ def index(
     tally.add()
     for problem in failed:
         tally.add(finished=problem)
-    with catalog.snapshot() as snapshot:  # a file whose document is damaged fails by itself once its turn comes
+    with catalog.snapshot() as snapshot:  # a file whose document is damaged fails by itself once it is read
         documents = {document.path: document for document in snapshot.sound_documents(library)}
     done, requests = _sort_files(run, files, documents, tally)
     if run.detach:
@@ -354,8 +358,8 @@ def _work(run: IndexRun, requests: Mapping[Path, JobRequest], tally: Tally, done
             stack.callback(stages.close)
             lanes = stages.lanes()
 
-        def begin(job: Job) -> Turn:
-            return Turn(job, catalog.place(job.library, job.subject), tally)
+        def begin(job: Job) -> StageRun:
+            return StageRun(job, catalog.place(job.library, job.subject), tally)
 
         runner = Runner(place, lanes, begin, batch.ended, only_awaited=True, for_caller=True)
         stack.callback(runner.close)

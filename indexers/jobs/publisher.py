@@ -20,7 +20,7 @@ from indexers.files.private_copy import PrivateCopy, system_stat
 from indexers.formats.limits import ParseLimits
 from indexers.jobs.reader import Maker, Parser, ReadScans
 from indexers.jobs.report import FileResult
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.ocr.engines import Ocr
 from indexers.outline.quality import is_low
 
@@ -47,7 +47,7 @@ class Publisher:
         maker: Maker,
         stored: StoredContents,
         limits: ParseLimits,
-        ending: Callable[[Turn, FileResult], JobUpdate],
+        ending: Callable[[StageRun, FileResult], JobUpdate],
     ) -> None:
         self._catalog, self._maker, self.stored = catalog, maker, stored
         self.parser, self._limits, self._ending = parser, limits, ending
@@ -55,49 +55,55 @@ class Publisher:
         self._lock = threading.Lock()
 
     def publish(
-        self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
+        self,
+        run: StageRun,
+        stamp: FileStamp,
+        sha256: str,
+        doc_id: str,
+        ocr_seconds: float,
+        on_page: Callable[[int], None],
     ) -> FileResult:
         """Publish a file as a document, and return the result of the file.
 
         A stored parsed document of the same bytes is used if possible. If not, the file is parsed.
         """
         with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
-            if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
+            if not run.anew and (shared := self._shared(run, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
-                note = Note.joined((Note("file.same-content"), *turn.notes))
-                result = FileResult(str(turn.file), "indexed", None, doc_id, pages, sections, note=note)
-                card = self.stored.card(turn.file, shared.content_id)
-                return self.switch(turn, stamp, shared.version, None, card, result)
-            version = self.make(turn, sha256, ocr_seconds, on_page)
+                note = Note.joined((Note("file.same-content"), *run.notes))
+                result = FileResult(str(run.file), "indexed", None, doc_id, pages, sections, note=note)
+                card = self.stored.card(run.file, shared.content_id)
+                return self.switch(run, stamp, shared.version, None, card, result)
+            version = self.make(run, sha256, ocr_seconds, on_page)
             content = version.content
-            note = published_note(turn, content, stamp, system_stat(turn.source))
+            note = published_note(run, content, stamp, system_stat(run.source))
             unread = 0 if version.scans.stopped else version.scans.left
             pages, sections = len(content.pages), len(content.sections)
             result = FileResult(
-                str(turn.file), "indexed", None, doc_id, pages, sections, note=note, unread=unread
+                str(run.file), "indexed", None, doc_id, pages, sections, note=note, unread=unread
             )  # fmt: skip
-            return self.switch(turn, stamp, version.version, content, card_of(turn.file, content), result)
+            return self.switch(run, stamp, version.version, content, card_of(run.file, content), result)
 
-    def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
+    def make(self, run: StageRun, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
         """Parse a file into a document.
 
         Raise DocumentError, or ChangedError if its bytes no longer match the hash.
         """
-        with self.parser.copy(turn.file, sha256, turn.source) as copy:
-            return self.make_of(turn, copy, ocr_seconds, on_page)
+        with self.parser.copy(run.file, sha256, run.source) as copy:
+            return self.make_of(run, copy, ocr_seconds, on_page)
 
     def make_of(
         self,
-        turn: Turn,
+        run: StageRun,
         copy: PrivateCopy,
         ocr_seconds: float,
         on_page: Callable[[int], None],
         regions: RegionsByPage | None = None,
     ) -> MadeVersion:
         """Parse a private copy into a document, with a tree refined by ``regions`` if given."""
-        file_content = self._maker.make(turn, copy, ocr_seconds, on_page, regions)
-        version = self.stored.target_version(turn.source, copy.sha256)
+        file_content = self._maker.make(run, copy, ocr_seconds, on_page, regions)
+        version = self.stored.target_version(run.source, copy.sha256)
         if file_content.scanned and isinstance(ocr := self.stored.ocr(), Ocr):
             tried, left = file_content.scans.tried, file_content.scans.left
             version = with_ocr(version, ocr, tried if left else None)
@@ -105,7 +111,7 @@ class Publisher:
 
     def switch(
         self,
-        turn: Turn,
+        run: StageRun,
         stamp: FileStamp,
         version: ContentVersion,
         content: IndexedContent | None,
@@ -117,16 +123,16 @@ class Publisher:
         ``content`` is None if the catalog has it already. Raise LeaseLostError if another process has taken over the
         job.
         """
-        result = turn.timed(result)
-        turn.rough = content is None or is_low(content.models, len(content.pages))
+        result = run.timed(result)
+        run.rough = content is None or is_low(content.models, len(content.pages))
         self._catalog.publish(
             Publication(
-                library=turn.library, doc_id=result.doc_id or "", path=str(turn.file),
+                library=run.library, doc_id=result.doc_id or "", path=str(run.file),
                 version=version, content=content, card=card, stamp=stamp,
             ),
-            fence=turn.job.fence, advance=self._ending(turn, result), anew=turn.anew,
+            fence=run.job.fence, advance=self._ending(run, result), anew=run.anew,
         )  # fmt: skip
-        turn.written = True
+        run.written = True
         return result
 
     def content_lock(self, content: str) -> threading.Lock:
@@ -134,23 +140,23 @@ class Publisher:
         with self._lock:
             return self._content_locks.setdefault(content, threading.Lock())
 
-    def _shared(self, turn: Turn, sha256: str) -> StoredVersion | None:
+    def _shared(self, run: StageRun, sha256: str) -> StoredVersion | None:
         """Return a usable stored version of the same bytes, None if there is none.
 
         Raise DocumentError if this run may not open the file.
         """
-        stored = self.stored.best(self.stored.target_version(turn.source, sha256))
+        stored = self.stored.best(self.stored.target_version(run.source, sha256))
         if stored is None:
             return None
         pages = stored.pages  # it may have been read under other limits
-        self._limits.check("max_pages", pages, f"the file has {pages:,} pages", file=turn.file)
+        self._limits.check("max_pages", pages, f"the file has {pages:,} pages", file=run.file)
         if self.stored.encrypted(stored.content_id):  # who does not know the password does not get the text
-            with self.parser.copy(turn.file, sha256, turn.source) as copy:
+            with self.parser.copy(run.file, sha256, run.source) as copy:
                 self.parser.opens(copy)
         return stored
 
 
-def published_note(turn: Turn, content: IndexedContent, stamp: FileStamp, stat: os.stat_result | None) -> Note:
+def published_note(run: StageRun, content: IndexedContent, stamp: FileStamp, stat: os.stat_result | None) -> Note:
     """Return the note on a published file. ``stat`` is its present status, None if the system reports none."""
-    note = Note.joined((*turn.notes, *content.warnings))
+    note = Note.joined((*run.notes, *content.warnings))
     return note if stat is not None and stamp.fits(stat) else note.plus(Note("file.changed-since"))

@@ -25,7 +25,7 @@ from indexers.assembly.spool import load_spool
 from indexers.files.private_copy import PrivateCopy, changed, private_copy
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import format_of
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.ocr.engines import NoOcr, Ocr
 from indexers.ocr.pages import cache_key
 from indexers.workers.pool import Allowance, WorkerPool
@@ -183,7 +183,7 @@ class ScanReader:
 
     def read(
         self,
-        turn: Turn,
+        run: StageRun,
         copy: PrivateCopy,
         numbers: Sequence[int],
         seconds: float,
@@ -199,17 +199,17 @@ class ScanReader:
             return ReadScans()
         sha256 = copy.sha256
         with self._lock:
-            of_file = self._files.setdefault(turn.job.id, _File(self._pool.allowance()))
-            of_file.allowance.stop = turn.stop
+            of_file = self._files.setdefault(run.job.id, _File(self._pool.allowance()))
+            of_file.allowance.stop = run.stop
         keys = {number: cache_key(sha256, ocr.tag, number) for number in numbers}
         cache, of_file.asked_machines = self._cache.near if of_file.asked_machines else self._cache, True
         read = {number: page for number, key in keys.items() if (page := cache.get(key)) is not None}
         waiting = [number for number in numbers if number not in read and number not in of_file.failed]
-        self._show(turn, of_file, len(read), len(numbers))
+        self._show(run, of_file, len(read), len(numbers))
         for number, page in self._new(copy, ocr, waiting, of_file, seconds):
             self._cache.put({keys[number]: page})
             read[number] = page
-            self._show(turn, of_file, len(read), len(numbers))
+            self._show(run, of_file, len(read), len(numbers))
         left = len(numbers) - len(read) - len(of_file.failed)
         return ReadScans(
             pages=tuple(read[number] for number in numbers if number in read),
@@ -224,16 +224,16 @@ class ScanReader:
         with self._lock:
             self._files.pop(job, None)
 
-    def _show(self, turn: Turn, of_file: _File, read: int, pages: int) -> None:
+    def _show(self, run: StageRun, of_file: _File, read: int, pages: int) -> None:
         """Report the progress of OCR on a file since the last report.
 
         Only the stages parse and ocr report it, as later stages read the same pages from the cache.
         """
-        if turn.job.stage not in ("parse", "ocr"):
+        if run.job.stage not in ("parse", "ocr"):
             return
         done = read + len(of_file.failed)
         shown, of_file.shown = of_file.shown, (done, pages)
-        turn.tally.add(scans=done - shown[0], unread=pages - shown[1], at=turn.at("ocr", done, pages))
+        run.tally.add(scans=done - shown[0], unread=pages - shown[1], at=run.at("ocr", done, pages))
 
     def _new(
         self, copy: PrivateCopy, ocr: Ocr, numbers: Sequence[int], of_file: _File, seconds: float
@@ -255,13 +255,13 @@ class ScanReader:
                 number = next(iter(running))
                 try:
                     page = cast(bytes, running[number].result(max(0.0, until - monotonic())))
-                except TimeoutError:  # the next turn continues
+                except TimeoutError:  # the next run continues
                     break
                 except (Cancelled, CancelledError):
                     del running[number]
                     if stop.asked.is_set():
                         raise Cancelled("Indexing was stopped.") from None
-                    waiting.append(number)  # it was stopped at the end of the previous turn
+                    waiting.append(number)  # it was stopped at the end of the previous run
                     continue
                 except DocumentError as error:
                     if of_file.allowance.left() <= 0:
@@ -309,7 +309,7 @@ class Maker:
 
     def make(
         self,
-        turn: Turn,
+        run: StageRun,
         copy: PrivateCopy,
         ocr_seconds: float,
         on_page: Callable[[int], None],
@@ -319,14 +319,14 @@ class Maker:
 
         Raise DocumentError, LimitError or Cancelled.
         """
-        allowance = self._pool.allowance(turn.stop)
+        allowance = self._pool.allowance(run.stop)
         with self._parser.work() as work:
             parsed = self._parser.spools(copy, work, allowance, on_page)
-            scans = self._scans.read(turn, copy, parsed.unread, ocr_seconds)
+            scans = self._scans.read(run, copy, parsed.unread, ocr_seconds)
             built = work / "index"
-            format = format_of(turn.source).name
+            format = format_of(run.source).name
             build = BuildTask(
-                turn.file.name, copy.sha256, format, parsed.spools, built, self._chunks, scans.pages,
+                run.file.name, copy.sha256, format, parsed.spools, built, self._chunks, scans.pages,
                 regions,
             )  # fmt: skip
             self._pool.submit(build, allowance, stretches=parsed.stretches).result()

@@ -26,7 +26,7 @@ from indexers.formats.registry import format_of, named
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.publisher import Publisher
 from indexers.jobs.report import FileResult, FileStage, Tally
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.outline.quality import is_low
 from indexers.workers.pool import WorkerLimits, WorkerPool
 from indexers.workers.protocol import RegionTask
@@ -127,14 +127,14 @@ class Refiner:
         self._at_once, self._tally = at_once, tally
         self._absent = ""  # why the model could not be loaded
 
-    def refined(self, turn: Turn, before: FileResult) -> FileResult:
+    def refined(self, run: StageRun, before: FileResult) -> FileResult:
         """Refine the section tree of a document and return the new result, or ``before`` if there is nothing to do.
 
         A failure adds a note to the result. With the option ``outline`` "auto" it adds none, since no user has
         requested refinement.
         """
         try:
-            result = self._refined(turn, before)
+            result = self._refined(run, before)
         except (DamageError, DocumentError, ModelError, NotFoundError) as error:
             if isinstance(error, ModelError):
                 self._absent = str(error)
@@ -142,11 +142,11 @@ class Refiner:
             note = Note("file.not-refined", reason=reason)
             result = before if self._options.outline == "auto" else _noted(before, note)
         if result is not before:
-            result = result if turn.written else turn.timed(result)
-            self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "refine"))
+            result = result if run.written else run.timed(result)
+            self._tally.add(finished=result, again=True, at=FileStage(str(run.file), "refine"))
         return result
 
-    def _refined(self, turn: Turn, before: FileResult) -> FileResult:
+    def _refined(self, run: StageRun, before: FileResult) -> FileResult:
         published_document = self._published(before.doc_id)
         if published_document is None:
             return before
@@ -155,35 +155,35 @@ class Refiner:
             return before
         if self._absent:
             raise ModelError(self._absent)
-        stamp, sha256 = fingerprint(turn.file, turn.source)
+        stamp, sha256 = fingerprint(run.file, run.source)
         if sha256 != document.sha256:
-            raise DocumentError("the file has changed since it was read.", "Index the file again.", file=turn.file)
+            raise DocumentError("the file has changed since it was read.", "Index the file again.", file=run.file)
         target = replace(published.version.unimproved, outline=mark(document, self._options))
         with self._publisher.content_lock(f"refine/{sha256}"):
             if (stored := self._stored_version(target)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(stored.content_id)
-                card = self._publisher.stored.card(turn.file, stored.content_id)
+                card = self._publisher.stored.card(run.file, stored.content_id)
                 result = replace(before, status="indexed", pages=pages, sections=sections)
-                return self._publisher.switch(turn, stamp, stored.version, None, card, result)
-            version, content = self.refine_content(turn, document, target.outline)
+                return self._publisher.switch(run, stamp, stored.version, None, card, result)
+            version, content = self.refine_content(run, document, target.outline)
             now = self._published(document.doc_id)
             if now is None or now[1] != published:
                 return _noted(before, Note("file.changed-while-refined"))
             warnings = [warning for warning in content.warnings if warning.code in _REFINED]
             note = before.note.plus(*warnings)
             result = replace(before, status="indexed", sections=len(content.sections), note=note)
-            return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
+            return self._publisher.switch(run, stamp, version, content, card_of(run.file, content), result)
 
-    def refine_content(self, turn: Turn, document: Document, marked: str) -> tuple[ContentVersion, IndexedContent]:
+    def refine_content(self, run: StageRun, document: Document, marked: str) -> tuple[ContentVersion, IndexedContent]:
         """Build a published document again with a refined section tree. Return its version record and content.
 
         The record states ``marked`` as the origin of the tree. Improvements by language models are lost.
         """
-        with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
+        with self._publisher.parser.copy(run.file, document.sha256, run.source) as copy:
             limit = int(marked.partition("/")[2] or document.pages)
-            regions, warnings, is_complete = self._regions(turn, copy, document, limit)
-            remade = self._publisher.make_of(turn, copy, self._options.seconds_per_file, lambda _: None, regions)
+            regions, warnings, is_complete = self._regions(run, copy, document, limit)
+            remade = self._publisher.make_of(run, copy, self._options.seconds_per_file, lambda _: None, regions)
         content = replace(remade.content, warnings=(*remade.content.warnings, *warnings))
         if not is_complete and "/" not in marked:
             marked = f"{marked}/{self._options.outline_pages}"
@@ -201,7 +201,7 @@ class Refiner:
         return next((version for version in stored if version.version == target), None)
 
     def _regions(
-        self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
+        self, run: StageRun, copy: PrivateCopy, document: Document, limit: int
     ) -> tuple[RegionsByPage, list[Note], bool]:
         """Return the regions of the first pages, notes on failed pages, and whether all pages were read in time."""
         lines = self._lines_read(document)
@@ -214,8 +214,8 @@ class Refiner:
                 regions[number] = unpack_regions(cached)
         failed: list[Note] = []
         waiting = [number for number in keys if number not in regions]
-        self._show(turn, len(numbers) - len(waiting), len(numbers))
-        for number, answer in self._read(turn, copy, waiting, lines):
+        self._show(run, len(numbers) - len(waiting), len(numbers))
+        for number, answer in self._read(run, copy, waiting, lines):
             if isinstance(answer, DocumentError):
                 failed.append(Note("refine.page-failed", page=number, reason=answer.without_file.removesuffix(".")))
                 if len(failed) == _TRIES and not regions:
@@ -223,7 +223,7 @@ class Refiner:
             else:
                 self._cache.put({keys[number]: pack_regions(answer)})
                 regions[number] = answer
-            self._show(turn, len(regions) + len(failed), len(numbers))
+            self._show(run, len(regions) + len(failed), len(numbers))
         is_complete = len(regions) + len(failed) == len(numbers)
         if not regions and not is_complete:
             raise DocumentError("the layout model did not finish any page within the time limit for a document.")
@@ -233,11 +233,11 @@ class Refiner:
             failed[_MAX_FAILED_PAGES:] = [Note("refine.pages-failed", pages=len(failed) - _MAX_FAILED_PAGES)]
         return regions, failed, is_complete
 
-    def _show(self, turn: Turn, done: int, pages: int) -> None:
-        self._tally.add(at=turn.at("refine", done, pages))
+    def _show(self, run: StageRun, done: int, pages: int) -> None:
+        self._tally.add(at=run.at("refine", done, pages))
 
     def _read(
-        self, turn: Turn, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
+        self, run: StageRun, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
     ) -> Iterator[tuple[int, tuple[Region, ...] | DocumentError]]:
         """Yield (page, regions or error) in order. Only a few pages are submitted in advance. Raise Cancelled.
 
@@ -245,7 +245,7 @@ class Refiner:
         the remaining pages are skipped when it is used up.
         """
         shared = self._options.outline == "auto"
-        allowance = self._pool.allowance(turn.stop, self._options.outline_seconds if shared else None)
+        allowance = self._pool.allowance(run.stop, self._options.outline_seconds if shared else None)
         running: deque[tuple[int, Future[object]]] = deque()
 
         def first() -> tuple[int, tuple[Region, ...] | DocumentError]:
@@ -258,7 +258,7 @@ class Refiner:
         try:
             for number in numbers:
                 if not shared:
-                    allowance = self._pool.allowance(turn.stop)
+                    allowance = self._pool.allowance(run.stop)
                 elif allowance.left() <= 0:
                     break
                 task = RegionTask(

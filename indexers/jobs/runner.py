@@ -31,7 +31,7 @@ from hybrid_core.tracing import span
 from hybrid_core.types.jobs import CANCELLED, Fence, Job, JobProgress, JobStage, JobUpdate, Worker
 from hybrid_core.types.notes import Note
 from indexers.formats.limits import plain_reason
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.workers.pool import WorkerLimits, WorkerPool
 
 _log = logging.getLogger(__name__)
@@ -52,24 +52,24 @@ class Leases:
     ) -> None:
         self._queue, self._workers, self._worker, self._pool, self._bury = queue, workers, worker, pool, bury
         self._lock = threading.Lock()
-        self._turns: dict[int, Turn] = {}
+        self._runs: dict[int, StageRun] = {}
         self._reported: dict[int, tuple[int, int]] = {}
-        self._asked: dict[int, float] = {}  # time since which a turn has to stop
-        self._unknown: dict[Fence, float] = {}  # time since which a lease has no turn
+        self._asked: dict[int, float] = {}  # time since which a run has to stop
+        self._unknown: dict[Fence, float] = {}  # time since which a lease has no run
         self.awaited: Callable[[], Sequence[int]] = list
         """The jobs that this process waits for."""
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="index-leases", daemon=True)
         self._thread.start()
 
-    def begin(self, turn: Turn) -> None:
+    def begin(self, run: StageRun) -> None:
         with self._lock:
-            self._turns[turn.job.id] = turn
+            self._runs[run.job.id] = run
 
-    def end(self, turn: Turn) -> None:
+    def end(self, run: StageRun) -> None:
         with self._lock:
-            for by_job in (self._turns, self._reported, self._asked):
-                by_job.pop(turn.job.id, None)
+            for by_job in (self._runs, self._reported, self._asked):
+                by_job.pop(run.job.id, None)
 
     def at_work(self) -> Set[int]:
         """Return the ids of the jobs on which a thread of this process is still working.
@@ -77,7 +77,7 @@ class Leases:
         This includes jobs whose end is already stored.
         """
         with self._lock:
-            return set(self._turns)
+            return set(self._runs)
 
     def close(self) -> None:
         self._end.set()
@@ -107,29 +107,29 @@ class Leases:
 
     def _tell(self) -> None:
         with self._lock:
-            new = {job: (turn.done, turn.pages) for job, turn in self._turns.items() if turn.pages}
+            new = {job: (run.done, run.pages) for job, run in self._runs.items() if run.pages}
             changed = {job: at for job, at in new.items() if self._reported.get(job) != at}
-            reports = [JobProgress(self._turns[job].job.fence, *at) for job, at in changed.items()]
+            reports = [JobProgress(self._runs[job].job.fence, *at) for job, at in changed.items()]
             self._reported |= changed
         self._queue.progress(reports)
 
     def _look(self, now: float) -> None:
         with self._lock:
-            turns = list(self._turns.values())
+            runs = list(self._runs.values())
         leases = {lease.fence: lease for lease in self._queue.leases(self._worker.id)}
-        self._give_back(leases.keys() - {turn.job.fence for turn in turns}, now)
-        for turn in turns:
-            lease = leases.get(turn.job.fence)
-            if turn.written:
+        self._give_back(leases.keys() - {run.job.fence for run in runs}, now)
+        for run in runs:
+            lease = leases.get(run.job.fence)
+            if run.written:
                 continue
             if lease is None:
-                turn.stop.ask("lost")
+                run.stop.ask("lost")
             elif lease.cancel_requested:
-                turn.stop.ask("cancelled")
+                run.stop.ask("cancelled")
             elif lease.paused:
-                turn.stop.ask("paused")
-            if turn.stop.asked.is_set() and now >= self._asked.setdefault(turn.job.id, now) + _PATIENCE:
-                self._pool.end(turn.stop)
+                run.stop.ask("paused")
+            if run.stop.asked.is_set() and now >= self._asked.setdefault(run.job.id, now) + _PATIENCE:
+                self._pool.end(run.stop)
 
     def _give_back(self, unknown: Set[Fence], now: float) -> None:
         """Return jobs to the queue that this process holds a lease for, but no longer runs.
@@ -187,7 +187,7 @@ def workplace(
         except BaseException:
             if leaving is None or not leaving.is_set():
                 with suppress(StoreError):
-                    workers.abandon(worker.id)
+                    workers.cancel_awaited(worker.id)
             raise
         finally:
             leases.close()
@@ -211,7 +211,7 @@ def _bury(queue: JobQueue, workers: Workers, me: Worker, scratch: Path) -> None:
 
 
 _LOOK = 0.2  # seconds between two checks of the queue while no job ends
-_BRIEF = 0.5  # seconds: a shorter turn counts as brief
+_BRIEF = 0.5  # seconds: a shorter run counts as brief
 _BATCH_FILES, _BATCH_BYTES = 32, 1 << 20  # maximum files and bytes of a batch
 _AGAIN = 5.0  # seconds before the next check after a failure
 
@@ -227,7 +227,7 @@ class Lane:
 
     stages: frozenset[JobStage]
     at_once: int
-    work: Callable[[Turn], JobUpdate]
+    work: Callable[[StageRun], JobUpdate]
     behind: bool = False
     batching: Batching | None = None
     last: bool = False
@@ -236,10 +236,12 @@ class Lane:
 class Batching(Protocol):
     """The processing of small files in batches in a lane."""
 
-    def key(self, turn: Turn) -> str | None:
+    def key(self, run: StageRun) -> str | None:
         """Return the key that files of one batch share, None for a file to process alone."""
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
+    def run(
+        self, runs: Sequence[StageRun], end: Callable[[StageRun, JobUpdate], None], alone: Callable[[StageRun], None]
+    ) -> None:
         """Process files with the same key in one batch.
 
         Call ``end`` for each processed file, and ``alone`` for each that must be processed alone.
@@ -257,8 +259,8 @@ class Runner:
         self,
         place: Workplace,
         lanes: Sequence[Lane],
-        begin: Callable[[Job], Turn],
-        on_end: Callable[[Turn, JobUpdate], None],
+        begin: Callable[[Job], StageRun],
+        on_end: Callable[[StageRun, JobUpdate], None],
         *,
         only_awaited: bool,
         for_caller: bool,
@@ -267,8 +269,8 @@ class Runner:
         self._place, self._queue, self._leases = place, place.queue, place.leases
         self._begin, self._over, self._only_awaited = begin, on_end, only_awaited
         self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
-        self._running: dict[Future[JobUpdate], tuple[Turn, Lane]] = {}
-        self._brief: set[Lane] = set()  # lanes whose last turn was brief
+        self._running: dict[Future[JobUpdate], tuple[StageRun, Lane]] = {}
+        self._brief: set[Lane] = set()  # lanes whose last run was brief
         self._batch_size: dict[Lane, int] = {}  # number of jobs to claim per free thread
         self.idle = False
         """Whether there was no job to claim at the last check."""
@@ -295,9 +297,9 @@ class Runner:
 
     def close(self) -> None:
         """Stop all running stages and return their jobs to the queue."""
-        for turn, _ in self._running.values():
-            turn.stop.ask("closing")
-            self._place.pool.end(turn.stop)
+        for run, _ in self._running.values():
+            run.stop.ask("closing")
+            self._place.pool.end(run.stop)
         for _, threads in self._lanes:
             threads.shutdown(wait=True, cancel_futures=True)
         for future in list(self._running):
@@ -329,60 +331,60 @@ class Runner:
 
     def _yield(self, lane: Lane) -> None:
         """Ask the running jobs of a lane to stop, so that they return to the queue."""
-        for turn, of in self._running.values():
+        for run, of in self._running.values():
             if of is lane:
-                turn.stop.ask("yielding")
+                run.stop.ask("yielding")
 
-    def _start(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn], free: int) -> None:
+    def _start(self, lane: Lane, threads: ThreadPoolExecutor, runs: Sequence[StageRun], free: int) -> None:
         """Start as many jobs as ``free`` threads allow: small files in batches, others alone.
 
         Return the remaining jobs to the queue. The next claim is larger if all jobs were small files, and smaller if
         not.
         """
         size = self._batch_size.get(lane, 1)
-        units = _units(lane, turns, free)
+        units = _units(lane, runs, free)
         single = any(len(unit) == 1 and lane.batching and lane.batching.key(unit[0]) is None for unit in units)
-        if lane.batching is not None and len(turns) == free * size and not single:
+        if lane.batching is not None and len(runs) == free * size and not single:
             self._batch_size[lane] = min(2 * size, _BATCH_FILES)
         elif single:
             self._batch_size[lane] = 1 if len(units) > free else max(1, size // 2)
-        self._queue.give_back([turn.job.fence for unit in units[free:] for turn in unit])
+        self._queue.give_back([run.job.fence for unit in units[free:] for run in unit])
         for unit in units[:free]:
-            for turn in unit:
-                self._leases.begin(turn)
+            for run in unit:
+                self._leases.begin(run)
             if len(unit) == 1:
                 self._running[threads.submit(_done, lane, unit[0])] = unit[0], lane
             else:
                 batch = _Batch(lane, threads, unit)
-                self._running |= {future: (turn, lane) for turn, future in batch.futures.items()}
+                self._running |= {future: (run, lane) for run, future in batch.futures.items()}
                 batch.submit()
 
     def _running_in(self, lane: Lane) -> int:
-        return len({turn.slot for turn, of in self._running.values() if of is lane})
+        return len({run.slot for run, of in self._running.values() if of is lane})
 
     def _settle(self, future: Future[JobUpdate]) -> None:
-        turn, lane = self._running.pop(future)
-        self._leases.end(turn)
-        (self._brief.add if turn.seconds < _BRIEF else self._brief.discard)(lane)
+        run, lane = self._running.pop(future)
+        self._leases.end(run)
+        (self._brief.add if run.seconds < _BRIEF else self._brief.discard)(lane)
         try:
-            with _about(turn.job):
-                self._write(turn, future)
+            with _about(run.job):
+                self._write(run, future)
         except LeaseLostError:
             return
         except StoreError:  # the lease thread returns the job when the store is writable again
             if self._for_caller:
                 raise
 
-    def _write(self, turn: Turn, future: Future[JobUpdate]) -> None:
-        fence = turn.job.fence
+    def _write(self, run: StageRun, future: Future[JobUpdate]) -> None:
+        fence = run.job.fence
         try:
             advance = future.result()
-            if not turn.written:
+            if not run.written:
                 self._queue.advance(fence, advance)
         except LeaseLostError:
             raise
         except (Cancelled, CancelledError):
-            if turn.stop.reason != "cancelled":
+            if run.stop.reason != "cancelled":
                 self._queue.release(fence)
                 return
             advance = JobUpdate("cancelled", cause=CANCELLED)
@@ -401,27 +403,27 @@ class Runner:
                         raise
                     raise reported from error
                 return
-            advance = JobUpdate("failed", cause=Note("job.failed", reason=plain_reason(error, turn.job.subject)))
+            advance = JobUpdate("failed", cause=Note("job.failed", reason=plain_reason(error, run.job.subject)))
             self._queue.advance(fence, advance)
-        _log_outcome(turn, advance)
-        self._over(turn, advance)
+        _log_outcome(run, advance)
+        self._over(run, advance)
 
 
-def _log_outcome(turn: Turn, advance: JobUpdate) -> None:
+def _log_outcome(run: StageRun, advance: JobUpdate) -> None:
     """Log how a stage of a job ended. Failures are no warnings, since the user interface shows them too."""
-    extra = {"seconds": round(turn.seconds, 3)}
+    extra = {"seconds": round(run.seconds, 3)}
     if advance.status == "failed":
-        _log.info("Job %d failed: %s", turn.job.id, Note.of(advance.cause), extra=extra)
+        _log.info("Job %d failed: %s", run.job.id, Note.of(advance.cause), extra=extra)
     else:
-        _log.info("Job %d: the stage %s ended, %s.", turn.job.id, turn.job.stage, advance.status, extra=extra)
+        _log.info("Job %d: the stage %s ended, %s.", run.job.id, run.job.stage, advance.status, extra=extra)
 
 
-def _done(lane: Lane, turn: Turn) -> JobUpdate:
-    turn.begin()
-    if turn.stop.asked.is_set():
+def _done(lane: Lane, run: StageRun) -> JobUpdate:
+    run.begin()
+    if run.stop.asked.is_set():
         raise Cancelled("Indexing was stopped.")
-    with _about(turn.job), span(f"job {turn.job.kind} {turn.job.stage}", job=turn.job.id, library=turn.job.library):
-        return lane.work(turn)
+    with _about(run.job), span(f"job {run.job.kind} {run.job.stage}", job=run.job.id, library=run.job.library):
+        return lane.work(run)
 
 
 def _about(job: Job) -> AbstractContextManager[None]:
@@ -435,12 +437,12 @@ def _about(job: Job) -> AbstractContextManager[None]:
 class _Batch:
     """Small files that are processed together on one thread of a lane. Each file has its own future."""
 
-    def __init__(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn]) -> None:
+    def __init__(self, lane: Lane, threads: ThreadPoolExecutor, runs: Sequence[StageRun]) -> None:
         self._lane, self._threads = lane, threads
-        self.futures: dict[Turn, Future[JobUpdate]] = {turn: Future() for turn in turns}
-        self._left = set(turns)
-        for turn in turns:
-            turn.slot = self
+        self.futures: dict[StageRun, Future[JobUpdate]] = {run: Future() for run in runs}
+        self._left = set(runs)
+        for run in runs:
+            run.slot = self
 
     def submit(self) -> None:
         self._threads.submit(self._run).add_done_callback(self._drop)
@@ -448,9 +450,9 @@ class _Batch:
     def _run(self) -> None:
         batching = self._lane.batching
         if batching is not None:
-            for turn in self.futures:
-                turn.begin()
-            jobs = [turn.job for turn in self.futures]
+            for run in self.futures:
+                run.begin()
+            jobs = [run.job for run in self.futures]
             same = {"request_id": {job.request_id for job in jobs}, "library": {job.library for job in jobs}}
             with (
                 about(**{name: values.pop() for name, values in same.items() if len(values) == 1}),
@@ -458,30 +460,30 @@ class _Batch:
             ):
                 batching.run(list(self.futures), self._end, self._run_alone)
 
-    def _end(self, turn: Turn, advance: JobUpdate) -> None:
-        self._left.discard(turn)
-        self.futures[turn].set_result(advance)
+    def _end(self, run: StageRun, advance: JobUpdate) -> None:
+        self._left.discard(run)
+        self.futures[run].set_result(advance)
 
-    def _run_alone(self, turn: Turn) -> None:
+    def _run_alone(self, run: StageRun) -> None:
         """Process a file of the batch alone, on its own thread. If its job was asked to stop, cancel it."""
-        self._left.discard(turn)
-        if turn.stop.asked.is_set():
-            self.futures[turn].set_exception(Cancelled("Indexing was stopped."))
+        self._left.discard(run)
+        if run.stop.asked.is_set():
+            self.futures[run].set_exception(Cancelled("Indexing was stopped."))
             return
-        turn.slot = turn
+        run.slot = run
         try:
-            self._threads.submit(_done, self._lane, turn).add_done_callback(partial(_hand_on, self.futures[turn]))
+            self._threads.submit(_done, self._lane, run).add_done_callback(partial(_hand_on, self.futures[run]))
         except RuntimeError:  # the thread pool is being closed
-            self.futures[turn].cancel()
+            self.futures[run].cancel()
 
-    def _drop(self, run: Future[None]) -> None:
+    def _drop(self, batch: Future[None]) -> None:
         """Complete the futures of the remaining files after the whole batch failed or was cancelled."""
-        for turn in self._left:
-            if run.cancelled():
-                self.futures[turn].cancel()
+        for run in self._left:
+            if batch.cancelled():
+                self.futures[run].cancel()
             else:
-                self.futures[turn].set_exception(
-                    run.exception() or RuntimeError("the batch returned no result for a file")
+                self.futures[run].set_exception(
+                    batch.exception() or RuntimeError("the batch returned no result for a file")
                 )
 
 
@@ -495,20 +497,20 @@ def _hand_on(target: Future[JobUpdate], source: Future[JobUpdate]) -> None:
         target.set_result(source.result())
 
 
-def _units(lane: Lane, turns: Sequence[Turn], threads: int) -> list[list[Turn]]:
+def _units(lane: Lane, runs: Sequence[StageRun], threads: int) -> list[list[StageRun]]:
     """Divide files into batches and single files, keeping their order. There is one batch for each thread."""
     if lane.batching is None:
-        return [[turn] for turn in turns]
-    keys = {turn: lane.batching.key(turn) for turn in turns}
+        return [[run] for run in runs]
+    keys = {run: lane.batching.key(run) for run in runs}
     small = sum(key is not None for key in keys.values())
     limit = min(_BATCH_FILES, -(-small // max(threads, 1)))
-    units: list[list[Turn]] = []
-    filling: dict[str, list[Turn]] = {}
-    for turn, key in keys.items():
+    units: list[list[StageRun]] = []
+    filling: dict[str, list[StageRun]] = {}
+    for run, key in keys.items():
         unit = None if key is None else filling.get(key)
         if key is None or unit is None or len(unit) >= limit or sum(of.unshown for of in unit) > _BATCH_BYTES:
             units.append(unit := [])
             if key is not None:
                 filling[key] = unit
-        unit.append(turn)
+        unit.append(run)
     return units

@@ -22,7 +22,7 @@ from indexers.jobs.file_stages import FileStages, reading_lanes
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.report import IndexProgress, Tally
 from indexers.jobs.runner import Lane, Runner, Workplace, workplace
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 
 _FOLD = 60.0  # seconds between two deletions of old jobs
 _IDLE = 2.0  # seconds without work after which the queue counts as empty
@@ -74,11 +74,11 @@ def work(
         files = _Files(catalog, cache, place, worker.options, Tally(on_progress, 0, 0))
         stack.callback(files.close)
 
-        def on_end(turn: Turn, advance: JobUpdate) -> None:
-            if turn.job.kind != "index" or advance.status == "waiting":
+        def on_end(run: StageRun, advance: JobUpdate) -> None:
+            if run.job.kind != "index" or advance.status == "waiting":
                 return
-            files.tally.add(settled=turn.job.subject)
-            ended.add(turn.library)
+            files.tally.add(settled=run.job.subject)
+            ended.add(run.library)
 
         def embed_finished() -> None:
             """Queue the embedding of libraries whose files are all done."""
@@ -93,8 +93,8 @@ def work(
 
         lanes = [*reading, improving] if worker.reads else []
 
-        def begin(job: Job) -> Turn:
-            return Turn(job, catalog.place(job.library, job.subject), files.tally)
+        def begin(job: Job) -> StageRun:
+            return StageRun(job, catalog.place(job.library, job.subject), files.tally)
 
         runner = Runner(place, [*lanes, *worker.others], begin, on_end, only_awaited=only is not None, for_caller=False)
         stack.callback(runner.close)
@@ -136,16 +136,18 @@ class _Files:
         self._made: dict[str, FileStages] = {}
         self._lock = threading.Lock()
 
-    def work(self, turn: Turn) -> JobUpdate:
-        return self._stages(turn.job.options).work(turn)
+    def work(self, run: StageRun) -> JobUpdate:
+        return self._stages(run.job.options).work(run)
 
-    def key(self, turn: Turn) -> str | None:
+    def key(self, run: StageRun) -> str | None:
         """Return the key that files of one batch share, None for a file to process alone."""
-        return batch_key(turn)
+        return batch_key(run)
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
+    def run(
+        self, runs: Sequence[StageRun], end: Callable[[StageRun, JobUpdate], None], alone: Callable[[StageRun], None]
+    ) -> None:
         """Index small files with the same options in a batch; see ``Batching``."""
-        self._stages(turns[0].job.options).run(turns, end, alone)
+        self._stages(runs[0].job.options).run(runs, end, alone)
 
     def _stages(self, job_options: Mapping[str, Any]) -> FileStages:
         with self._lock:

@@ -1,1 +1,1 @@
-"""Candidates for a question: documents and pages, by document cards and the first stage."""
+"""Candidates for a question: documents and pages, by document cards and the coarse pass."""

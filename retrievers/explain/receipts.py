@@ -219,7 +219,7 @@ def trace(
 ) -> Trace:
     """Return the trace of a search: the hits, documents, sections and pages that it considered.
 
-    ``hits`` are those of the first stage, best first.
+    ``hits`` are those of the coarse pass, best first.
     """
     ids = [document.candidate.document.doc_id for document in scores]
     nodes = [[section.node_id for section in document.content.sections] for document in scores]

@@ -19,8 +19,8 @@ from hybrid_core.text.bm25 import Bm25, idf
 from hybrid_core.text.terms import TermOrder, form_check, word_hash
 from hybrid_core.text.tokens import tokenise, written_terms, written_words
 from hybrid_core.types.scoring import ScoringConfig
+from retrievers.candidates.coarse_pass import Key
 from retrievers.candidates.documents import CandidateDocument
-from retrievers.candidates.first_stage import Key
 from retrievers.features.pages import CandidatePages, ExpertTerms, QueryTerms, phrase_shares
 from retrievers.features.word_order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 from retrievers.query.expert import Expansion
@@ -106,7 +106,7 @@ class FeatureInputs:
     """The inputs of the features, except the ordered terms of pages.
 
     ``named`` are terms that name documents. ``contents`` and ``expansions`` have one item for each document. ``coarse``
-    and ``meaning`` are scores of the first stage and of vectors by (doc_id, page), scaled so that the best is 1.
+    and ``meaning`` are scores of the coarse pass and of vectors by (doc_id, page), scaled so that the best is 1.
     ``unembedded`` are documents without vectors, if others have some. ``chosen`` is the prior probability of a
     document: 1 / number of searched documents.
     """
@@ -227,7 +227,7 @@ class FeatureBuilder:
     def _rows(self, count: int) -> Ints:
         """Return the candidate pages, ascending: int64 (n,).
 
-        These are the pages that the first stage or vectors found, and the ``count`` best pages of every document that
+        These are the pages that the coarse pass or vectors found, and the ``count`` best pages of every document that
         is searched completely.
         """
         chosen = (self._coarse > 0) | (self._near > 0)

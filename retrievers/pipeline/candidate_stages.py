@@ -1,4 +1,4 @@
-"""The stages that find candidates: read the question, run the first stage, choose documents, and score pages."""
+"""The stages that find candidates: read the question, run the coarse pass, choose documents, and score pages."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hybrid_core.text.tokens import cached_hash, plain_words, stem, term_hash
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.notes import Note
 from hybrid_core.types.requests import SearchRequest
+from retrievers.candidates.coarse_pass import CoarsePass, Key, by_meaning, of_published
 from retrievers.candidates.documents import (
     CandidateDocument,
     candidate_documents,
@@ -25,7 +26,6 @@ from retrievers.candidates.documents import (
     ranked,
     search_scope,
 )
-from retrievers.candidates.first_stage import FirstStage, Key, by_meaning, of_published
 from retrievers.candidates.router import CardScores
 from retrievers.explain.passages import PassageTerms, best_passage
 from retrievers.features.pages import PageQuery, QueryTerms
@@ -52,7 +52,7 @@ def question_stage(query: Query, resources: SearchResources, outcome: Outcome) -
 
 @stage("coarse")
 def coarse_stage(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Find the best pages of all searched documents by the first stage."""
+    """Find the best pages of all searched documents by the coarse pass."""
     return _with_hits(query, candidates, resources)
 
 
@@ -148,11 +148,11 @@ def _read(request: SearchRequest, resources: SearchResources) -> tuple[Query, Ca
 
 
 def _with_hits(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
-    """Run the first stage, and return the candidates with the best hits in the chosen documents."""
+    """Run the coarse pass, and return the candidates with the best hits in the chosen documents."""
     question = query.question
     holding = pages_holding(resources, list(question.identifiers))
     terms = question.worth([term for term, pages in holding.items() if pages])
-    searcher = FirstStage(
+    searcher = CoarsePass(
         resources.index, terms, query.expansion, resources.embedding, resources.view, query.request,
         resources.contents, resources.cache,
     )  # fmt: skip
@@ -185,7 +185,7 @@ def _signals(
 ) -> list[dict[str, dict[int, float]]]:
     """Return the page scores of each document: {name of the score: {page: score}}.
 
-    The names are coarse (first stage), dense (vectors) and learned_sparse (learned term weights).
+    The names are coarse (the coarse pass), dense (vectors) and learned_sparse (learned term weights).
     """
     scores: dict[str, dict[Key, float]] = {"coarse": dict(coarse), "dense": {}, "learned_sparse": {}}
     for place, hit in near.items():

@@ -65,8 +65,8 @@ class Query:
 class Candidates:
     """The best hits in the library, and the documents chosen from them."""
 
-    hits: Sequence[Hit] = ()  # hits of the first stage, by which documents are compared
-    page_hits: Sequence[Hit] = ()  # hits of the first stage, by which pages are compared
+    hits: Sequence[Hit] = ()  # hits of the coarse pass, by which documents are compared
+    page_hits: Sequence[Hit] = ()  # hits of the coarse pass, by which pages are compared
     choice: DocumentChoice = DocumentChoice(CardScores(), None)
     apart: Sequence[str] = ()  # the documents that different parts of the question name
     documents: Sequence[CandidateDocument] = ()

@@ -55,7 +55,7 @@ class DocumentChoice:
 class Contenders:
     """The documents from which to choose for a question.
 
-    ``documents`` are the searched documents. ``hits`` are those of the first stage. ``seen`` is a function that reads
+    ``documents`` are the searched documents. ``hits`` are those of the coarse pass. ``seen`` is a function that reads
     pages, given as (doc_id, page).
     """
 

@@ -17,7 +17,7 @@ from hybrid_core.store.index.points import Query
 from hybrid_core.types.documents import Effort, Hit
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
-from retrievers.candidates import first_stage
+from retrievers.candidates import coarse_pass
 from tests import pdfs
 
 
@@ -93,7 +93,7 @@ def test_of_a_filing_given_no_index_is_asked(library: Engine, monkeypatch: pytes
     monkeypatch.setattr(VectorIndex, "search", _counting(asked, VectorIndex.search))
     found = run(library.search(given[0], documents=given[1]))
     assert found.results and not asked
-    monkeypatch.setattr(first_stage, "_COUNTED", 0)
+    monkeypatch.setattr(coarse_pass, "_COUNTED", 0)
     assert run(library.search(given[0], documents=given[1])).results == found.results
     assert asked, "with the same scores"
 

@@ -154,14 +154,14 @@ def _options(model: str, request: Request, forced: bool) -> dict[str, Any]:
         options["system"] = system
     if request.tools is not None and request.tools.functions:
         options |= _tools(request.tools)
-    turns: list[dict[str, Any]] = []
+    converted: list[dict[str, Any]] = []
     for message in messages:
-        turn = _turn(message)
-        if message.role == "tool" and turns and turns[-1]["role"] == "user":
-            turns[-1]["content"] += turn["content"]  # results of several calls are one message
+        item = _message_json(message)
+        if message.role == "tool" and converted and converted[-1]["role"] == "user":
+            converted[-1]["content"] += item["content"]  # results of several calls are one message
         elif message.role != "system":
-            turns.append(turn)
-    return options | {"messages": turns}
+            converted.append(item)
+    return options | {"messages": converted}
 
 
 def _tools(tools: Tools) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _input(arguments: str) -> Any:
     return value if isinstance(value, dict) else {}
 
 
-def _turn(message: Message) -> dict[str, Any]:
+def _message_json(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": message.call, "content": message.text}
         return {"role": "user", "content": [result]}

@@ -248,7 +248,7 @@ def _options(model: str, request: Request, refused: set[str], *, streamed: bool)
     if request.schema is not None and "response_format" not in options:
         last = messages[-1]
         messages[-1] = replace(last, text=f"{last.text}\n\n{instruction(request.schema)}")
-    return options | {"model": model, "messages": [_turn(message) for message in messages]}
+    return options | {"model": model, "messages": [_message_json(message) for message in messages]}
 
 
 def _tools(tools: Tools) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def _tools(tools: Tools) -> dict[str, Any]:
     return options if tools.parallel is None else options | {"parallel_tool_calls": tools.parallel}
 
 
-def _turn(message: Message) -> dict[str, Any]:
+def _message_json(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call, "content": message.text}
     if message.calls:

@@ -19,7 +19,7 @@ from typing import cast, get_args
 from hybrid_core.errors import UsageError
 from hybrid_core.llm.chat import Message, Role
 
-_TURN = re.compile(r"^=== *(\w+) *$\n?", re.MULTILINE)
+_ROLE_LINE = re.compile(r"^=== *(\w+) *$\n?", re.MULTILINE)
 _PLACE = re.compile(r"\{\{(data:)?(\w+)\}\}")
 
 RULE = (
@@ -92,7 +92,7 @@ def prompt(name: str, language: str = "") -> Prompt:
         )
     text = source.read_text(encoding="utf-8").replace("\\\n", "")
     version = hashlib.sha256((RULE + text).encode()).hexdigest()[:10]
-    parts = _TURN.split(text)
+    parts = _ROLE_LINE.split(text)
     turns = tuple((role, body.strip()) for role, body in zip(parts[1::2], parts[2::2], strict=True))
     if parts[0].strip() or not turns or not {role for role, _ in turns} <= set(get_args(Role)):
         raise UsageError(

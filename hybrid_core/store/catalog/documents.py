@@ -31,7 +31,7 @@ from hybrid_core.types.libraries import is_address, shown_name
 from hybrid_core.types.notes import Note
 
 if TYPE_CHECKING:
-    from hybrid_core.store.leases import Transactions
+    from hybrid_core.store.database import TransactionalStore
     from hybrid_core.store.objects import ObjectStore
     from hybrid_core.types.documents import Document
 
@@ -311,7 +311,11 @@ def replace_content(
 
 
 def correct(
-    catalog: Transactions, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
+    catalog: TransactionalStore,
+    doc_id: str,
+    new: Mapping[str, str],
+    undone: Collection[str],
+    seen: Document | None = None,
 ) -> Literal["done", "gone", "changed"]:
     """Add corrections (``new``) of a document's card and undo others, in one transaction. Return the outcome.
 
@@ -335,7 +339,7 @@ def correct(
     return "done"
 
 
-def expect(catalog: Transactions, library: str, doc_id: str, path: str, corrections: Mapping[str, str]) -> None:
+def expect(catalog: TransactionalStore, library: str, doc_id: str, path: str, corrections: Mapping[str, str]) -> None:
     """Store corrections for a document that will be indexed later."""
     with catalog.writing() as connection:
         values = {

@@ -21,7 +21,7 @@ from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_core.types.sources import Source
 
 if TYPE_CHECKING:
-    from hybrid_core.store.leases import Transactions
+    from hybrid_core.store.database import TransactionalStore
 
 
 BINNED = "bin:"
@@ -139,14 +139,14 @@ def _check_free(name: str, others: list[Library]) -> None:
         )
 
 
-def all_sources(catalog: Transactions, library: str | None = None) -> list[Source]:
+def all_sources(catalog: TransactionalStore, library: str | None = None) -> list[Source]:
     """Return the sources of a library, or of all libraries if it is None, ordered by library and path."""
     with catalog.reading() as connection:
         return _sources(connection, library)
 
 
 def watched_sources(
-    catalog: Transactions, library: str | None = None, machine: str = ""
+    catalog: TransactionalStore, library: str | None = None, machine: str = ""
 ) -> dict[tuple[str, ...], Source]:
     """Return the watched sources of a machine by a key: catalog, creation time of the library, library, path, mode.
 
@@ -162,13 +162,13 @@ def watched_sources(
     }
 
 
-def exclusions(catalog: Transactions, library: str) -> frozenset[str]:
+def exclusions(catalog: TransactionalStore, library: str) -> frozenset[str]:
     """Return the paths of files that users removed from a library."""
     with catalog.reading() as connection:
         return _exclusions(connection, library)
 
 
-def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> None:
+def remember(catalog: TransactionalStore, library: str, sources: Sequence[Source]) -> None:
     """Add sources to a library, or update their options. Whether a source is watched does not change.
 
     A file inside a source folder with the same options is not added. Files of these sources that users removed may be
@@ -209,12 +209,12 @@ def _renewal(
     return covered & before.keys(), new, back
 
 
-def others_sources(catalog: Transactions, library: str, machine: str) -> list[Source]:
+def others_sources(catalog: TransactionalStore, library: str, machine: str) -> list[Source]:
     """Return the sources of a library that belong to other machines than ``machine``."""
     return [source for source in all_sources(catalog, library) if not source.belongs_to(machine)] if machine else []
 
 
-def check_machine(catalog: Transactions, library: str, paths: Iterable[str], machine: str) -> None:
+def check_machine(catalog: TransactionalStore, library: str, paths: Iterable[str], machine: str) -> None:
     """Raise UsageError if a path to index overlaps a source that belongs to another machine.
 
     The documents below the path would replace those of the other machine.
@@ -236,7 +236,7 @@ def check_machine(catalog: Transactions, library: str, paths: Iterable[str], mac
                 )
 
 
-def set_watch(catalog: Transactions, source: Source) -> None:
+def set_watch(catalog: TransactionalStore, source: Source) -> None:
     """Set whether and how a source is watched. An unknown source is added."""
     with catalog.writing() as connection:
         condition = (_source.library == source.library) & (_source.path == source.path)
@@ -245,20 +245,20 @@ def set_watch(catalog: Transactions, source: Source) -> None:
             connection.execute(insert(schema.sources).values(**values))
 
 
-def note_mounts(catalog: Transactions, source: Source, mounts: Mapping[str, str]) -> None:
+def note_mounts(catalog: TransactionalStore, source: Source, mounts: Mapping[str, str]) -> None:
     """Record the file systems of a source's documents, by mount point."""
     condition = (_source.library == source.library) & (_source.path == source.path)
     with catalog.writing() as connection:
         connection.execute(update(schema.sources).where(condition).values(mounts=to_json(dict(mounts))))
 
 
-def forget_sources(catalog: Transactions, library: str, paths: Iterable[str]) -> None:
+def forget_sources(catalog: TransactionalStore, library: str, paths: Iterable[str]) -> None:
     """Delete sources from a library. Their documents stay."""
     with catalog.writing() as connection:
         _delete(connection, library, paths)
 
 
-def exclude(catalog: Transactions, library: str, paths: Iterable[str]) -> None:
+def exclude(catalog: TransactionalStore, library: str, paths: Iterable[str]) -> None:
     """Exclude files that a user removed from a library, so that no source adds them again."""
     gone = set(paths)
     with catalog.writing() as connection:

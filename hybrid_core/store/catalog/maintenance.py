@@ -31,7 +31,7 @@ from hybrid_core.store.tables import STAYS, counters, insert_into
 from hybrid_core.store.usage import model_usage
 
 if TYPE_CHECKING:
-    from hybrid_core.store.leases import Transactions
+    from hybrid_core.store.database import TransactionalStore
 
 _ROWS_AT_ONCE = 500  # rows per read and write
 HOME = ""
@@ -76,7 +76,7 @@ def _forget_names_of_usage(connection: Connection) -> None:
 
 
 def copy_catalog(
-    source: Transactions, target: Transactions, done: Callable[[str, int], None], *, changing: bool = False
+    source: TransactionalStore, target: TransactionalStore, done: Callable[[str, int], None], *, changing: bool = False
 ) -> int:
     """Copy a catalog with its id and change log, so that existing search indexes fit the copy.
 
@@ -126,13 +126,13 @@ def copy_catalog(
 TableDigests = dict[str, tuple[int, str]]
 
 
-def table_digests(catalog: Transactions) -> TableDigests:
+def table_digests(catalog: TransactionalStore) -> TableDigests:
     """Return the number of rows and a hash of the rows of every table but ``meta``."""
     with catalog.reading() as read:
         return {table.name: _digest(read, table) for table in whole().sorted_tables if table is not meta}
 
 
-def _claim(target: Transactions, catalog: str, tables: Sequence[Table]) -> None:
+def _claim(target: TransactionalStore, catalog: str, tables: Sequence[Table]) -> None:
     with target.writing() as write:
         copied = write.scalar(select(meta.c.value).where(meta.c.key == COPYING))
         filled = copied is None and any(write.scalar(select(func.count()).select_from(table)) for table in tables)
@@ -144,7 +144,7 @@ def _claim(target: Transactions, catalog: str, tables: Sequence[Table]) -> None:
         write.execute(insert_into(write, meta).values(key=COPYING, value=catalog).on_conflict_do_nothing())
 
 
-def _has_digest(catalog: Transactions, table: Table, digest: str) -> bool:
+def _has_digest(catalog: TransactionalStore, table: Table, digest: str) -> bool:
     with catalog.reading() as read:
         return _digest(read, table)[1] == digest
 

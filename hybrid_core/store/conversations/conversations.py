@@ -20,7 +20,8 @@ from hybrid_core.store.conversations.tables import (
     message_events,
     messages,
 )
-from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.database import TransactionalStore
+from hybrid_core.store.leases import db_now
 from hybrid_core.store.tables import insert_into, to_json
 from hybrid_core.types.conversations import (
     Citation,
@@ -36,7 +37,7 @@ from hybrid_core.types.locators import Box
 
 
 class ConversationReader:
-    def __init__(self, store: Transactions, lease_ms: int = tables.ANSWER_LEASE_MS) -> None:
+    def __init__(self, store: TransactionalStore, lease_ms: int = tables.ANSWER_LEASE_MS) -> None:
         self._store, self._lease_ms = store, lease_ms
 
     def conversation(self, id: str) -> Conversation:
@@ -250,7 +251,7 @@ _COPIED = ("role", "text", "status", "searched", "searched_from", "cause", "crea
 
 
 class ConversationWriter:
-    def __init__(self, store: Transactions) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def create(self, scope: ConversationScope, *, owner: str = "", title: str = "") -> Conversation:

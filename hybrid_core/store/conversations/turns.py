@@ -15,7 +15,8 @@ from hybrid_core.errors import LeaseLostError, TurnRunningError, UsageError
 from hybrid_core.store.conversations import tables
 from hybrid_core.store.conversations.conversations import message_row, no_conversation
 from hybrid_core.store.conversations.tables import IS_RUNNING, LEASED, Event, conversations, messages
-from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.database import TransactionalStore
+from hybrid_core.store.leases import db_now
 from hybrid_core.store.tables import to_json
 from hybrid_core.types.conversations import Citation, MessageStatus, QuestionFrom, TurnFence, TurnResult
 
@@ -23,7 +24,7 @@ from hybrid_core.types.conversations import Citation, MessageStatus, QuestionFro
 class Turns:
     """Operations on running answers: begin, renew, end, cancel. Several processes may use the same database."""
 
-    def __init__(self, store: Transactions, lease_ms: int = tables.ANSWER_LEASE_MS) -> None:
+    def __init__(self, store: TransactionalStore, lease_ms: int = tables.ANSWER_LEASE_MS) -> None:
         self._store, self._lease_ms = store, lease_ms
 
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:

@@ -188,13 +188,13 @@ class Follower:
         """
         if self._store.closed:
             raise StoreError("The search index of this library is closed.")
-        if not self._turn_is_needed(source, source.position() if until is None else until):
+        if not self._begin_writing(source, source.position() if until is None else until):
             return
         try:
             with translated():
                 self._catch_up(source, enough, fill)
         finally:
-            self._end_turn()
+            self._end_writing()
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -204,10 +204,10 @@ class Follower:
                 self._moved.wait()
             yield
 
-    def _turn_is_needed(self, source: PointSource, until: int) -> bool:
+    def _begin_writing(self, source: PointSource, until: int) -> bool:
         """Wait while another thread applies the changes up to a position. Return False if all are applied then.
 
-        Return True if this thread must apply them; no other thread then writes until ``_end_turn``.
+        Return True if this thread must apply them; no other thread then writes until ``_end_writing``.
         """
         with self._moved:
             while True:
@@ -220,7 +220,7 @@ class Follower:
                     return True
                 self._moved.wait()
 
-    def _end_turn(self) -> None:
+    def _end_writing(self) -> None:
         with self._moved:
             self._busy = False
             self._moved.notify_all()
@@ -352,7 +352,7 @@ class Follower:
                 self._store.distrust(REQUESTED)
                 self._catch_up(source, lambda: False, True)
         finally:
-            self._end_turn()
+            self._end_writing()
 
     def _note_writing(self, at: int) -> None:
         """Record that changes from position ``at`` on may outdate a write. Call it before the write."""

@@ -99,7 +99,7 @@ def open_values(connection: Connection, paused: tables.Paused, longest_ms: int, 
 
 _QueueLength = tuple[int, int]  # number of jobs, and the id of the first
 _COUNTER = "job turns"
-_TURN_MEMORY = 10_000  # number of claims after which a turn is forgotten
+_SERVED_MEMORY = 10_000  # number of claims after which it is forgotten who was served
 _GROUP = ("stage", "needs", "library", "owner")
 _COLUMNS = (*_GROUP, "priority", "turn", "id", "kind", "not_before")
 
@@ -118,10 +118,10 @@ _EARLIER = (
     .select_from(jobs)
     .where(IS_WAITING, *(jobs.c[name] == bindparam(name) for name in _IN_INDEX), jobs.c.id < bindparam("id"))
 )
-_SELECT_TURNS = select(job_turns).where(job_turns.c.stage.in_(bindparam("stages", expanding=True)))
+_SELECT_SERVED = select(job_turns).where(job_turns.c.stage.in_(bindparam("stages", expanding=True)))
 
 
-def hold_turns(connection: Connection) -> None:
+def block_claims(connection: Connection) -> None:
     """Block other transactions from claiming jobs until this one is committed."""
     hold(connection, _COUNTER)
 
@@ -140,9 +140,11 @@ def note_served(connection: Connection, taken: Sequence[Row[Any]]) -> None:
     )
 
 
-def forget_turns(connection: Connection) -> None:
-    """Delete records of old turns."""
-    connection.execute(delete(job_turns).where(job_turns.c.served <= take(connection, _COUNTER, 0) - 1 - _TURN_MEMORY))
+def forget_served(connection: Connection) -> None:
+    """Delete old records of which libraries and owners were served."""
+    connection.execute(
+        delete(job_turns).where(job_turns.c.served <= take(connection, _COUNTER, 0) - 1 - _SERVED_MEMORY)
+    )
 
 
 def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
@@ -155,14 +157,14 @@ def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
     heads = _heads(connection, values)
     if not heads:
         return []
-    served = sorted(connection.execute(_SELECT_TURNS, values), key=lambda row: row.served)
+    served = sorted(connection.execute(_SELECT_SERVED, values), key=lambda row: row.served)
     of_owner = {(row.library, row.owner): row.served for row in served}
     of_library = {row.library: row.served for row in served}
     now, chosen = max(of_owner.values(), default=0), list[int]()
 
     def order(row: Row[Any]) -> tuple[int, ...]:
-        turns = of_library.get(row.library, 0), of_owner.get((row.library, row.owner), 0)
-        return -row.priority, row.turn, *turns, row.id
+        last_served = of_library.get(row.library, 0), of_owner.get((row.library, row.owner), 0)
+        return -row.priority, row.turn, *last_served, row.id
 
     while heads and len(chosen) < values["most"]:
         head = min(heads, key=order)
@@ -190,7 +192,7 @@ def ahead(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
     owners: dict[Any, dict[str, _QueueLength]] = {}  # by stage, urgency and library
     urgent: dict[tuple[int, int], int] = {}
     for row in waiting:
-        groups.setdefault(_same_turn(row), []).append(row.needs)
+        groups.setdefault(_peer_key(row), []).append(row.needs)
         level = row.stage, row.priority, row.turn
         _add(libraries.setdefault(level, {}), row.library, row)
         _add(owners.setdefault((*level, row.library), {}), row.owner, row)
@@ -198,7 +200,7 @@ def ahead(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
     ranked: dict[int, int] = {}
     for job in places.values():
         values = {name: getattr(job, name) for name in (*_SAME, "id")}
-        earlier = (connection.scalar(_EARLIER, {**values, "needs": needs}) or 0 for needs in groups[_same_turn(job)])
+        earlier = (connection.scalar(_EARLIER, {**values, "needs": needs}) or 0 for needs in groups[_peer_key(job)])
         level = job.stage, job.priority, job.turn
         in_library = _before(owners[*level, job.library], job.owner, 1 + sum(earlier))
         before = sum(size for urgency, size in urgent.items() if urgency < (-job.priority, job.turn))
@@ -206,7 +208,7 @@ def ahead(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
     return ranked
 
 
-def _same_turn(row: Any) -> tuple[Any, ...]:
+def _peer_key(row: Any) -> tuple[Any, ...]:
     return tuple(getattr(row, name) for name in _SAME)
 
 
@@ -328,7 +330,7 @@ class Due:
         Only one worker claims at a time, so that the limits of running jobs hold. Jobs that another transaction has
         locked are skipped.
         """
-        hold_turns(connection)
+        block_claims(connection)
         taken: list[Row[Any]] = []
         passed: list[int] = []
         while len(taken) < limit:
@@ -339,10 +341,10 @@ class Due:
             if not chosen:
                 break
             free = connection.execute(_TAKE, {"chosen": chosen, "who": values["who"], "lease": lease_ms})
-            in_turn = sorted(free, key=lambda row: chosen.index(row.id))
+            in_order = sorted(free, key=lambda row: chosen.index(row.id))
             if not self.only_awaited:
-                note_served(connection, in_turn)
-            taken += in_turn
+                note_served(connection, in_order)
+            taken += in_order
             passed += chosen
         return taken
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, or_, select, update
 
-from hybrid_core.store.database import parts
-from hybrid_core.store.jobs.claims import forget_turns
+from hybrid_core.store.database import TransactionalStore, parts
+from hybrid_core.store.jobs.claims import forget_served
 from hybrid_core.store.jobs.outcomes import NewEvent, end, log, waiting_values
 from hybrid_core.store.jobs.queue import lock_queue
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
-from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.leases import db_now
 from hybrid_core.store.tables import insert_into, take, to_json
 from hybrid_core.types.jobs import CANCELLED
 from hybrid_core.types.notes import stored_form
@@ -31,7 +31,7 @@ _AT_ONCE = 2_000  # rows in one transaction: others write in between
 class JobControl:
     """Operations on jobs. Jobs are selected by ids, a library or subjects; without these, all jobs are selected."""
 
-    def __init__(self, store: Transactions) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def pause(self, scope: Scope, name: str = "") -> None:
@@ -205,14 +205,14 @@ class Keep:
     days: int = 90
 
 
-def fold(store: Transactions, keep: Keep = Keep()) -> int:
+def fold(store: TransactionalStore, keep: Keep = Keep()) -> int:
     """Delete ended jobs beyond the limits, unless a process waits for them. Return the number of deleted jobs.
 
     Events are deleted too, by their own limit.
     """
     gone = 0
     with store.writing() as connection:
-        forget_turns(connection)
+        forget_served(connection)
     while True:
         with store.reading() as connection:
             ids = connection.execute(_expired_ids(connection, keep.rows, keep.days)).scalars().all()

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, bindparam, select, update
 
 from hybrid_core.errors import BusyError
-from hybrid_core.store.database import parts
+from hybrid_core.store.database import TransactionalStore, parts
 from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import Due, JobLimits
 from hybrid_core.store.jobs.outcomes import (
@@ -25,12 +25,12 @@ from hybrid_core.store.jobs.outcomes import (
     waiting_values,
 )
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, job_waiters, jobs
-from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.leases import db_now
 from hybrid_core.store.tables import clean, insert_into, take, to_json
 from hybrid_core.types.jobs import ASKED, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, JobUpdate, Lease
 from hybrid_core.types.notes import Note, stored_form
 
-_TURN = "enqueue"
+_COUNTER = "enqueue"
 _ROUNDS = 5  # others may end jobs of the same keys between two statements
 
 JOB_LEASE_MS = 60_000
@@ -88,7 +88,7 @@ def enqueue(
 
 def lock_queue(connection: Connection) -> None:
     """Lock the queue for this transaction, after all others that activate or lock many jobs. It prevents deadlocks."""
-    take(connection, _TURN)
+    take(connection, _COUNTER)
 
 
 def wait_for(connection: Connection, waiter: str, jobs_awaited: Sequence[int]) -> None:
@@ -166,7 +166,7 @@ class JobQueue:
 
     def __init__(
         self,
-        store: Transactions,
+        store: TransactionalStore,
         retries: JobRetries = JobRetries(),
         lease_ms: int = JOB_LEASE_MS,
         limits: JobLimits = JobLimits(),
@@ -342,13 +342,13 @@ class JobQueue:
 
     def _expire(self, connection: Connection) -> list[NewEvent]:
         late = connection.execute(_LATE_ROWS, {"lease": self._lease_ms}).all()
-        return retry_abandoned(connection, late, self._retries)
+        return retry_expired(connection, late, self._retries)
 
 
-def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[NewEvent]:
-    """Count a failed attempt for running jobs of a dead worker, since one of them may have caused its death.
+def retry_expired(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[NewEvent]:
+    """Count a failed attempt for expired jobs: running jobs whose worker is dead. They wait again, or fail.
 
-    Return the events to log.
+    The attempt counts because one of the jobs may have caused the death of the worker. Return the events to log.
     """
     happened = []
     for row in sorted(rows, key=lambda row: row.id):
@@ -373,7 +373,7 @@ def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> lis
     return happened
 
 
-def refine_first(store: Transactions, subjects: Collection[tuple[str, str]]) -> None:
+def refine_first(store: TransactionalStore, subjects: Collection[tuple[str, str]]) -> None:
     """Raise the priority of waiting refinement jobs of documents. ``subjects`` are pairs of library id and path."""
     with store.writing() as connection:
         for library, path in subjects:

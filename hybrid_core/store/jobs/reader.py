@@ -8,16 +8,15 @@ from typing import Any
 from sqlalchemy import func, select
 
 from hybrid_core.errors import Advice, NotFoundError
-from hybrid_core.store.database import parts
+from hybrid_core.store.database import TransactionalStore, parts
 from hybrid_core.store.jobs import claims, outcomes, tables
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, job_waiters, jobs
-from hybrid_core.store.leases import Transactions
 from hybrid_core.store.tables import clean
 from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobRequest, JobStage, JobStatus
 
 
 class JobReader:
-    def __init__(self, store: Transactions) -> None:
+    def __init__(self, store: TransactionalStore) -> None:
         self._store = store
 
     def job(self, id: int) -> Job:

@@ -173,7 +173,7 @@ class Paused:
 def to_job(row: Row[Any], paused: Paused) -> Job:
     return Job(
         id=row.id, library=row.library, owner=row.owner, kind=row.kind, subject=row.subject,
-        options=json.loads(row.options), needs=words(row.needs), priority=row.priority, turn=row.turn,
+        options=json.loads(row.options), needs=words(row.needs), priority=row.priority, returns=row.turn,
         status=row.status, stage=row.stage, done=row.done, total=row.total, attempts=row.attempts,
         not_before=row.not_before, worker=row.worker, claim=row.claim, lease_until=row.lease_until,
         heartbeat_at=row.heartbeat_at, cancel_requested=bool(row.cancel_requested), again=bool(row.again),

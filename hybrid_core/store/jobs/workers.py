@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, insert, or_, select, update
 
-from hybrid_core.store.database import parts
+from hybrid_core.store.database import TransactionalStore, parts
 from hybrid_core.store.jobs import tables
 from hybrid_core.store.jobs.claims import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.control import cancel
 from hybrid_core.store.jobs.outcomes import JobRetries, end, log
-from hybrid_core.store.jobs.queue import JOB_LEASE_MS, JobQueue, lock_queue, release, retry_abandoned
+from hybrid_core.store.jobs.queue import JOB_LEASE_MS, JobQueue, lock_queue, release, retry_expired
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
-from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.leases import db_now
 from hybrid_core.types.jobs import Worker
 from hybrid_core.types.notes import Note
 
@@ -29,7 +29,9 @@ _TOGETHER = 20  # jobs with the same needs in a row: a worker that cannot run th
 
 
 class Workers:
-    def __init__(self, store: Transactions, lease_ms: int = JOB_LEASE_MS, retries: JobRetries = JobRetries()) -> None:
+    def __init__(
+        self, store: TransactionalStore, lease_ms: int = JOB_LEASE_MS, retries: JobRetries = JobRetries()
+    ) -> None:
         self._store, self._lease_ms, self._retries = store, lease_ms, retries
 
     def register(self, worker: Worker) -> Worker:
@@ -65,8 +67,8 @@ class Workers:
         with self._store.writing() as connection:
             log(connection, release(connection, self._forget(connection, [worker]), cause))
 
-    def abandon(self, worker: str) -> list[int]:
-        """Record that a process no longer waits for jobs. Cancel jobs that no one else wants, and return their ids."""
+    def cancel_awaited(self, worker: str) -> list[int]:
+        """Cancel the jobs that only this process waits for, and return their ids. It then waits for no job."""
         with self._store.writing() as connection:
             lock_queue(connection)
             others = select(job_waiters.c.job_id).where(job_waiters.c.worker_id != worker)
@@ -81,7 +83,7 @@ class Workers:
         return [row.id for row in alone]
 
     def detach(self, worker: str) -> None:
-        """Record that a process no longer waits for jobs. The jobs continue without it."""
+        """Let the jobs that a process waits for continue without it. It then waits for no job."""
         with self._store.writing() as connection:
             mine = awaited_by(worker)
             connection.execute(update(jobs).where(jobs.c.id.in_(mine), IS_ACTIVE).values(detached=True))
@@ -102,7 +104,7 @@ class Workers:
         with self._store.writing() as connection:
             gone = select(workers.c.id).where(self._dead(), workers.c.id != worker)
             left = self._forget(connection, connection.execute(gone).scalars().all())
-            log(connection, retry_abandoned(connection, left, self._retries))
+            log(connection, retry_expired(connection, left, self._retries))
             self._end_forgotten(connection)
 
     def _forget(self, connection: Connection, gone: Sequence[str]) -> Sequence[Row[Any]]:
@@ -145,7 +147,7 @@ class JobOffers:
     """Lists of waiting jobs that workers may claim now. An offer reserves nothing: a worker must claim the job."""
 
     def __init__(
-        self, store: Transactions, retries: JobRetries = JobRetries(), limits: JobLimits = JobLimits()
+        self, store: TransactionalStore, retries: JobRetries = JobRetries(), limits: JobLimits = JobLimits()
     ) -> None:
         self._store, self._longest, self._limits = store, 2 * retries.most_ms, limits
         self._queue, self._workers = JobQueue(store, retries, limits=limits), Workers(store, retries=retries)
@@ -166,7 +168,7 @@ class JobOffers:
             values = self._values(connection, paused) | {"most": limit, "share": self._limits.library_jobs or limit}
             rows = connection.execute(_offers(), values).all()
         rows = sorted(
-            rows, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.of_turn, row.id)
+            rows, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.of_round, row.id)
         )
         return [Offer(row.id, row.kind) for row in rows]
 
@@ -199,7 +201,7 @@ def _offers() -> Select[Any]:
     alike = ["kind", "needs"]
     same = [*alike, "priority", "turn", "library"]
     chosen = _number_jobs(chosen, "of_owner", [*same, "owner"], "most", [chosen.c.id])
-    chosen = _number_jobs(chosen, "of_turn", same, "most", [chosen.c.of_owner, chosen.c.id])
+    chosen = _number_jobs(chosen, "of_round", same, "most", [chosen.c.of_owner, chosen.c.id])
     for name, within, limit in (("of_library", [*alike, "library"], "share"), ("of_needs", alike, "most")):
         chosen = _number_jobs(chosen, name, within, limit, _order(chosen.c))
     chosen = _number_jobs(chosen, "of_kind", alike[:1], "most", [chosen.c.of_needs, *_order(chosen.c)])
@@ -217,4 +219,4 @@ def _number_jobs(chosen: Any, name: str, within: Sequence[str], limit: str, orde
 
 
 def _order(of: Any) -> list[Any]:
-    return [of.priority.desc(), of.turn, of.of_turn, of.id]
+    return [of.priority.desc(), of.turn, of.of_round, of.id]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _LOOK = 2.0  # seconds between two looks at the logs
 _SHARE = 0.1  # maximum share of a worker's time, since each update opens the index anew
-_LAST = 2.0  # seconds that the last turn takes at most; searches do the rest
+_LAST = 2.0  # maximum seconds of the last update of the search index; searches do the rest
 _log = logging.getLogger(__name__)
 
 

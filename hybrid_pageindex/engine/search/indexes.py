@@ -340,7 +340,7 @@ class Indexes:
             if made_for != handle.made_for or index.stand == plan.newest or index.store.closed:
                 return
             self.follower.give_way()
-            enough = lambda: self.follower.hurries(last) or handle.enough()  # noqa: E731 - of this turn
+            enough = lambda: self.follower.hurries(last) or handle.enough()  # noqa: E731 - of this update
             index.catch_up(plan.source, plan.newest.seq, enough, fill=not index.store.shared)
             if handle.enough() or (self.follower.ending and not last):
                 return

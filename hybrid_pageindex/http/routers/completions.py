@@ -420,7 +420,7 @@ def _usage_payload(usage: Usage) -> dict[str, int]:
 async def list_models(request: Request, server: ServerState) -> Response:
     """List the libraries that the caller may read, as models."""
     readable = {library.id for library in await readable_libraries(request)}
-    sizes = await server.turn(server.reads, server.engine.libraries.list())
+    sizes = await server.run_within(server.reads, server.engine.libraries.list())
     return json_response({"object": "list", "data": [_model_payload(size) for size in sizes if size.id in readable]})
 
 
@@ -448,7 +448,7 @@ async def complete_chat(request: Request, server: ServerState, body: CompletionB
         work = server.engine.conversations.reply(
             question.question, question.exchanges, libraries=[library.name], on_text=tell, stopped=stopped, tools=use
         )
-        answered = await server.turn(server.answers, work)
+        answered = await server.run_within(server.answers, work)
         check_demanded(use, answered)
         cited = [citation for citation in answered.citations if citation.cited]
         return answered, CitedSources(cited, {library.id: library.name}, base)

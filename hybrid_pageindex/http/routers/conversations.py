@@ -301,7 +301,7 @@ async def find_citation(
     """Return the place that a citation mark ``[[source:number]]`` in an answer names: the document, the page, and the
     boxes of the quote on that page.
     """
-    return json_response(await server.turn(server.answers, server.engine.conversations.place(message.id, number)))
+    return json_response(await server.run_within(server.answers, server.engine.conversations.place(message.id, number)))
 
 
 def _search_options(body: Asking) -> SearchFields:
@@ -338,7 +338,7 @@ async def begin_answer(server: Server, begin: Callable[[], Awaitable[Conversatio
             first.set_result(message)
         await server.engine.conversations.wait(message.id)
 
-    working = asyncio.ensure_future(server.turn(server.answers, whole()))
+    working = asyncio.ensure_future(server.run_within(server.answers, whole()))
     working.add_done_callback(lambda task: _pass_on_error(task, first))
     return await first
 

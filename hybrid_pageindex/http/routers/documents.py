@@ -104,7 +104,7 @@ async def list_documents(
     indexed_at, with "-" before it for descending order.
     """
     work = server.engine.documents.browse(library=library.name, **asdict(listing))
-    part = await server.turn(server.reads, work)
+    part = await server.run_within(server.reads, work)
     listed = {
         "documents": [document_payload(entry) for entry in part.documents],
         "total": part.total,
@@ -209,7 +209,7 @@ async def original(
     if highlights:
         async with AsyncExitStack() as stack:
             copy = server.engine.documents.annotated_original(info.doc_id, library=library.name)
-            file = await server.turn(server.answers, stack.enter_async_context(copy))
+            file = await server.run_within(server.answers, stack.enter_async_context(copy))
             headers = {**attachment_headers(info.name), "Cache-Control": "private, no-store"}
             return _OriginalResponse(file, stack.pop_all(), headers)
     if link := await server.engine.documents.original_link(info.doc_id, library=library.name):
@@ -237,7 +237,7 @@ async def brief_document(
     language model writes the description.
     """
     work = server.engine.documents.briefing(document, library=library.name, model=model)
-    return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
+    return tagged_response(request, await server.run_within(server.answers if model else server.searches, work))
 
 
 @router.get("/{document}/glossary", response_model=list[DefinedTerm])
@@ -246,7 +246,7 @@ async def list_terms(
 ) -> Response:
     """List the terms that a document defines, each with its first definition and page."""
     work = server.engine.documents.glossary(document, library=library.name)
-    return tagged_response(request, await server.turn(server.reads, work))
+    return tagged_response(request, await server.run_within(server.reads, work))
 
 
 @router.get("/{document}/facts", response_model=DocumentFacts)
@@ -255,7 +255,7 @@ async def list_facts(
 ) -> Response:
     """List the dates and amounts that a document states, and its tables and figures, each with its page."""
     work = server.engine.documents.facts(document, library=library.name)
-    return tagged_response(request, await server.turn(server.reads, work))
+    return tagged_response(request, await server.run_within(server.reads, work))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ async def outline(
     work = server.engine.outline(
         document, library=library.name, query=view.q, depth=view.depth, node=view.node, text=view.text
     )
-    tree = await (work if view.q is None else server.turn(server.searches, work))
+    tree = await (work if view.q is None else server.run_within(server.searches, work))
     shapes: dict[str, Callable[[], Any]] = {
         "pageindex": tree.to_pageindex,
         "flat": partial(asdict, tree),
@@ -327,7 +327,7 @@ async def find_words(
     """Find words in a document exactly as written, from page ``first`` on."""
     info = await _find_published(server, library, document)
     work = server.engine.documents.find_words(info.doc_id, q, library=library.name, first=first, limit=limit)
-    return tagged_response(request, await server.turn(server.searches, work))
+    return tagged_response(request, await server.run_within(server.searches, work))
 
 
 @pages_router.get("/pages/{number}", response_model=PageRead)
@@ -355,7 +355,7 @@ async def layout(
     """
     info = await _find_published(server, library, document, number)
     work = server.engine.pictures.layout(info.doc_id, number, library=library.name)
-    return tagged_response(request, await server.turn(server.answers, work))
+    return tagged_response(request, await server.run_within(server.answers, work))
 
 
 @pages_router.get("/pages/{number}/boxes", response_model=BoxesOfQuote)
@@ -366,7 +366,7 @@ async def boxes(
     """Return the boxes of quoted words, one for each line. "…" in the quote stands for omitted words."""
     info = await _find_published(server, library, document, number)
     work = server.engine.pictures.boxes(info.doc_id, number, quote, library=library.name)
-    return json_response({"boxes": await server.turn(server.answers, work)})
+    return json_response({"boxes": await server.run_within(server.answers, work)})
 
 
 @pages_router.get("/pages/{number}/picture", responses=_PNG, response_class=Response)
@@ -387,7 +387,7 @@ async def picture(
             f"{info.name} has changed since its pages were requested.", "Request the pages of the document again."
         )
     work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=_PICTURE_DPI * scale, view=view)
-    drawn = await server.turn(server.answers, work)
+    drawn = await server.run_within(server.answers, work)
     tag = f'"{info.content_id}-{number}-{scale}-{view}"'
     keep = _FOREVER if of and view == "page" else "private, no-cache"
     return with_tag(request, Response(drawn, media_type="image/png"), tag, keep)
@@ -405,7 +405,7 @@ async def thumbnail(
             f"{info.name} has changed since its pages were requested.", "Request the pages of the document again."
         )
     work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
-    drawn = await server.turn(server.answers, work)
+    drawn = await server.run_within(server.answers, work)
     tag = f'"{info.content_id}-{number}-s{side}"'
     return with_tag(request, Response(drawn, media_type="image/jpeg"), tag, _FOREVER if of else "private, no-cache")
 
@@ -417,7 +417,7 @@ async def contact_sheet(
     """Draw up to 12 small pages on one image, each with its number."""
     info = await _find_published(server, library, document)
     work = server.engine.pictures.contact_sheet(info.doc_id, page_list(pages, info), library=library.name)
-    return Response(await server.turn(server.answers, work), media_type="image/jpeg")
+    return Response(await server.run_within(server.answers, work), media_type="image/jpeg")
 
 
 def picture_address(library: Library, document: Document, number: int) -> str:

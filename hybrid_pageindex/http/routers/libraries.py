@@ -76,7 +76,7 @@ async def list_libraries(
     request: Request, server: ServerState, caller: AnyCaller, find: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
     """List libraries, the most recently used first, with their sizes and the numbers of waiting and failed files."""
-    sizes = await server.turn(server.reads, server.engine.libraries.list(find))
+    sizes = await server.run_within(server.reads, server.engine.libraries.list(find))
     readable = [size for size in sizes if caller.may("read", size.id)]
     return weakly_tagged_response(request, readable, _UNTAGGED_FIELDS)
 
@@ -101,7 +101,7 @@ async def brief_library(
     writes the description.
     """
     work = server.engine.documents.briefing(library=library.name, model=model)
-    return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
+    return tagged_response(request, await server.run_within(server.answers if model else server.searches, work))
 
 
 @router.post("/{library}/estimate", response_model=Estimate)
@@ -110,7 +110,7 @@ async def estimate_improving(server: ServerState, library: AdminLibrary, body: D
     No model is called.
     """
     return json_response(
-        await server.turn(server.answers, server.engine.models.estimate(body.documents, library=library.name))
+        await server.run_within(server.answers, server.engine.models.estimate(body.documents, library=library.name))
     )
 
 
@@ -150,7 +150,7 @@ async def list_rows(request: Request, server: ServerState, library: ReadableLibr
     """List every document as one short row, ordered by path, for clients that filter and sort themselves. A row
     contains its values in the order of ``columns``.
     """
-    rows = await server.turn(server.reads, server.engine.documents.rows(library=library.name))
+    rows = await server.run_within(server.reads, server.engine.documents.rows(library=library.name))
     return tagged_response(request, {"columns": DocumentRow._fields, "rows": rows})
 
 
@@ -160,7 +160,7 @@ async def find_duplicates(request: Request, server: ServerState, library: Readab
     words of the first pages of each document; the response says how many documents were compared.
     """
     work = server.engine.documents.duplicates(library=library.name)
-    return tagged_response(request, await server.turn(server.answers, work))
+    return tagged_response(request, await server.run_within(server.answers, work))
 
 
 @router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)
@@ -186,7 +186,7 @@ async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> 
     """List the removed documents and libraries that the caller can restore, the newest first. An entry is deleted for
     good at ``expires_at``.
     """
-    entries = await server.turn(server.reads, server.engine.bin.list())
+    entries = await server.run_within(server.reads, server.engine.bin.list())
     return tagged_response(
         request, [entry for entry in entries if caller.may(_role_for_entry(entry), entry.library_id)]
     )
@@ -299,7 +299,7 @@ async def export_library(request: Request, server: ServerState, library: AdminLi
         parent = working_folder(server.engine.home / "tmp", 1, "An export")
         folder = Path(stack.enter_context(scratch_folder(parent)))
         work = server.engine.libraries.export_to(folder / "library.zip", library=library.name, owner=owner)
-        exported = await server.turn(server.answers, work)
+        exported = await server.run_within(server.answers, work)
         cleanup = stack.pop_all()
     headers = {**attachment_headers(f"{library.name}.zip"), "Accept-Ranges": "none"}
     return _ExportResponse(exported.file, cleanup, headers)
@@ -315,7 +315,7 @@ async def import_library(
     async with received_files(request, server.engine.home, "library.zip", settings.max_upload_size) as uploads:
         file = uploads[0].data
         work = server.engine.libraries.import_from(file if isinstance(file, Path) else Path(), name=name)
-        done = await server.turn(server.answers, work)
+        done = await server.run_within(server.answers, work)
     server.standby.wake()
     return json_response(done, 202)
 

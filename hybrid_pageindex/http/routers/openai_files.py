@@ -192,7 +192,7 @@ async def create_embeddings(server: ServerState, _: AnyCaller, body: EmbeddingBo
         raise Refusal(404, "model_not_found", detail, faults=[Fault("model", "body", detail)])
     texts = [body.input] if isinstance(body.input, str) else body.input
     try:
-        vectors = await server.turn(server.searches, server.engine.models.vectors(texts))
+        vectors = await server.run_within(server.searches, server.engine.models.vectors(texts))
     except NotConfiguredError as error:
         raise Refusal(404, "model_not_found", error.message, error.advice) from error
     if body.dimensions not in (None, vectors.shape[1]):

@@ -281,7 +281,7 @@ async def create_response(request: Request, server: ServerState, body: ResponseB
             work = server.engine.conversations.reply(
                 chat.question, chat.exchanges, libraries=names, on_text=tell, stopped=stopped, tools=use
             )
-            turn = await server.turn(server.answers, work)
+            turn = await server.run_within(server.answers, work)
             check_demanded(use, turn)
             calls = tuple(use.calls) if use else ()
             usage = asdict(turn.answer.usage)

@@ -217,7 +217,7 @@ async def change_settings(
 async def test_model(server: ServerState, _: Admin, kind: Literal["llm", "vlm"]) -> Response:
     """Test a model with one cheap call."""
     try:
-        learnt = await server.turn(server.answers, server.engine.models.test(kind))
+        learnt = await server.run_within(server.answers, server.engine.models.test(kind))
     except ModelError as error:
         return json_response({"ok": False, "configured": True, "error": error_payload(error)})
     return json_response({"ok": bool(learnt), "configured": bool(learnt), "detail": learnt})
@@ -251,7 +251,7 @@ async def preview_packs(
 ) -> Response:  # fmt: skip
     """Return the words that packs of expert knowledge would add to a question."""
     work: Any = server.engine.preview(question, expert=checked_expert(expert))
-    return json_response(await server.turn(server.searches, work))
+    return json_response(await server.run_within(server.searches, work))
 
 
 class TokenWanted(Body):

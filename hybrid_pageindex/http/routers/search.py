@@ -87,12 +87,12 @@ async def search(request: Request, server: ServerState, body: SearchBody) -> Res
     async def work(tell: Callable[[Event], None] | None) -> SearchResult:
         on_step = None if tell is None else lambda step: tell(_step_event(step))
         search_request = server.engine.request(question, **fields)
-        turns = (
+        slots = (
             server.searches
             if search_request.effort == "fast" or not server.engine.settings.llm_model
             else server.answers
         )
-        return await server.turn(turns, server.engine.search(search_request, on_step=on_step))
+        return await server.run_within(slots, server.engine.search(search_request, on_step=on_step))
 
     if not wants_events(request):
         return json_response(await work(None))
@@ -108,7 +108,7 @@ async def grep(request: Request, server: ServerState, body: GrepBody) -> Respons
     """Count all pages that contain a pattern. List some of these pages, or the documents with counts."""
     fields = await _scoped_fields(request, server, body)
     grep_request = GrepRequest(**fields | {"seconds": body.seconds})
-    return json_response(await server.turn(server.searches, server.engine.grep(grep_request)))
+    return json_response(await server.run_within(server.searches, server.engine.grep(grep_request)))
 
 
 @router.post("/compare", response_model=Comparison)
@@ -117,7 +117,7 @@ async def compare(request: Request, server: ServerState, body: CompareBody) -> R
     usual = server.engine.settings.library
     left, right = [await find_library(request, side.library or usual, "read") for side in (body.left, body.right)]
     work = server.engine.compare(compare_body_request(body, left.name, right.name))
-    return json_response(await server.turn(server.answers, work))
+    return json_response(await server.run_within(server.answers, work))
 
 
 @router.post("/ask", response_model=Answer, responses=EVENT_RESPONSES)
@@ -129,7 +129,7 @@ async def ask(request: Request, server: ServerState, body: AskBody) -> Response:
     more = {"force": fields.pop("force", False), "vision": fields.pop("vision", None)}
 
     async def work(tell: Callable[[Event], None]) -> Event:
-        answered = await server.turn(
+        answered = await server.run_within(
             server.answers,
             server.engine.ask(
                 question, **more, **fields, on_step=lambda step: tell(_step_event(step)),

@@ -14,6 +14,7 @@ from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.frameworks import retrieve
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.models import NOT_BLANK, QUESTION, LibraryName, Strict
 from hybrid_pageindex.http.replies import json_response, unix_seconds
@@ -25,7 +26,6 @@ from hybrid_pageindex.http.server import (
     readable_libraries,
     require_role,
 )
-from hybrid_pageindex.retrieval import retrieve
 
 router = APIRouter(prefix="/vector_stores", tags=["openai"])
 StoreId = Annotated[str, PathParam(max_length=200)]
@@ -135,7 +135,7 @@ async def search_vector_store(
     options = body.ranking_options or RankingOptions()
     where = _search_conditions(body.filters)
     work = retrieve(server.engine, question, library=library.name, top_k=body.max_num_results, where=where)
-    pages = await server.turn(server.searches, work)
+    pages = await server.run_within(server.searches, work)
     hits = [
         {
             "file_id": item.metadata["doc_id"], "filename": item.metadata["document"], "score": item.score,

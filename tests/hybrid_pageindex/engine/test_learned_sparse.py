@@ -13,9 +13,9 @@ from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.store.catalog.embeddings import content_texts
 from hybrid_core.store.index.points import Query
 from hybrid_core.types.results import SearchResult
-from hybrid_core.types.scoring import FirstStageScoring, ScoringConfig
+from hybrid_core.types.scoring import CoarseScoring, ScoringConfig
 from hybrid_pageindex import Engine, run
-from retrievers.candidates.first_stage import by_meaning
+from retrievers.candidates.coarse_pass import by_meaning
 from retrievers.query.question import QuestionEmbedding
 from tests import pdfs, tiny_models
 from tests.homes import OwnHome, settings_of
@@ -112,11 +112,9 @@ def test_a_page_that_only_term_weights_find_is_found(embedded: Engine, spec: str
     model = embedded._parts().embedders.load(spec)
     (vector,), (tokens,) = model.embed_both([question], "query")  # type: ignore[attr-defined]
     published = {document.doc_id: document.content_id for document in run(embedded.documents.list())}
-    hits, _ = by_meaning(index, QuestionEmbedding(1, vector), published, None, FirstStageScoring(), 1)
+    hits, _ = by_meaning(index, QuestionEmbedding(1, vector), published, None, CoarseScoring(), 1)
     assert {page for _, page in hits} == {nearest}
-    hits, near = by_meaning(
-        index, QuestionEmbedding(1, vector, learned=tokens), published, None, FirstStageScoring(), 1
-    )
+    hits, near = by_meaning(index, QuestionEmbedding(1, vector, learned=tokens), published, None, CoarseScoring(), 1)
     assert {page: hit.dense is None for (_, page), hit in hits.items()} == {nearest: False, best: True}
     assert {page: round(score, 6) for (_, page), score in near.items()} == {
         nearest: round(1 / 1.3, 6), best: round(0.3 / 1.3, 6)

@@ -26,7 +26,7 @@ from hybrid_pageindex import Engine, run
 from indexers.jobs import file_stages
 from indexers.jobs.report import IndexProgress, Tally
 from indexers.jobs.runner import Lane, Runner, workplace
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 from indexers.workers import pool
 from indexers.workers.protocol import BatchTask, Task
 from tests import pdfs
@@ -285,17 +285,22 @@ class _Recorder:
         self.batches: list[list[str]] = []
         self.single: list[str] = []
 
-    def key(self, turn: Turn) -> str | None:
-        return "small" if turn.file.name.startswith("small") else None
+    def key(self, stage_run: StageRun) -> str | None:
+        return "small" if stage_run.file.name.startswith("small") else None
 
-    def run(self, turns: Sequence[Turn], end: Callable[[Turn, JobUpdate], None], alone: Callable[[Turn], None]) -> None:
-        self.batches.append([f"{turn.library}/{turn.file.name}" for turn in turns])
-        for turn in turns[1:]:
-            end(turn, JobUpdate("done", result={}))
-        alone(turns[0])
+    def run(
+        self,
+        stage_runs: Sequence[StageRun],
+        end: Callable[[StageRun, JobUpdate], None],
+        alone: Callable[[StageRun], None],
+    ) -> None:
+        self.batches.append([f"{stage_run.library}/{stage_run.file.name}" for stage_run in stage_runs])
+        for stage_run in stage_runs[1:]:
+            end(stage_run, JobUpdate("done", result={}))
+        alone(stage_runs[0])
 
-    def work(self, turn: Turn) -> JobUpdate:
-        self.single.append(f"{turn.library}/{turn.file.name}")
+    def work(self, stage_run: StageRun) -> JobUpdate:
+        self.single.append(f"{stage_run.library}/{stage_run.file.name}")
         return JobUpdate("done", result={})
 
 
@@ -305,8 +310,8 @@ def recorded(tmp_path: Path, requests: Sequence[JobRequest]) -> _Recorder:
         place.queue.enqueue(requests)
         runner = Runner(
             place, [Lane(frozenset({"parse"}), 2, recorder.work, batching=recorder)],
-            lambda job: Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0)),
-            lambda turn, advance: ended.append(advance.status), only_awaited=False, for_caller=False,
+            lambda job: StageRun(job, Path(job.subject), Tally(lambda _: None, 0, 0)),
+            lambda stage_run, advance: ended.append(advance.status), only_awaited=False, for_caller=False,
         )  # fmt: skip
         runner.run(lambda: len(ended) == len(requests), threading.Event())
         runner.close()

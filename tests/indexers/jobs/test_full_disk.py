@@ -21,7 +21,7 @@ from hybrid_core.types.jobs import Job, JobRequest, JobUpdate
 from indexers.jobs.file_stages import reading_lanes
 from indexers.jobs.report import Tally
 from indexers.jobs.runner import Runner, workplace
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 
 
 def caused(error: Exception, cause: Exception) -> Exception:
@@ -57,12 +57,12 @@ def test_another_error_is_none(error: Exception, tmp_path: Path) -> None:
 def failing(tmp_path: Path, error: Exception, *, for_caller: bool) -> Job:
     """The job whose work met the error once, as it is after that."""
 
-    def work(_: Turn) -> JobUpdate:
+    def work(_: StageRun) -> JobUpdate:
         met.set()
         raise error
 
-    def turn(job: Job) -> Turn:
-        return Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0))
+    def stage_run(job: Job) -> StageRun:
+        return StageRun(job, Path(job.subject), Tally(lambda _: None, 0, 0))
 
     met = threading.Event()
     with (
@@ -71,7 +71,7 @@ def failing(tmp_path: Path, error: Exception, *, for_caller: bool) -> Job:
     ):
         [made] = place.queue.enqueue([JobRequest("default", "index", "/a.pdf", "parse")])
         lanes = reading_lanes(2, work)
-        runner = Runner(place, lanes, turn, lambda *_: None, only_awaited=False, for_caller=for_caller)
+        runner = Runner(place, lanes, stage_run, lambda *_: None, only_awaited=False, for_caller=for_caller)
         reader, end = JobReader(catalog), time.monotonic() + 600
         try:
             runner.run(

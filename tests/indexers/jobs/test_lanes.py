@@ -15,20 +15,20 @@ from hybrid_core.types.jobs import Job, JobRequest, JobUpdate
 from indexers.jobs.file_stages import reading_lanes
 from indexers.jobs.report import Tally
 from indexers.jobs.runner import Runner, Workplace, workplace
-from indexers.jobs.turn import Turn
+from indexers.jobs.stage_run import StageRun
 
 
-def run_until(place: Workplace, work: Callable[[Turn], JobUpdate], ended: list[str], count: int) -> None:
+def run_until(place: Workplace, work: Callable[[StageRun], JobUpdate], ended: list[str], count: int) -> None:
     """Work two jobs of a lane at a time until so many have ended, whose names go into ``ended``."""
 
-    def turn(job: Job) -> Turn:
-        return Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0))
+    def stage_run(job: Job) -> StageRun:
+        return StageRun(job, Path(job.subject), Tally(lambda _: None, 0, 0))
 
     runner = Runner(
         place,
         reading_lanes(2, work),
-        turn,
-        lambda turn, _: ended.append(turn.file.name),
+        stage_run,
+        lambda stage_run, _: ended.append(stage_run.file.name),
         only_awaited=False,
         for_caller=False,
     )
@@ -44,13 +44,13 @@ def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Pat
     requests = [JobRequest("default", "index", f"/scan{number}.pdf", "ocr") for number in range(4)]
     requests += [JobRequest("default", "index", f"/text{number}.pdf", "parse") for number in range(5)]
 
-    def work(turn: Turn) -> JobUpdate:
-        begun.append(turn.file.name)
-        if turn.job.stage == "ocr":
+    def work(stage_run: StageRun) -> JobUpdate:
+        begun.append(stage_run.file.name)
+        if stage_run.job.stage == "ocr":
             if len([name for name in begun if name.startswith("scan")]) == 2:
                 place.queue.enqueue([JobRequest("default", "index", "/late.pdf", "parse")])
             assert parsed.wait(600)
-        if turn.file.name == "late.pdf":
+        if stage_run.file.name == "late.pdf":
             parsed.set()
         return JobUpdate("done", result={})
 
@@ -75,10 +75,10 @@ def test_a_cancellation_is_heard_after_a_look_at_the_leases_failed(
     heard: list[bool] = []
     ended: list[str] = []
 
-    def work(turn: Turn) -> JobUpdate:
+    def work(stage_run: StageRun) -> JobUpdate:
         assert failed.wait(600)
-        JobControl(catalog).cancel([turn.job.id])
-        heard.append(turn.stop.asked.wait(600))
+        JobControl(catalog).cancel([stage_run.job.id])
+        heard.append(stage_run.stop.asked.wait(600))
         return JobUpdate("done", result={})
 
     with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:

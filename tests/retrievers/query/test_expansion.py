@@ -11,8 +11,8 @@ import pytest
 from hybrid_core.types.documents import Card, Document, Hit
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
+from retrievers.candidates.coarse_pass import expanded_hits
 from retrievers.candidates.documents import ExpansionScope
-from retrievers.candidates.first_stage import expanded_hits
 from retrievers.candidates.library import LibraryView
 from retrievers.candidates.router import Router
 from retrievers.query.expert import Expansion, read_expert

@@ -334,11 +334,11 @@ def test_whoever_stops_waiting_ends_what_only_it_waits_for(store: Store) -> None
     queue.enqueue([request("/shared")], waiter="b")
     [begun] = [job for job in queue.claim("w", [], limit=9) if job.subject == "/begun" or queue.release(job.fence)]  # type: ignore[func-returns-value]
     assert reader.counts(waiter="a").waiting == 3 and len(reader.listed(waiter="b")) == 1
-    assert len(workers.abandon("a")) == 2
+    assert len(workers.cancel_awaited("a")) == 2
     assert Counter(job.status for job in reader.listed()) == {"running": 1, "waiting": 2, "cancelled": 1}
     assert reader.job(begun.id).cancel_requested
     workers.detach("b")
-    assert workers.abandon("b") == [] and len(reader.listed(status=["waiting"])) == 2
+    assert workers.cancel_awaited("b") == [] and len(reader.listed(status=["waiting"])) == 2
 
 
 def test_what_a_dead_process_leaves_is_seen_to(store: Store, clock: Clock) -> None:

@@ -92,7 +92,7 @@ class Jobs(RuleBasedStateMachine):
             assert job.needs <= WORKERS[worker] and job.status == "running" and job.worker == worker
             assert not job.paused and not job.cancel_requested
             self.holders[job.id], self.until[job.id] = job.fence, self.now() + LEASE
-        order = [(-job.priority, job.turn, job.id) for job in taken]
+        order = [(-job.priority, job.returns, job.id) for job in taken]
         assert order == sorted(order)
         return multiple(*(job.fence for job in taken))
 
@@ -134,7 +134,7 @@ class Jobs(RuleBasedStateMachine):
             elif ended:
                 assert now.status == ("cancelled" if status == "waiting" else status)
             else:
-                assert (now.status, now.stage, now.turn) == ("waiting", "ocr", before[0].turn + 1)
+                assert (now.status, now.stage, now.returns) == ("waiting", "ocr", before[0].returns + 1)
 
     @rule(fence=fences, final=st.booleans())
     def fail(self, fence: Fence, final: bool) -> None:
@@ -205,7 +205,7 @@ class Jobs(RuleBasedStateMachine):
             found = self.reader.job(job)
             assert found.status == "waiting" and found.attempts == 0 and not found.cancel_requested
 
-    @rule(worker=workers, way=st.sampled_from(["abandon", "detach", "leave"]))
+    @rule(worker=workers, way=st.sampled_from(["cancel_awaited", "detach", "leave"]))
     def stop_waiting(self, worker: str, way: str) -> None:
         getattr(self.workers, way)(worker)
         if way == "leave":

@@ -1,4 +1,4 @@
-"""A turn: one run of a stage of a file's job, while this process has the job's lease."""
+"""A run of one stage of a file's job, while this process has the job's lease."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANEW = "anew"
 """The option of a job to process a file again, even if the catalog stores its document already."""
 
 
-class Turn:
+class StageRun:
     """A run of one stage of a file's job. ``source`` is the path of the file's bytes.
 
     ``before`` is the result of earlier stages, if any. ``notes`` are notes on the file, besides those of its parser.
@@ -27,13 +27,13 @@ class Turn:
         self.job, self.source, self.tally = job, source, tally
         self.file, self.library = Path(job.subject), job.library
         self.notes: tuple[Note, ...] = ()
-        self.before = FileResult.from_json(job.result) if job.result and job.turn else None
+        self.before = FileResult.from_json(job.result) if job.result and job.returns else None
         self.anew = bool(job.options.get(ANEW))
         self.stop = Stop()
         self.slot = object()
-        """An object that stands for the thread of its lane that it occupies. Turns of one batch share the object."""
+        """An object that stands for the thread of its lane that it occupies. Runs of one batch share the object."""
         self.written = False
-        """Whether the catalog already stores the end of this turn, together with the document that it published."""
+        """Whether the catalog already stores the end of this run, together with the document that it published."""
         self.rough = True
         """Whether the published section tree may be improved by a layout model: its quality is low or unknown."""
         self.done, self.pages = 0, 0
@@ -41,7 +41,7 @@ class Turn:
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """Start the measurement of this turn's time."""
+        """Start the measurement of this run's time."""
         self._began = time.monotonic()
 
     @property

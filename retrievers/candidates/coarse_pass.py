@@ -1,4 +1,4 @@
-"""First stage of a search: find the best pages of the whole library in milliseconds, by words and by vectors."""
+"""Coarse pass of a search: find the best pages of the whole library in milliseconds, by words and by vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hybrid_core.store.index.points import PageIndex, Query, version_tag
 from hybrid_core.text import tokens
 from hybrid_core.types.documents import Fusion, Hit
 from hybrid_core.types.requests import SearchRequest
-from hybrid_core.types.scoring import FirstStageScoring
+from hybrid_core.types.scoring import CoarseScoring
 from retrievers.candidates.documents import ExpansionScope, normalised, ranked, reciprocal_ranks, weighted
 from retrievers.candidates.library import LibraryView
 from retrievers.query.expert import NO_EXPANSION, Expansion
@@ -28,7 +28,7 @@ _COUNTED = 64  # maximum documents scored by their own term counts; for more, an
 def joined(
     sparse: Sequence[Hit],
     by_near: tuple[Mapping[Key, Hit], Mapping[Key, float]],
-    scoring: FirstStageScoring,
+    scoring: CoarseScoring,
     fusion: Fusion,
 ) -> list[Hit]:
     """Return one ranking of the hits by words (``sparse``) and the hits by vectors, best first.
@@ -51,7 +51,7 @@ def by_meaning(
     embedding: QuestionEmbedding,
     published: Mapping[str, str],
     scope: Collection[str] | None,
-    scoring: FirstStageScoring,
+    scoring: CoarseScoring,
     limit: int,
 ) -> tuple[dict[Key, Hit], dict[Key, float]]:
     """Return the pages nearest to a question by its vector and its learned term weights, if any.
@@ -87,7 +87,7 @@ def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstStage:
+class CoarsePass:
     """The first stage of the search for one question.
 
     ``terms`` are the question's own words; expert terms are added for the documents to which they apply.
@@ -122,7 +122,7 @@ class FirstStage:
             own, expanded = joined(own, near, scoring, fusion), joined(expanded, near, scoring, fusion)
         return (own if self.expansion.named is not None else expanded), expanded
 
-    def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: FirstStageScoring) -> list[Hit]:
+    def _pass(self, expansion: Expansion, scope: frozenset[str] | None, scoring: CoarseScoring) -> list[Hit]:
         """Return at most ``scoring.hits`` pages, best first, for a question and terms of expert knowledge."""
         sparse = self._by_words(expansion, scope, scoring)
         if not self.embedding.over_all:
@@ -130,7 +130,7 @@ class FirstStage:
         near = by_meaning(self.index, self.embedding, self.view.contents, scope, scoring, scoring.hits)
         return joined(sparse, near, scoring, self.request.fusion)
 
-    def _by_words(self, expansion: Expansion, scope: Collection[str] | None, scoring: FirstStageScoring) -> list[Hit]:
+    def _by_words(self, expansion: Expansion, scope: Collection[str] | None, scoring: CoarseScoring) -> list[Hit]:
         """Return the best pages by BM25, at most ``scoring.hits``."""
         terms = {**expansion.terms, **self.terms}
         query = {tokens.cached_hash(term): weight for term, weight in terms.items()}
