@@ -107,6 +107,18 @@ def test_the_tests_that_hold_the_promises_of_security_exist() -> None:
     assert len(named) > 10 and not [path for path in named if not (ROOT / path).exists()]
 
 
+def test_the_stages_of_a_search_are_those_that_the_architecture_lists() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|[^|\n]*\|([^|\n]*)\| `(\w+\.py)` \|$", page.partition("### The stages")[2], re.MULTILINE)
+    listed = [(name, file) for names, file in rows for name in re.findall(r"`(\w+)`", names)]
+    folder = ROOT / "retrievers" / "pipeline"
+    assert listed == [
+        (name, file)
+        for file in ("candidate_stages.py", "result_stages.py")
+        for name in re.findall(r'^@stage\("(\w+)"\)', (folder / file).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+
 def test_pages_made_from_the_code_are_as_the_code_says() -> None:
     command = [sys.executable, str(ROOT / "docs" / "reference" / "generate.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
