@@ -166,7 +166,7 @@ def test_speed_tells_what_is_advised() -> None:
     said = advice(slow, 75, Settings(), sees=False)
     assert said == (
         "reads 30 and writes 2.0 tokens/s, took about 62 s to be loaded, so that a call of a deep search (at most 4) "
-        "takes about 225 s, an answer 467 s, the largest call of index 2,533 s; set model_timeout (120) to 810, or use "
+        "takes about 242 s, an answer 467 s, the largest call of index 2,533 s; set model_timeout (120) to 810, or use "
         "effort fast; for index set model_timeout (120) to 3900, or enrich to never"
     )
     assert advice(local, 1, Settings(), sees=False).partition("; ")[2] == (

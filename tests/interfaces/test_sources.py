@@ -103,7 +103,7 @@ def test_a_home_without_sources_says_what_to_do(engine: Engine) -> None:
 def test_folders_are_watched_listed_and_let_go(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path / "files" / "a.md", "about tides")
     nothing = cli("index")
-    assert nothing.returncode == 1 and "Index a file or folder first: index PATH." in nothing.stderr
+    assert nothing.returncode == 2 and "Index a file or folder first: index PATH." in nothing.stderr
     refused = cli("watch", "add", file)
     assert refused.returncode == 2 and "is not a folder" in refused.stderr
     added = cli("watch", "add", file.parent, "-L", "notes", "--poll", "--enrich", "never")
