@@ -45,12 +45,14 @@ def test_pooling_is_read_from_the_folder(
 
 
 @pytest.mark.parametrize(
-    ("kind", "config", "said"),
+    ("kind", "config", "reason"),
     [("Dense", MEAN, "Dense"), ("LayerNorm", MEAN, "LayerNorm"), ("WeightedLayerPooling", MEAN, "Weighted"),
      ("Normalize", MAX, "max_tokens")],
 )  # fmt: skip
-def test_vectors_that_would_be_wrong_are_refused(tmp_path: Path, kind: str, config: dict[str, Any], said: str) -> None:
+def test_vectors_that_would_be_wrong_are_refused(
+    tmp_path: Path, kind: str, config: dict[str, Any], reason: str
+) -> None:
     modules = [("Transformer", ""), ("Pooling", "1_Pooling"), (kind, "2_Further")]
-    with pytest.raises(ModelError, match=said) as caught:
+    with pytest.raises(ModelError, match=reason) as caught:
         pooling_of(folder_of(tmp_path, modules, _1_Pooling=config), "onnx:m")
     assert "Export it" in str(caught.value)

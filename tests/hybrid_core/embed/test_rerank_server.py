@@ -28,8 +28,8 @@ TEXTS = ["one", "a penguin", "penguins"]
 
 @pytest.fixture
 def server() -> Iterator[EmbeddingServer]:
-    with embedding_server() as made:
-        yield made
+    with embedding_server() as running:
+        yield running
 
 
 def scored(texts: list[str]) -> list[tuple[int, float]]:
@@ -67,13 +67,15 @@ def test_each_form_gives_the_scores_in_the_order_of_the_texts(
         assert reranker.scores("penguin", TEXTS).tolist() == pytest.approx([-3.5, 10 / 9, 10 / 8])
     assert len(server.requests) == (3 if form is tei else 2), "the form is remembered"
     path = "/v1/rerank" + ("?version=2" if "?" in address else "")
-    assert {(one.path, one.headers["Authorization"]) for one in server.requests} == {(path, f"Bearer {KEY}")}
+    assert {(request.path, request.headers["Authorization"]) for request in server.requests} == {
+        (path, f"Bearer {KEY}")
+    }
     assert reranker.scores("penguin", []).shape == (0,)
     reranker.close()
 
 
 @pytest.mark.parametrize(
-    ("reply", "failure", "said"),
+    ("reply", "failure", "advice"),
     [
         (Reply(401, {"message": f"invalid api token {KEY}"}), "key", "rerank_api_key"),
         (Reply(404, {"detail": "Not Found"}), "model", "rerank_base_url"),
@@ -91,14 +93,14 @@ def test_each_form_gives_the_scores_in_the_order_of_the_texts(
     ],
 )
 def test_failures_say_what_to_do_and_show_no_key(
-    server: EmbeddingServer, reply: Reply, failure: str, said: str
+    server: EmbeddingServer, reply: Reply, failure: str, advice: str
 ) -> None:
     server.answer = lambda body: reply
     reranker = RerankServer("m", server.url, api_key=KEY, seconds=20)
     with pytest.raises(EndpointError) as caught:
         reranker.scores("penguin", TEXTS)
     shown = "".join(traceback.format_exception(caught.value)) + repr(reranker)
-    assert caught.value.failure == failure and said in f"{caught.value.message} {caught.value.advice}"
+    assert caught.value.failure == failure and advice in f"{caught.value.message} {caught.value.advice}"
     assert KEY not in shown and reranker.name in caught.value.message
     reranker.close()
 
@@ -112,7 +114,7 @@ def test_texts_that_are_too_long_are_halved(server: EmbeddingServer) -> None:
     server.answer = answer
     reranker = RerankServer("m", server.url, seconds=20)
     reranker.scores("penguin", ["x" * 50_000, "penguin"])
-    assert [len(one.body["documents"][0]) for one in server.requests] == [MAX_CHARACTERS, 4_000, 2_000]
+    assert [len(request.body["documents"][0]) for request in server.requests] == [MAX_CHARACTERS, 4_000, 2_000]
     assert server.requests[-1].body["documents"][1] == "penguin"
     reranker.close()
 
@@ -124,15 +126,15 @@ def test_a_search_continues_without_the_server_when_its_time_is_up(tmp_path: Pat
     )
     engine = Engine(settings=settings)
     run(engine.index([pdfs.numbered(tmp_path / "lagoon.pdf", 3, "lagoon")]))
-    found = run(engine.search("The word for this page"))
-    assert [result.receipt.rerank for result in found.results] == [pytest.approx(0.15)] * len(found.results)
+    reranked = run(engine.search("The word for this page"))
+    assert [result.receipt.rerank for result in reranked.results] == [pytest.approx(0.15)] * len(reranked.results)
     engine.close()
     server.answer = lambda body: Reply(wait=60)
     engine = Engine(settings=settings_of(engine.home, rerank="server", rerank_base_url=server.url, rerank_seconds=0.3))
     for _ in range(3):
         start = time.monotonic()
         late = run(engine.search("The word for this page"))
-        assert len(late.results) == len(found.results) and late.results[0].receipt.rerank is None
+        assert len(late.results) == len(reranked.results) and late.results[0].receipt.rerank is None
         assert any("were not reranked" in note and "rerank_seconds" in note for note in late.notes)
         assert time.monotonic() - start < 30
     assert len(server.requests) == 3, "after two late answers the server is not asked for a while"

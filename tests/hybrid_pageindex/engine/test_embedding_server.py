@@ -80,11 +80,11 @@ def test_a_key_goes_only_to_the_server_that_the_settings_name(tmp_path: Path, se
     embedders = Embedders(Settings(embedding_base_url=f"{server.url}/embeddings?v=1", embedding_api_key="sk-of-this"))
     for spec in ("openai:m", f"openai:m@{server.url}"):
         embedders.load(spec).embed(["words"], "document")
-    assert {(one.path, one.headers["Authorization"]) for one in server.requests} == {
+    assert {(request.path, request.headers["Authorization"]) for request in server.requests} == {
         ("/v1/embeddings?v=1", "Bearer sk-of-this")
     }
     embedders.use(Settings(embedding_base_url="http://127.0.0.1:9/v1", embedding_api_key="sk-of-another"))
     server.requests.clear()
     embedders.load(f"openai:m@{server.url}").embed(["words"], "document")
-    assert [one.headers["Authorization"] for one in server.requests] == ["Bearer none"]
+    assert [request.headers["Authorization"] for request in server.requests] == ["Bearer none"]
     embedders.close()

@@ -78,8 +78,8 @@ def test_an_excerpt_holds_the_passage_by_which_its_page_was_shown(tmp_path: Path
             ((name, number), line)
             for name, number, line in re.findall(r"^(D\d+) page (\d+), a passage: (.*)$", seen, re.MULTILINE)
         )
-        asked = [] if re.search(r"^D\d+ page \d+:$", seen, re.MULTILINE) else list(lines)[:4]
-        return turn(read=[page(name, int(number)) for name, number in asked], pages=[page("D1", 1)])
+        to_read = [] if re.search(r"^D\d+ page \d+:$", seen, re.MULTILINE) else list(lines)[:4]
+        return turn(read=[page(name, int(number)) for name, number in to_read], pages=[page("D1", 1)])
 
     engine = Engine(tmp_path / "home")
     with closing(engine):
@@ -111,5 +111,5 @@ def test_the_addresses_of_links_count_among_the_tokens(tokens: int) -> None:
 
 def test_kept_lines_are_shown_whatever_else_matches() -> None:
     text = f"{(FEE + chr(10)) * 20}{prose(20)}\nLighters owe nine crowns.\n{prose(20)}"
-    kept = excerpt(text, PassageTerms({"fee": 1.0, "barg": 1.0}), 120, kept_lines={text.index("Lighters")})
-    assert "Lighters owe nine crowns.\n" in kept and estimate(kept) <= 120
+    shortened = excerpt(text, PassageTerms({"fee": 1.0, "barg": 1.0}), 120, kept_lines={text.index("Lighters")})
+    assert "Lighters owe nine crowns.\n" in shortened and estimate(shortened) <= 120
